@@ -1,0 +1,36 @@
+// Brings a database file to the schema this version knows. Forward only, each step in a transaction of its own.
+
+import type { DatabaseSync } from 'node:sqlite'
+import animals from './migrations/001-animals.ts'
+import apiKeys from './migrations/002-api-keys.ts'
+import idempotencyKeys from './migrations/003-idempotency-keys.ts'
+
+const MIGRATIONS = [animals, apiKeys, idempotencyKeys]
+
+export const LATEST_SCHEMA = MIGRATIONS.length
+
+/** Spells "anml". Written into the file's header, it tells our databases from everyone else's. */
+export const APPLICATION_ID = 0x616e6d6c
+
+/** Several processes may start on one file at once: the version is read again under the write lock. */
+export function migrate(database: DatabaseSync): void {
+  for (const [index, sql] of MIGRATIONS.entries()) {
+    if (schemaVersion(database) > index) continue
+    database.exec('begin immediate')
+    try {
+      if (schemaVersion(database) === index) {
+        database.exec(sql)
+        database.exec(`pragma application_id = ${APPLICATION_ID}`)
+        database.exec(`pragma user_version = ${index + 1}`)
+      }
+      database.exec('commit')
+    } catch (error) {
+      if (database.isTransaction) database.exec('rollback')
+      throw error
+    }
+  }
+}
+
+export function schemaVersion(database: DatabaseSync): number {
+  return Number(database.prepare('pragma user_version').get()?.user_version)
+}

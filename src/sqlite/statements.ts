@@ -1,0 +1,85 @@
+// Every statement the store runs, whole and visible, and the domain values their rows become.
+
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
+import { type Animal, parseStatus } from '../animal.ts'
+import { type ApiKey, ENVIRONMENTS } from '../api-key.ts'
+
+export type Row = Record<string, SQLOutputValue>
+export type Statements = ReturnType<typeof prepareStatements>
+
+export function prepareStatements(database: DatabaseSync) {
+  /** For rows of animals: their integers are int64, and a double would round them. */
+  function exact(sql: string): StatementSync {
+    const statement = database.prepare(sql)
+    statement.setReadBigInts(true)
+    return statement
+  }
+
+  return {
+    listAnimals: exact(`
+      select id, name, category_id, status from animals
+      where id > ? order by id limit ?`),
+    listAnimalsByStatus: exact(`
+      select id, name, category_id, status from animals
+      where status = ? and id > ? order by id limit ?`),
+    findAnimal: exact(`
+      select id, name, category_id, status from animals where id = ?`),
+    insertAnimal: exact(`
+      insert into animals (name, category_id, status) values (?, ?, ?) returning id`),
+
+    findRemembered: exact(`
+      select animals.id, name, category_id, status
+      from idempotency_keys join animals on animals.id = animal_id
+      where scope = ? and key = ? and created_at > ?`),
+    remember: database.prepare(`
+      insert into idempotency_keys (scope, key, animal_id, created_at) values (?, ?, ?, ?)
+      on conflict (scope, key) do update set animal_id = excluded.animal_id, created_at = excluded.created_at`),
+    forget: database.prepare(`
+      delete from idempotency_keys where (scope, key) in
+        (select scope, key from idempotency_keys where created_at <= ? order by created_at limit ?)`),
+
+    findKeyByDigest: database.prepare('select * from api_keys where digest = ?'),
+    findKey: database.prepare('select * from api_keys where id = ? and environment = ?'),
+    listKeys: database.prepare('select * from api_keys where environment = ? order by created_at, id'),
+    insertKey: database.prepare(`
+      insert into api_keys (id, name, environment, digest, scope, created_at, expires_at, revoked_at)
+      values (?, ?, ?, ?, ?, ?, ?, ?)`),
+    hasKeys: database.prepare('select 1 from api_keys where environment = ? limit 1'),
+    revokeKey: database.prepare(
+      'update api_keys set revoked_at = coalesce(revoked_at, ?) where id = ? and environment = ?',
+    ),
+    expireKey: database.prepare(
+      'update api_keys set expires_at = min(coalesce(expires_at, ?1), ?1) where id = ?2 and environment = ?3',
+    ),
+
+    ping: database.prepare('select 1 from sqlite_schema limit 1'),
+  }
+}
+
+export function toAnimal(row: Row): Animal {
+  const animal = {
+    id: row.id as bigint,
+    name: row.name as string,
+    categoryId: row.category_id as bigint,
+  }
+  return row.status === null ? animal : { ...animal, status: parseStatus(row.status) }
+}
+
+export function toKey(row: Row): ApiKey {
+  const environment = ENVIRONMENTS.find(known => known === row.environment)
+  if (environment === undefined) throw new Error('an API key is stored with an unknown environment')
+  return {
+    id: row.id as string,
+    name: row.name as string,
+    environment,
+    digest: row.digest as Uint8Array,
+    scope: row.scope as string,
+    createdAt: new Date(row.created_at as number),
+    expiresAt: toDate(row.expires_at),
+    revokedAt: toDate(row.revoked_at),
+  }
+}
+
+function toDate(time: SQLOutputValue | undefined): Date | undefined {
+  return typeof time === 'number' ? new Date(time) : undefined
+}
