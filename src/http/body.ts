@@ -1,0 +1,89 @@
+// Reads the JSON body of a request: judges its media type, then its size, then its text.
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { MIMEType } from 'node:util'
+import { invalid, ServiceError } from '../error.ts'
+import { parseJson } from '../json.ts'
+
+/** The largest animal that is accepted takes about 12 KiB, fully escaped. */
+export const MAX_BODY_BYTES = 64 * 1024
+
+export interface Body {
+  /** The parsed body; throws `invalid_request` when it is no JSON. To be called after the headers were judged. */
+  parse(): unknown
+}
+
+/** Rejects with `unsupported_media_type` or `payload_too_large`, without reading on. An empty body is neither. */
+export async function readBody(request: IncomingMessage, response: ServerResponse): Promise<Body> {
+  const chunks: Buffer[] = []
+  let length = 0
+  let isJudged = false
+
+  function judge(): void {
+    if (isJudged) return
+    isJudged = true
+    judgeMediaType(request)
+  }
+
+  const declaredLength = Number(request.headers['content-length'] ?? 0)
+  if (declaredLength > 0) judge()
+  if (declaredLength > MAX_BODY_BYTES) throw tooLarge()
+  if (request.headers.expect !== undefined) response.writeContinue()
+
+  for await (const chunk of chunksOf(request)) {
+    judge()
+    length += chunk.length
+    if (length > MAX_BODY_BYTES) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return { parse: () => parseBody(Buffer.concat(chunks, length)) }
+}
+
+/** Stays readable after an early exit: what is left is dealt with after the answer (see lingering.ts). */
+async function* chunksOf(request: IncomingMessage): AsyncGenerator<Buffer> {
+  try {
+    yield* request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+  } catch (error) {
+    throw new ServiceError('invalid_request', 'The body ended before it was complete.', { cause: error })
+  }
+}
+
+function judgeMediaType({ headers }: IncomingMessage): void {
+  if (!isJson(headers['content-type'] ?? '')) {
+    throw new ServiceError('unsupported_media_type', 'Content-Type must be application/json, in UTF-8.')
+  }
+  if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
+    throw new ServiceError(
+      'unsupported_media_type',
+      'Content-Encoding must be identity: send the body uncompressed.',
+    )
+  }
+}
+
+function isJson(contentType: string): boolean {
+  try {
+    const { essence, params } = new MIMEType(contentType)
+    return essence === 'application/json' && /^utf-?8$/i.test(params.get('charset') ?? 'utf-8')
+  } catch {
+    return false
+  }
+}
+
+function parseBody(bytes: Buffer): unknown {
+  if (bytes.length === 0) throw invalid('The body is missing: send a JSON object with name and categoryId.')
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw invalid('The body must be UTF-8.')
+  }
+  try {
+    return parseJson(text)
+  } catch {
+    throw invalid('The body must be well-formed JSON.')
+  }
+}
+
+function tooLarge(): ServiceError {
+  return new ServiceError('payload_too_large', `The body must have at most ${MAX_BODY_BYTES} bytes.`)
+}

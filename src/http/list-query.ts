@@ -1,0 +1,46 @@
+// The query of a listing: limit, status and after, each at most once, and nothing else.
+
+import { parseStatus } from '../animal.ts'
+import { invalid } from '../error.ts'
+import { canonicalInteger } from '../json.ts'
+import type { Page } from '../store.ts'
+
+export const LIMIT = { minimum: 1, maximum: 100, default: 20 } as const
+
+const PARAMETERS = ['limit', 'status', 'after']
+
+export function parseListQuery(query: URLSearchParams): Page {
+  // A filter that is silently dropped gives a wrong answer (docs/decisions/unknown-parameters.md).
+  for (const name of query.keys()) {
+    if (!PARAMETERS.includes(name))
+      throw invalid(`The query may have ${PARAMETERS.join(', ')} and nothing else.`)
+    if (query.getAll(name).length > 1) throw invalid(`${name} must be given at most once.`)
+  }
+  const limit = query.get('limit')
+  const status = query.get('status')
+  const after = query.get('after')
+  return {
+    limit: limit === null ? LIMIT.default : parseLimit(limit),
+    status: status === null ? undefined : parseStatus(status),
+    after: after === null ? undefined : parseAfter(after),
+  }
+}
+
+/** The address of the page that follows, with the same limit and status. */
+export function nextPage({ limit, status }: Page, after: bigint): string {
+  return `/v1/pets?limit=${limit}${status === undefined ? '' : `&status=${status}`}&after=${after}`
+}
+
+function parseLimit(text: string): number {
+  const limit = /^[1-9]\d{0,2}$/.test(text) ? Number(text) : 0
+  if (limit < LIMIT.minimum || limit > LIMIT.maximum) {
+    throw invalid(`limit must be a whole number from ${LIMIT.minimum} to ${LIMIT.maximum}.`)
+  }
+  return limit
+}
+
+function parseAfter(text: string): bigint {
+  const after = canonicalInteger(text)
+  if (after === undefined) throw invalid('after must be the id of an animal, in plain decimal digits.')
+  return after
+}

@@ -1,0 +1,42 @@
+// Refusals below the level of requests: what Node's own parser would answer with an empty body.
+
+import { randomUUID } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { FastifyBaseLogger } from 'fastify'
+import { invalid, ServiceError } from '../error.ts'
+import { renderError } from './errors.ts'
+
+/** Answers on a connection that cannot go on, and ends it. */
+export function refuseConnection(error: NodeJS.ErrnoException, socket: Duplex, log: FastifyBaseLogger): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const refusal = refusalFor(error)
+  const requestId = randomUUID()
+  const body = renderError(refusal)
+  const head = [
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    `date: ${new Date().toUTCString()}`,
+    'connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
+  log.info({ requestId, status: refusal.status, refused: error.code }, 'request')
+}
+
+function refusalFor(error: NodeJS.ErrnoException): ServiceError {
+  switch (error.code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new ServiceError('headers_too_large', 'The request line and headers must have at most 16 KiB.')
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new ServiceError('payload_too_large', 'The chunk extensions must have at most 16 KiB.')
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new ServiceError('request_timeout', 'The request did not arrive in time.')
+    default:
+      return invalid('The request is not well-formed HTTP/1.1.')
+  }
+}

@@ -1,0 +1,32 @@
+// One log line per request, with the route instead of the address: an address may hold what must not be logged.
+
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+const REQUEST_ID = /^[!-~]{1,128}$/
+
+/** The client's own `X-Request-Id` where it is short and plain, else a new one. */
+export function requestId(request: IncomingMessage): string {
+  const given = request.headers['x-request-id']
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
+}
+
+export async function logRequest(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const start = performance.now()
+  reply.header('x-request-id', request.id)
+  reply.raw.once('close', () => {
+    request.log.info(
+      {
+        method: request.method,
+        route: request.is404 ? null : request.routeOptions.url,
+        status: reply.raw.headersSent ? reply.statusCode : null,
+        durationMs: Math.round((performance.now() - start) * 1000) / 1000,
+        keyId: request.caller?.keyId,
+        animalId: request.animalId,
+        aborted: reply.raw.writableFinished ? undefined : true,
+      },
+      'request',
+    )
+  })
+}

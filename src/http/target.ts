@@ -1,0 +1,23 @@
+// The request target, brought to the one form that the router reads.
+
+const ORIGIN = /^https?:\/\/[^/?#]*/i
+
+/** A path that is no well-formed one names nothing we have: the characters that spoil it are taken literally. */
+export function normaliseTarget(target: string): string {
+  const relative = target.replace(ORIGIN, '')
+  const queryAt = relative.indexOf('?')
+  const path = queryAt === -1 ? relative : relative.slice(0, queryAt)
+  const query = queryAt === -1 ? '' : relative.slice(queryAt)
+  const escaped = isWellFormed(path) ? path : path.replaceAll('%', '%25')
+  return (escaped.replaceAll('#', '%23') || '/') + query
+}
+
+function isWellFormed(path: string): boolean {
+  if (!path.includes('%')) return true
+  try {
+    decodeURI(path)
+    return true
+  } catch {
+    return false
+  }
+}
