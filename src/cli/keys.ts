@@ -1,0 +1,164 @@
+// `animal-store keys …`: making, listing, revoking and rotating API keys. They take effect in a running service.
+
+import { type ApiKey, type Environment, isInForce, makeKey } from '../api-key.ts'
+import { systemClock } from '../clock.ts'
+import type { DatabaseAddress } from '../setting-values.ts'
+import type { Store } from '../store.ts'
+import { CommandFailed, command, type Streams } from './command.ts'
+import { openStore } from './open-store.ts'
+
+const DEFAULT_OVERLAP_MS = 24 * 60 * 60 * 1000
+
+interface Target {
+  readonly databaseUrl: DatabaseAddress | undefined
+  readonly environment: Environment | undefined
+}
+
+export const createKey = command({
+  name: 'keys create',
+  summary: 'Make a key and show it, this once.',
+  settings: ['name', 'expires', 'databaseUrl', 'environment', 'json'],
+  async run({ name = '', expires, json, ...target }, _operands, streams) {
+    await withStore(target, true, async (store, environment) => {
+      const createdAt = systemClock()
+      const expiresAt = expires === undefined ? undefined : later(createdAt, expires)
+      const { secret, apiKey } = makeKey({ name, environment, createdAt, expiresAt })
+      await store.createKey(apiKey)
+      showSecret(secret, apiKey, json, streams)
+    })
+  },
+})
+
+export const listKeys = command({
+  name: 'keys list',
+  summary: 'List the keys, those no longer in force included.',
+  settings: ['databaseUrl', 'environment', 'json'],
+  async run({ json, ...target }, _operands, { out, say }) {
+    await withStore(target, false, async (store, environment) => {
+      const keys = await store.listKeys(environment)
+      if (json) out(JSON.stringify(keys.map(describe), null, 2))
+      else if (keys.length === 0) say(`There are no keys in ${environment}.`)
+      else out(table(keys))
+    })
+  },
+})
+
+export const revokeKey = command({
+  name: 'keys revoke',
+  summary: 'Stop a key from working, within 5 seconds on every running instance.',
+  settings: ['databaseUrl', 'environment', 'json'],
+  operands: ['ID'],
+  async run({ json, ...target }, [id = ''], { out, say }) {
+    await withStore(target, false, async (store, environment) => {
+      const key = await store.revokeKey(id, environment, systemClock())
+      if (key === undefined) throw noSuchKey(id, environment)
+      if (json) out(JSON.stringify(describe(key), null, 2))
+      else say(`Revoked ${key.id} (${key.name}).`)
+    })
+  },
+})
+
+export const rotateKey = command({
+  name: 'keys rotate',
+  summary: 'Make a successor to a key and let the old one expire.',
+  settings: ['overlap', 'databaseUrl', 'environment', 'json'],
+  operands: ['ID'],
+  async run({ overlap = DEFAULT_OVERLAP_MS, json, ...target }, [id = ''], streams) {
+    await withStore(target, false, async (store, environment) => {
+      const now = systemClock()
+      const old = (await store.listKeys(environment)).find(key => key.id === id)
+      if (old === undefined) throw noSuchKey(id, environment)
+      if (!isInForce(old, now))
+        throw new CommandFailed(`Key ${id} is ${stateOf(old)}; make a new one instead.`)
+      // The successor lives as long as the old key was meant to.
+      const expiresAt = old.expiresAt && later(now, old.expiresAt.getTime() - old.createdAt.getTime())
+      const { secret, apiKey } = makeKey({
+        name: old.name,
+        environment,
+        createdAt: now,
+        expiresAt,
+        scope: old.scope,
+      })
+      await store.rotateKey(id, apiKey, later(now, overlap))
+      showSecret(secret, apiKey, json, streams)
+    })
+  },
+})
+
+async function withStore(
+  { databaseUrl, environment = 'production' }: Target,
+  create: boolean,
+  work: (store: Store, environment: Environment) => Promise<void>,
+): Promise<void> {
+  if (databaseUrl?.kind === 'sqlite-memory') {
+    throw new CommandFailed('sqlite::memory: ends with this command, and its keys with it; name a file.')
+  }
+  const store = openStore({ database: databaseUrl, environment, clock: systemClock, create })
+  try {
+    await work(store, environment)
+  } finally {
+    await store.close()
+  }
+}
+
+/** The key alone on stdout, so that a script can take it; the words beside it on stderr. */
+function showSecret(secret: string, key: ApiKey, json: boolean | undefined, { out, say }: Streams): void {
+  if (json) {
+    out(JSON.stringify({ ...describe(key), key: secret }, null, 2))
+    return
+  }
+  const until = key.expiresAt ? `It expires at ${key.expiresAt.toISOString()}. ` : ''
+  say(`Made ${key.id} (${key.name}) for ${key.environment}. ${until}The key is shown this once:`)
+  out(secret)
+}
+
+function describe(key: ApiKey) {
+  return {
+    id: key.id,
+    name: key.name,
+    environment: key.environment,
+    state: stateOf(key),
+    createdAt: key.createdAt.toISOString(),
+    expiresAt: key.expiresAt?.toISOString() ?? null,
+    revokedAt: key.revokedAt?.toISOString() ?? null,
+  }
+}
+
+function stateOf(key: ApiKey): 'active' | 'expired' | 'revoked' {
+  if (key.revokedAt !== undefined) return 'revoked'
+  return isInForce(key, systemClock()) ? 'active' : 'expired'
+}
+
+function table(keys: readonly ApiKey[]): string {
+  const rows = [
+    ['ID', 'STATE', 'CREATED', 'EXPIRES', 'NAME'],
+    ...keys.map(key => [
+      key.id,
+      stateOf(key),
+      minute(key.createdAt),
+      key.expiresAt ? minute(key.expiresAt) : 'never',
+      key.name,
+    ]),
+  ]
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0))) ?? []
+  return rows
+    .map(row =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+function minute(time: Date): string {
+  return `${time.toISOString().slice(0, 16).replace('T', ' ')}Z`
+}
+
+function later(time: Date, duration: number): Date {
+  return new Date(time.getTime() + duration)
+}
+
+function noSuchKey(id: string, environment: Environment): CommandFailed {
+  return new CommandFailed(`There is no key ${id} in ${environment}; see \`animal-store keys list\`.`)
+}

@@ -1,0 +1,81 @@
+// The values that settings may have: one parser for each kind, text in, a value out.
+
+/** Something is wrong with a value: the message completes "… must be". */
+export class Problem extends Error {}
+
+export type DatabaseAddress =
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'sqlite-memory' }
+
+const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+export function matching(pattern: RegExp, words: string): (text: string) => string {
+  return text => {
+    if (!pattern.test(text)) throw new Problem(words)
+    return text
+  }
+}
+
+export function oneOf<Value extends string>(values: readonly Value[]): (text: string) => Value {
+  return text => {
+    const value = values.find(known => known === text)
+    if (value === undefined) throw new Problem(`one of ${values.join(', ')}`)
+    return value
+  }
+}
+
+export function parsePort(text: string): number {
+  const port = /^(0|[1-9]\d{0,4})$/.test(text) ? Number(text) : Number.NaN
+  if (!(port <= 65_535)) throw new Problem('a whole number from 0 to 65535')
+  return port
+}
+
+export function parseDatabaseUrl(text: string): DatabaseAddress {
+  if (text === 'sqlite::memory:') return { kind: 'sqlite-memory' }
+  if (/^postgres(ql)?:/.test(text))
+    throw new Problem('sqlite:<path> or sqlite::memory: in this version, which has no PostgreSQL yet')
+  // sqlite://x would mean the file /x to some programs and x to others.
+  const path = /^sqlite:(?!\/\/[^/])(.+)$/.exec(text)?.[1]
+  if (path === undefined) throw new Problem('sqlite:<path> or sqlite::memory:')
+  return { kind: 'sqlite', path }
+}
+
+export function parseBaseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (
+    !url ||
+    !/^https?:$/.test(url.protocol) ||
+    !/\/v1$/.test(text) ||
+    url.search ||
+    url.hash ||
+    url.username
+  ) {
+    throw new Problem('an http or https address that ends in /v1')
+  }
+  return text
+}
+
+export function durationOf({
+  least,
+  most,
+  words,
+}: {
+  least: number
+  most: number
+  words: string
+}): (text: string) => number {
+  return text => {
+    const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
+    const duration = Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]
+    if (!(duration >= least && duration <= most)) throw new Problem(words)
+    return duration
+  }
+}
+
+export function keyTime(least = UNIT_MS.s): (text: string) => number {
+  return durationOf({
+    least,
+    most: 3650 * UNIT_MS.d,
+    words: `a time from ${least / UNIT_MS.s}s to 3650d, such as 90d or 24h`,
+  })
+}

@@ -1,0 +1,133 @@
+// Holds every response that any test receives to the OpenAPI document.
+
+import assert from 'node:assert/strict'
+import type { IncomingHttpHeaders } from 'node:http'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { openApiDocument } from '../../src/http/openapi.ts'
+import { exactInteger, renderJson } from '../../src/json.ts'
+
+interface Described {
+  readonly $ref?: string
+  readonly headers?: Record<string, { $ref?: string; schema?: object }>
+  readonly content?: Record<string, { schema: object }>
+}
+
+interface PlainDocument {
+  readonly paths: Record<string, Record<string, { responses: Record<string, Described> }>>
+  readonly components: {
+    readonly headers: Record<string, { schema: object }>
+    readonly responses: Record<string, Described>
+  }
+}
+
+/** As any tool reads it: through JSON, and through doubles. */
+const plainDocument: PlainDocument = JSON.parse(
+  renderJson(openApiDocument({ production: 'http://127.0.0.1/v1' })),
+)
+
+const ajv = new Ajv2020({ strict: true, allErrors: true, coerceTypes: false })
+ajv.addFormat('int64', { type: 'number', validate: Number.isInteger })
+ajv.addVocabulary(['openapi', 'info', 'servers', 'tags', 'security', 'paths', 'components', 'example'])
+ajv.addSchema(plainDocument, 'openapi')
+
+const validators = new Map<string, ValidateFunction>()
+
+/** A validator for a schema of the document, named by a JSON pointer. */
+export function schemaAt(pointer: string): ValidateFunction {
+  const known = validators.get(pointer)
+  if (known) return known
+  const validate = ajv.compile({ $ref: `openapi#${pointer}` })
+  validators.set(pointer, validate)
+  return validate
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+/** On a path or method that the document does not have, only the error object can be answered. */
+export function assertDescribed(method: string, target: string, answer: Answer): void {
+  const { status, headers, text } = answer
+  const place = `${method} ${target.slice(0, 80)} → ${status}`
+  assert.match(headers['x-request-id'] as string, /^[!-~]{1,128}$/, `${place}: no X-Request-Id`)
+  if (status >= 400) assertErrorObject(place, method, answer)
+  const operation = operationAt(method, target)
+  if (operation === undefined) return
+  const described = operation.responses[status]
+  if (described === undefined) {
+    assert.fail(`${place}: the document has no such response`)
+  }
+  const { pointer, response } = resolveResponse(operation.pointer, String(status), described)
+  assertHeaders(place, headers, response)
+  if (method === 'HEAD') {
+    assert.equal(text, '', `${place}: HEAD has a body`)
+    return
+  }
+  assert.equal(headers['content-type'], 'application/json', place)
+  const validate = schemaAt(`${pointer}/content/application~1json/schema`)
+  assert.ok(
+    validate(JSON.parse(text)),
+    `${place}: ${ajv.errorsText(validate.errors)} in ${text.slice(0, 300)}`,
+  )
+  for (const [, digits = ''] of text.matchAll(/"(?:id|categoryId)":([^,}]+)/g)) {
+    assert.notEqual(exactInteger(digits), undefined, `${place}: ${digits} is no int64`)
+  }
+}
+
+/** The headers of the answer that the document knows must be described for just this response. */
+function assertHeaders(place: string, headers: IncomingHttpHeaders, response: Described): void {
+  const described = new Map(
+    Object.entries(response.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+  )
+  const ours = [
+    'link',
+    'location',
+    'idempotent-replayed',
+    'deprecation',
+    'sunset',
+    'www-authenticate',
+    'retry-after',
+  ]
+  for (const name of [...ours, 'allow', 'x-request-id']) {
+    const value = headers[name]
+    if (value === undefined) continue
+    const reference = described.get(name)
+    assert.ok(reference?.$ref, `${place}: the header ${name} is not in the document`)
+    const validate = schemaAt(`${reference.$ref.slice(1)}/schema`)
+    const read = name === 'retry-after' ? Number(value) : value
+    assert.ok(validate(read), `${place}: ${name} is ${value}: ${ajv.errorsText(validate.errors)}`)
+  }
+}
+
+function assertErrorObject(place: string, method: string, { status, headers, text }: Answer): void {
+  assert.equal(headers['content-type'], 'application/json', place)
+  if (method === 'HEAD') return
+  const validate = schemaAt('/components/schemas/Error')
+  const error: Record<string, unknown> = JSON.parse(text)
+  assert.ok(validate(error), `${place}: ${ajv.errorsText(validate.errors)} in ${text}`)
+  assert.equal(error.status, status, `${place}: status is not that of the response`)
+  assert.equal(status === 401, headers['www-authenticate'] !== undefined, place)
+  assert.equal(status === 405, headers.allow !== undefined, place)
+  assert.equal(status === 503, headers['retry-after'] !== undefined, place)
+}
+
+function operationAt(method: string, target: string) {
+  const path = target.split('?', 1)[0] ?? ''
+  const template =
+    path === '/v1/pets' ? '/pets' : /^\/v1\/pets\/[^/]+$/.test(path) ? '/pets/{petId}' : undefined
+  const key = method === 'HEAD' ? 'get' : method.toLowerCase()
+  const operation = template && plainDocument.paths[template]?.[key]
+  return operation && { ...operation, pointer: `/paths/${template.replaceAll('/', '~1')}/${key}` }
+}
+
+function resolveResponse(operationPointer: string, status: string, described: Described) {
+  if (described.$ref === undefined) {
+    return { pointer: `${operationPointer}/responses/${status}`, response: described }
+  }
+  const name = described.$ref.slice('#/components/responses/'.length)
+  const response = plainDocument.components.responses[name]
+  assert.ok(response, `the document refers to ${described.$ref}, which it does not have`)
+  return { pointer: `/components/responses/${name}`, response }
+}
