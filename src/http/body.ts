@@ -17,35 +17,37 @@ export interface Body {
 export async function readBody(request: IncomingMessage, response: ServerResponse): Promise<Body> {
   const chunks: Buffer[] = []
   let length = 0
-  let isJudged = false
 
-  function judge(): void {
-    if (isJudged) return
-    isJudged = true
-    judgeMediaType(request)
-  }
-
-  const declaredLength = Number(request.headers['content-length'] ?? 0)
-  if (declaredLength > 0) judge()
-  if (declaredLength > MAX_BODY_BYTES) throw tooLarge()
-  if (request.headers.expect !== undefined) response.writeContinue()
-
-  for await (const chunk of chunksOf(request)) {
-    judge()
+  function accept(chunk: Buffer): void {
+    if (length === 0) judgeMediaType(request)
     length += chunk.length
     if (length > MAX_BODY_BYTES) throw tooLarge()
     chunks.push(chunk)
   }
+
+  const declaredLength = Number(request.headers['content-length'] ?? 0)
+  if (declaredLength > 0) judgeMediaType(request)
+  if (declaredLength > MAX_BODY_BYTES) throw tooLarge()
+  if (request.headers.expect !== undefined) response.writeContinue()
+  await eachChunk(request, accept)
   return { parse: () => parseBody(Buffer.concat(chunks, length)) }
 }
 
-/** Stays readable after an early exit: what is left is dealt with after the answer (see lingering.ts). */
-async function* chunksOf(request: IncomingMessage): AsyncGenerator<Buffer> {
-  try {
-    yield* request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
-  } catch (error) {
-    throw new ServiceError('invalid_request', 'The body ended before it was complete.', { cause: error })
-  }
+/** Not `for await`, which on an early exit would destroy the connection before it was answered. */
+function eachChunk(request: IncomingMessage, accept: (chunk: Buffer) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    function onData(chunk: Buffer): void {
+      try {
+        accept(chunk)
+      } catch (error) {
+        request.off('data', onData).pause()
+        reject(error)
+      }
+    }
+    request.on('data', onData)
+    request.on('end', resolve)
+    request.on('error', error => reject(endedEarly(error)))
+  })
 }
 
 function judgeMediaType({ headers }: IncomingMessage): void {
@@ -86,4 +88,8 @@ function parseBody(bytes: Buffer): unknown {
 
 function tooLarge(): ServiceError {
   return new ServiceError('payload_too_large', `The body must have at most ${MAX_BODY_BYTES} bytes.`)
+}
+
+function endedEarly(cause: Error): ServiceError {
+  return new ServiceError('invalid_request', 'The body ended before it was complete.', { cause })
 }

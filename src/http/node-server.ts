@@ -1,5 +1,6 @@
 // The HTTP server below Fastify: time-outs that no client can outwait, and connections that end in good order.
 
+import { randomUUID } from 'node:crypto'
 import {
   createServer,
   type IncomingMessage,
@@ -9,11 +10,11 @@ import {
 } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { FastifyBaseLogger } from 'fastify'
-import { refuseConnection } from './refusals.ts'
+import { answerRaw, refusalFor } from './refusals.ts'
 
 const LIMITS = {
   headersTimeout: 10_000,
-  requestTimeout: 30_000,
+  requestTimeout: 20_000,
   /** Longer than the 60 seconds after which load balancers commonly let go, so that they do it first. */
   keepAliveTimeout: 65_000,
   /** The two time-outs above are only noticed this often; Node's default is 30 seconds. */
@@ -22,7 +23,7 @@ const LIMITS = {
 }
 
 /** A client that takes nothing of its answer for this long is let go. */
-const IDLE_MS = 30_000
+const IDLE_MS = 60_000
 
 const MAX_CONNECTIONS = 10_000
 
@@ -57,14 +58,25 @@ export function createNodeServer(onRequest: RequestListener, log: () => FastifyB
   server.on('checkExpectation', begin)
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const refusal = refusalFor(error)
     const exchange = exchanges.get(socket)
-    if (exchange?.request.complete) {
-      // A whole request, followed by one that is broken: an animal must not be stored and its sender told 400.
-      exchange.response.once('close', () => refuseConnection(error, socket, log()))
-    } else if (exchange?.response.headersSent) {
-      socket.destroy()
+    const refuseNew = () => {
+      const requestId = randomUUID()
+      if (answerRaw(socket, refusal, requestId)) {
+        log().info({ requestId, status: refusal.status, refused: error.code }, 'request')
+      }
+    }
+    if (exchange === undefined) {
+      refuseNew()
+    } else if (exchange.request.complete) {
+      // A whole request, then a broken one: an animal must not be stored and its sender told 400.
+      exchange.response.once('close', refuseNew)
+    } else if (exchange.response.headersSent) {
+      exchange.response.once('close', () => socket.destroy())
     } else {
-      refuseConnection(error, socket, log())
+      // Its body broke off: this is the answer to it, and its log line is to say so.
+      exchange.response.statusCode = refusal.status
+      answerRaw(socket, refusal, String(exchange.response.getHeader('x-request-id')))
     }
   })
   return server

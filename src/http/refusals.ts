@@ -1,20 +1,16 @@
 // Refusals below the level of requests: what Node's own parser would answer with an empty body.
 
-import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { FastifyBaseLogger } from 'fastify'
 import { invalid, ServiceError } from '../error.ts'
 import { renderError } from './errors.ts'
 
-/** Answers on a connection that cannot go on, and ends it. */
-export function refuseConnection(error: NodeJS.ErrnoException, socket: Duplex, log: FastifyBaseLogger): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+/** Writes the refusal to a connection that cannot go on, and ends it. Returns whether anyone was there to read it. */
+export function answerRaw(socket: Duplex, refusal: ServiceError, requestId: string): boolean {
+  if (!socket.writable) {
     socket.destroy()
-    return
+    return false
   }
-  const refusal = refusalFor(error)
-  const requestId = randomUUID()
   const body = renderError(refusal)
   const head = [
     `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
@@ -25,10 +21,10 @@ export function refuseConnection(error: NodeJS.ErrnoException, socket: Duplex, l
     'connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
-  log.info({ requestId, status: refusal.status, refused: error.code }, 'request')
+  return true
 }
 
-function refusalFor(error: NodeJS.ErrnoException): ServiceError {
+export function refusalFor(error: NodeJS.ErrnoException): ServiceError {
   switch (error.code) {
     case 'HPE_HEADER_OVERFLOW':
       return new ServiceError('headers_too_large', 'The request line and headers must have at most 16 KiB.')

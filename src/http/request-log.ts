@@ -1,7 +1,7 @@
 // One log line per request, with the route instead of the address: an address may hold what must not be logged.
 
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 const REQUEST_ID = /^[!-~]{1,128}$/
@@ -14,13 +14,13 @@ export function requestId(request: IncomingMessage): string {
 
 export async function logRequest(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const start = performance.now()
-  reply.header('x-request-id', request.id)
+  reply.raw.setHeader('x-request-id', request.id)
   reply.raw.once('close', () => {
     request.log.info(
       {
         method: request.method,
         route: request.is404 ? null : request.routeOptions.url,
-        status: reply.raw.headersSent ? reply.statusCode : null,
+        status: statusOf(reply.raw),
         durationMs: Math.round((performance.now() - start) * 1000) / 1000,
         keyId: request.caller?.keyId,
         animalId: request.animalId,
@@ -29,4 +29,9 @@ export async function logRequest(request: FastifyRequest, reply: FastifyReply): 
       'request',
     )
   })
+}
+
+/** Nothing was sent where the client left first, unless the refusal of a broken body bypassed the response. */
+function statusOf({ headersSent, statusCode }: ServerResponse): number | null {
+  return headersSent || statusCode !== 200 ? statusCode : null
 }

@@ -9,7 +9,8 @@ export function normaliseTarget(target: string): string {
   const path = queryAt === -1 ? relative : relative.slice(0, queryAt)
   const query = queryAt === -1 ? '' : relative.slice(queryAt)
   const escaped = isWellFormed(path) ? path : path.replaceAll('%', '%25')
-  return (escaped.replaceAll('#', '%23') || '/') + query
+  const rooted = escaped.startsWith('/') ? escaped : `/${escaped}`
+  return rooted.replaceAll('#', '%23') + query
 }
 
 function isWellFormed(path: string): boolean {

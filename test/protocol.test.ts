@@ -1,0 +1,307 @@
+// Everything below and around the operations: paths, methods, Host, Expect, and requests that are hardly HTTP.
+
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { API_KEY, parseRaw, sendRaw, startTestService } from './support/service.ts'
+
+const KEY = `authorization: Bearer ${API_KEY}`
+const ANIMAL = '{"name":"Bella","categoryId":7}'
+
+function lines(...parts: string[]): string {
+  return `${parts.join('\r\n')}\r\n\r\n`
+}
+
+suite('paths', () => {
+  const unknown = [
+    '/v1',
+    '/v1/',
+    '/v1/pets/',
+    '/v1/pets/1/',
+    '/v1/pets/1/2',
+    '/v1/Pets',
+    '/v1/PETS/1',
+    '/v1//pets',
+    '/v1/pet',
+    '/v1/pets%2F1',
+    '/v1/pets%',
+    '/v1/p%zzets',
+    '/v1/%ff',
+    '/v1/pets;limit=1',
+    '/v1/pets#x',
+    '/v1/store/orders',
+    '/v1/store/order',
+    '/v1/categories',
+    '/v1/events',
+    '/v1/openapi.json',
+    '/v1/../v1/pets',
+  ]
+  for (const path of unknown) {
+    test(`${path} is 404 with a key and 401 without`, async t => {
+      const service = await startTestService(t)
+      const [withKey, without] = await Promise.all(
+        [KEY, 'x-none: 1'].map(async header =>
+          parseRaw(
+            await sendRaw(
+              service.address,
+              lines(`GET ${path} HTTP/1.1`, 'host: x', header, 'connection: close'),
+            ),
+            'GET',
+            '/v1/x',
+          ),
+        ),
+      )
+      assert.equal(withKey?.status, 404)
+      assert.equal(without?.status, 401)
+    })
+  }
+
+  for (const path of [
+    '/V1/pets',
+    '/v2/pets',
+    '/pets',
+    '//v1/pets',
+    '/v1%2Fpets',
+    '/favicon.ico',
+    '/docs/',
+    '/%',
+    '/x/../v1/pets',
+    '/v11',
+    '*',
+  ]) {
+    test(`${path} is outside /v1: 404, key or not`, async t => {
+      const service = await startTestService(t)
+      const answer = await sendRaw(
+        service.address,
+        lines(`${path === '*' ? 'OPTIONS' : 'GET'} ${path} HTTP/1.1`, 'host: x', 'connection: close'),
+      )
+      assert.equal(parseRaw(answer).status, 404)
+    })
+  }
+
+  test('the absolute form of a target is the same path', async t => {
+    const service = await startTestService(t)
+    for (const [target, status] of [
+      ['http://example.test/v1/pets?limit=1', 200],
+      ['HTTP://example.test:80/v1/pets', 200],
+      ['http://example.test/v1/nothing', 404],
+      ['http://example.test', 200],
+    ] as const) {
+      const answer = await sendRaw(
+        service.address,
+        lines(`GET ${target} HTTP/1.1`, 'host: example.test', KEY, 'connection: close'),
+      )
+      assert.equal(parseRaw(answer).status, status, target)
+    }
+  })
+})
+
+suite('methods', () => {
+  const rows: [string, string, string][] = [
+    ...['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY', 'PURGE'].map(
+      (method): [string, string, string] => [method, '/v1/pets', 'GET, HEAD, POST'],
+    ),
+    ...['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'SEARCH'].map(
+      (method): [string, string, string] => [method, '/v1/pets/1', 'GET, HEAD'],
+    ),
+    ...['/', '/docs', '/openapi.json', '/livez', '/readyz'].map((path): [string, string, string] => [
+      'POST',
+      path,
+      'GET, HEAD',
+    ]),
+  ]
+  for (const [method, path, allow] of rows) {
+    test(`${method} ${path} is 405, allowing ${allow}`, async t => {
+      const service = await startTestService(t)
+      const reply = await service.send(method, path, {
+        headers: { 'content-type': 'x' },
+        ...(method !== 'TRACE' && { body: ANIMAL }),
+      })
+      assert.equal(reply.status, 405)
+      assert.equal(reply.headers.allow, allow)
+      assert.equal((reply.json as { code: string }).code, 'method_not_allowed')
+    })
+  }
+})
+
+suite('Host', () => {
+  const rows: [string, string[], number][] = [
+    ['missing', [KEY], 400],
+    ['missing, without a key', [], 400],
+    ['doubled', ['host: a', 'host: b', KEY], 400],
+    ['doubled, the same twice', ['host: a', 'Host: a', KEY], 400],
+    ['there', ['host: a', KEY], 200],
+  ]
+  for (const [what, headers, status] of rows) {
+    test(`${what}: ${status}`, async t => {
+      const service = await startTestService(t)
+      const answer = await sendRaw(
+        service.address,
+        lines('GET /v1/pets HTTP/1.1', ...headers, 'connection: close'),
+      )
+      assert.equal(parseRaw(answer, 'GET', '/v1/pets').status, status)
+    })
+  }
+  test('HTTP/1.0 needs none', async t => {
+    const service = await startTestService(t)
+    assert.equal(
+      parseRaw(await sendRaw(service.address, lines('GET /v1/pets HTTP/1.0', KEY)), 'GET', '/v1/pets').status,
+      200,
+    )
+  })
+})
+
+suite('Expect', () => {
+  test('anything but 100-continue is 417', async t => {
+    const service = await startTestService(t)
+    for (const path of ['/v1/pets', '/livez']) {
+      const reply = await service.send('GET', path, { headers: { expect: 'tea' } })
+      assert.equal(reply.status, 417)
+      assert.equal((reply.json as { code: string }).code, 'expectation_failed')
+    }
+  })
+})
+
+suite('requests that are hardly HTTP', () => {
+  const rows: [string, string, number, string][] = [
+    ['no HTTP at all', 'hello\r\n\r\n', 400, 'invalid_request'],
+    ['an unknown method', lines('FOO /v1/pets HTTP/1.1', 'host: x'), 400, 'invalid_request'],
+    ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, 'invalid_request'],
+    ['another version', lines('GET / HTTP/9.9', 'host: x'), 400, 'invalid_request'],
+    ['a header without a colon', lines('GET / HTTP/1.1', 'host: x', 'nonsense'), 400, 'invalid_request'],
+    [
+      'a bad Content-Length',
+      lines('POST /v1/pets HTTP/1.1', 'host: x', KEY, 'content-length: x'),
+      400,
+      'invalid_request',
+    ],
+    [
+      'two Content-Lengths',
+      lines('POST /v1/pets HTTP/1.1', 'host: x', KEY, 'content-length: 1', 'content-length: 2'),
+      400,
+      'invalid_request',
+    ],
+    [
+      'Content-Length and Transfer-Encoding',
+      lines('POST /v1/pets HTTP/1.1', 'host: x', KEY, 'content-length: 5', 'transfer-encoding: chunked'),
+      400,
+      'invalid_request',
+    ],
+    ['a space in the target', lines('GET /v1/ pets HTTP/1.1', 'host: x'), 400, 'invalid_request'],
+    [
+      'headers of 20 KiB',
+      lines('GET /v1/pets HTTP/1.1', 'host: x', `x-large: ${'x'.repeat(20_000)}`),
+      431,
+      'headers_too_large',
+    ],
+    [
+      'a target of 20 KiB',
+      lines(`GET /v1/pets?${'x'.repeat(20_000)} HTTP/1.1`, 'host: x'),
+      431,
+      'headers_too_large',
+    ],
+    [
+      'a broken chunk',
+      `${lines('POST /v1/pets HTTP/1.1', 'host: x', KEY, 'content-type: application/json', 'transfer-encoding: chunked')}zz\r\n`,
+      400,
+      'invalid_request',
+    ],
+    [
+      'chunk extensions of 20 KiB',
+      `${lines('POST /v1/pets HTTP/1.1', 'host: x', KEY, 'content-type: application/json', 'transfer-encoding: chunked')}1;${'x'.repeat(20_000)}\r\n{`,
+      413,
+      'payload_too_large',
+    ],
+  ]
+  for (const [what, bytes, status, code] of rows) {
+    test(`${what}: ${status} with the error object, and the service goes on`, async t => {
+      const service = await startTestService(t)
+      const reply = parseRaw(await sendRaw(service.address, Buffer.from(bytes, 'latin1')))
+      assert.equal(reply.status, status)
+      assert.equal((reply.json as { code: string }).code, code)
+      assert.equal(reply.headers.connection, 'close')
+      assert.equal((await service.send('GET', '/v1/pets')).text, '[]')
+      const logged = service.logs.filter(
+        line => (line.msg === 'request' && line.route !== '/v1/pets') || line.method === 'POST',
+      )
+      assert.deepEqual(
+        logged.map(line => [line.status, line.requestId]),
+        [[BigInt(status), reply.headers['x-request-id']]],
+      )
+    })
+  }
+
+  test('a request that is followed by a broken one gets its answer first', async t => {
+    const service = await startTestService(t)
+    const post = `${lines('POST /v1/pets HTTP/1.1', 'host: x', KEY, 'content-type: application/json', `content-length: ${ANIMAL.length}`)}${ANIMAL}`
+    const answer = await sendRaw(service.address, `${post}nonsense\r\n\r\n`)
+    assert.equal(parseRaw(answer, 'POST', '/v1/pets').status, 201)
+    const second = answer.slice(answer.indexOf('HTTP/1.1', 1))
+    assert.equal(parseRaw(second).status, 400)
+  })
+
+  test('pipelined requests are answered in order', async t => {
+    const service = await startTestService(t)
+    const get = lines('GET /v1/pets?limit=1 HTTP/1.1', 'host: x', KEY)
+    const last = lines('GET /v1/pets?limit=0 HTTP/1.1', 'host: x', KEY, 'connection: close')
+    const answer = await sendRaw(service.address, get + get + last)
+    assert.deepEqual(answer.match(/HTTP\/1.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 400'])
+  })
+
+  test('a client that leaves in the middle of its body does no harm', async t => {
+    const service = await startTestService(t)
+    const { connect } = await import('node:net')
+    const { hostname, port } = new URL(service.address)
+    const socket = connect(Number(port), hostname)
+    socket.write(
+      `${lines('POST /v1/pets HTTP/1.1', 'host: x', KEY, 'content-type: application/json', 'content-length: 100')}{"name"`,
+    )
+    await new Promise(resolve => socket.once('connect', resolve))
+    while ((await service.send('GET', '/livez')).status !== 200);
+    socket.destroy()
+    while (!service.logs.some(line => line.aborted === true)) await service.send('GET', '/livez')
+    assert.equal((await service.send('GET', '/v1/pets')).text, '[]')
+    assert.ok(!service.logs.some(line => Number(line.level) >= 50), service.logText())
+  })
+})
+
+suite('slow clients', { concurrency: true }, () => {
+  const rows: [string, string][] = [
+    ['says nothing', ''],
+    ['never ends its request line', 'GET /v1/pe'],
+    ['never ends its headers', 'GET /v1/pets HTTP/1.1\r\nhost: x\r\n'],
+    [
+      'never ends its body',
+      `${lines('POST /v1/pets HTTP/1.1', 'host: x', KEY, 'content-type: application/json', 'content-length: 100')}{"name"`,
+    ],
+  ]
+  for (const [what, bytes] of rows) {
+    test(`one that ${what} is let go`, { timeout: 40_000 }, async t => {
+      const service = await startTestService(t)
+      const reply = parseRaw(await sendRaw(service.address, bytes))
+      assert.equal(reply.status, 408)
+      assert.equal((reply.json as { code: string }).code, 'request_timeout')
+      const logged = service.logs.filter(line => line.msg === 'request')
+      assert.deepEqual(
+        logged.map(line => [line.status, line.requestId]),
+        [[408n, reply.headers['x-request-id']]],
+      )
+    })
+  }
+})
+
+suite('X-Request-Id', () => {
+  for (const id of ['a', 'x'.repeat(128), '8c0f1f0e-6d5b-4c7e-9d0e-1b2c3d4e5f60', 'a/b:c;d={e}']) {
+    test(`${id.slice(0, 40)} is taken and given back`, async t => {
+      const service = await startTestService(t)
+      const reply = await service.send('GET', '/v1/pets', { headers: { 'x-request-id': id } })
+      assert.equal(reply.headers['x-request-id'], id)
+    })
+  }
+  for (const id of ['', 'x'.repeat(129), 'a b', 'caf\u00e9']) {
+    test(`${JSON.stringify(id.slice(0, 40))} is replaced`, async t => {
+      const service = await startTestService(t)
+      const reply = await service.send('GET', '/v1/pets', { headers: { 'x-request-id': id } })
+      assert.match(String(reply.headers['x-request-id']), /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+    })
+  }
+})
