@@ -69,7 +69,7 @@ export function hasKeyForm(secret: string, environment: Environment): boolean {
 
 /** Plain SHA-256: a key has 190 random bits, so there is nothing for a slow hash to protect. */
 export function digestOf(secret: string): Uint8Array {
-  return hash('sha256', secret, 'buffer')
+  return new Uint8Array(hash('sha256', secret, 'buffer'))
 }
 
 export function isInForce(key: ApiKey, now: Date): boolean {

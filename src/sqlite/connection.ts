@@ -80,7 +80,7 @@ export function connect<Statements>(
     },
 
     close() {
-      session.database.close()
+      if (session.database.isOpen) session.database.close()
     },
   }
 }

@@ -7,7 +7,10 @@ import { APPLICATION_ID, LATEST_SCHEMA, migrate, schemaVersion } from './migrate
 
 export const MEMORY = ':memory:'
 
-/** How long SQLite itself waits for a lock, blocking this thread; the store waits longer, without blocking. */
+/** Several processes may start on one file at once, and wait for each other. */
+const OPENING_WAIT_MS = 2_000
+
+/** How long SQLite then waits for a lock, blocking this thread; the store waits longer, without blocking. */
 const LOCK_WAIT_MS = 50
 
 /** Checking a whole file takes about 14 ms per megabyte; a larger one is checked at its edges only. */
@@ -27,12 +30,13 @@ export function openDatabase(path: string, { create }: OpenOptions): DatabaseSyn
   const file = path === MEMORY ? undefined : prepareFile(path, create)
   let database: DatabaseSync | undefined
   try {
-    database = new DatabaseSync(path, { timeout: LOCK_WAIT_MS, enableForeignKeyConstraints: true })
+    database = new DatabaseSync(path, { timeout: OPENING_WAIT_MS, enableForeignKeyConstraints: true })
     if (file !== undefined && file.size > 0) judge(database, path, file.size)
     // The first write to the file: everything that could refuse it comes before.
     database.exec('pragma journal_mode = wal')
     database.exec('pragma synchronous = full')
     migrate(database)
+    database.exec(`pragma busy_timeout = ${LOCK_WAIT_MS}`)
     return database
   } catch (error) {
     if (database?.isOpen) database.close()

@@ -1,0 +1,310 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { suite, type TestContext, test } from 'node:test'
+import { systemClock } from '../src/clock.ts'
+import { ServiceError } from '../src/error.ts'
+import { LATEST_SCHEMA } from '../src/sqlite/migrate.ts'
+import { UnusableDatabase } from '../src/sqlite/open.ts'
+import { openSqliteStore } from '../src/sqlite/store.ts'
+import type { Store } from '../src/store.ts'
+import { storeContract } from './store.contract.ts'
+import { temporaryFolder } from './support/service.ts'
+
+function openStore(t: TestContext, path: string, create = true, clock = systemClock): Store {
+  const store = openSqliteStore({ path, clock, create })
+  t.after(() => store.close())
+  return store
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'unavailable'
+}
+
+async function add(store: Store, name: string): Promise<void> {
+  await store.createAnimals([{ animal: { name, categoryId: 1n, status: 'sold' } }])
+}
+
+async function names(store: Store): Promise<string[]> {
+  return (await store.listAnimals({ limit: 1_000 })).map(({ name }) => name)
+}
+
+storeContract('SQLite, in a file', async (t, clock) =>
+  openStore(t, join(temporaryFolder(t), 'a.db'), true, clock),
+)
+storeContract('SQLite, in memory', async (t, clock) => openStore(t, ':memory:', true, clock))
+
+suite('a SQLite file', () => {
+  test('is made with its folder, durable and strict', async t => {
+    const path = join(temporaryFolder(t), 'new', 'folder', 'a.db')
+    const store = openStore(t, path)
+    await add(store, 'a')
+    const database = new DatabaseSync(path)
+    t.after(() => database.close())
+    assert.equal(database.prepare('pragma journal_mode').get()?.journal_mode, 'wal')
+    assert.equal(database.prepare('pragma user_version').get()?.user_version, LATEST_SCHEMA)
+    const tables = database
+      .prepare(
+        "select name, strict from pragma_table_list where schema = 'main' and name not like 'sqlite_%'",
+      )
+      .all()
+    assert.deepEqual(tables.map(({ name }) => name).sort(), ['animals', 'api_keys', 'idempotency_keys'])
+    assert.ok(tables.every(({ strict }) => strict === 1))
+  })
+
+  test('serves both listings from an index, without a sort, whatever it holds', async t => {
+    const path = join(temporaryFolder(t), 'a.db')
+    const store = openStore(t, path)
+    await add(store, 'a')
+    const database = new DatabaseSync(path)
+    t.after(() => database.close())
+    const plan = (sql: string) =>
+      database
+        .prepare(`explain query plan ${sql}`)
+        .all()
+        .map(({ detail }) => detail)
+    assert.deepEqual(plan('select * from animals where id > 5 order by id limit 20'), [
+      'SEARCH animals USING INTEGER PRIMARY KEY (rowid>?)',
+    ])
+    assert.deepEqual(plan("select * from animals where status = 'sold' and id > 5 order by id limit 20"), [
+      'SEARCH animals USING INDEX animals_by_status (status=? AND rowid>?)',
+    ])
+  })
+
+  test('is not made where it must exist', t => {
+    const path = join(temporaryFolder(t), 'a.db')
+    assert.throws(() => openStore(t, path, false), /There is no database at/)
+    assert.ok(!existsSync(path))
+  })
+
+  test('never gives an id twice, even after rows were removed by hand', async t => {
+    const path = join(temporaryFolder(t), 'a.db')
+    const store = openStore(t, path)
+    await add(store, 'a')
+    await add(store, 'b')
+    const database = new DatabaseSync(path)
+    database.exec('delete from animals')
+    database.close()
+    await add(store, 'c')
+    assert.deepEqual(
+      (await store.listAnimals({ limit: 9 })).map(({ id }) => id),
+      [3n],
+    )
+  })
+
+  test('shows what another process wrote in the very next answer', async t => {
+    const path = join(temporaryFolder(t), 'a.db')
+    const store = openStore(t, path)
+    await add(store, 'a')
+    const database = new DatabaseSync(path)
+    database.exec("insert into animals (name, category_id) values ('by hand', 9223372036854775807)")
+    database.close()
+    assert.equal((await store.listAnimals({ limit: 9 }))[1]?.categoryId, 9223372036854775807n)
+  })
+
+  test('of an older schema is brought forward, and its animals are kept', async t => {
+    const path = join(temporaryFolder(t), 'a.db')
+    const store = openStore(t, path)
+    await add(store, 'a')
+    await store.close()
+    const database = new DatabaseSync(path)
+    database.exec('drop table idempotency_keys; drop table api_keys; pragma user_version = 1')
+    database.close()
+    const again = openSqliteStore({ path, clock: systemClock, create: false })
+    t.after(() => again.close())
+    assert.deepEqual(await names(again), ['a'])
+    assert.deepEqual(await again.listKeys('production'), [])
+  })
+
+  test('opened by several at once on the first run is made once', async t => {
+    const path = join(temporaryFolder(t), 'a.db')
+    const script = `import { openSqliteStore } from ${JSON.stringify(new URL('../src/sqlite/store.ts', import.meta.url).href)}
+      await openSqliteStore({ path: ${JSON.stringify(path)}, clock: () => new Date(), create: true }).close()`
+    const exits = await Promise.all(
+      Array.from({ length: 6 }, () => {
+        const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+          stdio: ['ignore', 'ignore', 'inherit'],
+        })
+        return new Promise(resolve => child.on('exit', resolve))
+      }),
+    )
+    assert.deepEqual(exits, [0, 0, 0, 0, 0, 0])
+  })
+})
+
+suite('a SQLite file that cannot be used is refused in one line and left as it was', () => {
+  async function makeDatabase(path: string, animals: number): Promise<void> {
+    const store = openSqliteStore({ path, clock: systemClock, create: true })
+    await store.createAnimals(
+      Array.from({ length: animals }, (_, index) => ({
+        animal: { name: `${'x'.repeat(200)} ${index}`, categoryId: BigInt(index), status: 'sold' as const },
+      })),
+    )
+    await store.close()
+  }
+
+  const rows: [string, RegExp, (path: string) => Promise<void> | void][] = [
+    [
+      'not a database',
+      /file is not a database/,
+      path => writeFileSync(path, 'This is a letter to my aunt.\n'.repeat(100)),
+    ],
+    ['a short text', /file is not a database/, path => writeFileSync(path, 'hello')],
+    ['a folder', /is not a file/, path => void mkdirSync(path)],
+    [
+      'read-only',
+      /is read-only/,
+      async path => {
+        await makeDatabase(path, 1)
+        chmodSync(path, 0o444)
+      },
+    ],
+    [
+      'of a newer schema',
+      new RegExp(`has schema 99, newer than ${LATEST_SCHEMA}`),
+      async path => {
+        await makeDatabase(path, 1)
+        const database = new DatabaseSync(path)
+        database.exec('pragma user_version = 99')
+        database.close()
+      },
+    ],
+    [
+      "another program's",
+      /belongs to another program/,
+      path => {
+        const database = new DatabaseSync(path)
+        database.exec('create table songs (title text)')
+        database.close()
+      },
+    ],
+    [
+      'with a damaged page',
+      /is corrupt/,
+      async path => {
+        await makeDatabase(path, 1_000)
+        const bytes = readFileSync(path)
+        bytes.fill(0xa5, 8 * 4096, 12 * 4096)
+        writeFileSync(path, bytes)
+      },
+    ],
+    [
+      'cut short',
+      /is corrupt|malformed/,
+      async path => {
+        await makeDatabase(path, 1_000)
+        writeFileSync(path, readFileSync(path).subarray(0, 10 * 4096))
+      },
+    ],
+    [
+      'large, with a damaged end',
+      /is corrupt/,
+      async path => {
+        await makeDatabase(path, 25_000)
+        const bytes = readFileSync(path)
+        assert.ok(bytes.length > 4 * 1024 * 1024)
+        bytes.fill(0xa5, bytes.length - 1024 * 1024)
+        writeFileSync(path, bytes)
+      },
+    ],
+  ]
+  for (const [what, reason, prepare] of rows) {
+    test(what, async t => {
+      const path = join(temporaryFolder(t), 'a.db')
+      await prepare(path)
+      const before = what === 'a folder' ? undefined : readFileSync(path)
+      assert.throws(
+        () => openStore(t, path),
+        (error: unknown) => {
+          assert.ok(error instanceof UnusableDatabase)
+          assert.match(error.message, reason)
+          assert.ok(!error.message.includes('\n'))
+          assert.ok(error.message.includes(path))
+          return true
+        },
+      )
+      if (before) assert.ok(before.equals(readFileSync(path)))
+    })
+  }
+
+  test('a folder that cannot be made', t => {
+    const folder = temporaryFolder(t)
+    writeFileSync(join(folder, 'file'), '')
+    assert.throws(() => openStore(t, join(folder, 'file', 'a.db')), UnusableDatabase)
+  })
+})
+
+suite('a SQLite file that goes wrong while it is in use', () => {
+  test('taken away: unavailable, nothing is written elsewhere, and it works when it is back', async t => {
+    const folder = temporaryFolder(t)
+    const path = join(folder, 'a.db')
+    const store = openStore(t, path)
+    await add(store, 'a')
+    renameSync(path, join(folder, 'elsewhere.db'))
+    await assert.rejects(add(store, 'lost?'), isUnavailable)
+    await assert.rejects(store.listAnimals({ limit: 1 }), isUnavailable)
+    await assert.rejects(store.ping(), isUnavailable)
+    assert.ok(!existsSync(path))
+    renameSync(join(folder, 'elsewhere.db'), path)
+    await store.ping()
+    await add(store, 'b')
+    assert.deepEqual(await names(store), ['a', 'b'])
+  })
+
+  test('replaced by a backup: the backup is served', async t => {
+    const folder = temporaryFolder(t)
+    const path = join(folder, 'a.db')
+    const backup = openSqliteStore({ path: join(folder, 'backup.db'), clock: systemClock, create: true })
+    await add(backup, 'from the backup')
+    await backup.close()
+    const store = openStore(t, path)
+    await add(store, 'a')
+    for (const suffix of ['', '-wal', '-shm']) renameSync(path + suffix, join(folder, `old.db${suffix}`))
+    copyFileSync(join(folder, 'backup.db'), path)
+    assert.deepEqual(await names(store), ['from the backup'])
+    await add(store, 'b')
+    assert.deepEqual(await names(store), ['from the backup', 'b'])
+  })
+
+  test('locked by someone else: a writer waits, reads go on, and what waited too long is unavailable', async t => {
+    const path = join(temporaryFolder(t), 'a.db')
+    const store = openStore(t, path)
+    await add(store, 'a')
+    const other = new DatabaseSync(path)
+    t.after(() => other.close())
+    other.exec('begin immediate')
+    const waiting = add(store, 'b')
+    assert.deepEqual(await names(store), ['a'])
+    other.exec('rollback')
+    await waiting
+    assert.deepEqual(await names(store), ['a', 'b'])
+    other.exec('begin immediate')
+    await assert.rejects(add(store, 'c'), isUnavailable)
+    other.exec('rollback')
+    assert.deepEqual(await names(store), ['a', 'b'])
+    await add(store, 'd')
+    assert.deepEqual(await names(store), ['a', 'b', 'd'])
+  })
+
+  test('a failure that is our own fault is not called unavailable', async t => {
+    const store = openStore(t, join(temporaryFolder(t), 'a.db'))
+    const badStatus = { name: 'a', categoryId: 1n, status: 'lost' as 'sold' }
+    await assert.rejects(
+      store.createAnimals([{ animal: { name: 'x', categoryId: 1n } }, { animal: badStatus }]),
+      (error: unknown) => !(error instanceof ServiceError),
+    )
+    assert.deepEqual(await names(store), [])
+    await add(store, 'a')
+    assert.deepEqual(await names(store), ['a'])
+  })
+})

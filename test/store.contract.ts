@@ -1,0 +1,237 @@
+// The promises of src/store.ts, as claims that hold on every database.
+
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import type { NewAnimal, Status } from '../src/animal.ts'
+import { makeKey } from '../src/api-key.ts'
+import type { Clock } from '../src/clock.ts'
+import { IDEMPOTENCY_WINDOW_MS, type Store } from '../src/store.ts'
+
+/** Opens an empty store that is closed when the test ends. */
+export type OpenStore = (t: TestContext, clock: Clock) => Promise<Store>
+
+const NOW = new Date('2027-01-01T00:00:00Z')
+
+export function storeContract(database: string, open: OpenStore): void {
+  const fresh = (t: TestContext) => open(t, () => NOW)
+
+  function animal(name: string, status?: Status, categoryId = 1n): NewAnimal {
+    return { name, categoryId, ...(status && { status }) }
+  }
+
+  async function create(store: Store, ...animals: NewAnimal[]): Promise<bigint[]> {
+    const outcomes = await store.createAnimals(animals.map(each => ({ animal: each })))
+    return outcomes.map(outcome => {
+      assert.equal(outcome.kind, 'created')
+      return outcome.animal.id
+    })
+  }
+
+  suite(`Store on ${database}: animals`, () => {
+    test('created animals come back identical, in order, with growing ids', async t => {
+      const store = await fresh(t)
+      const animals = [
+        animal('a', 'sold', 9223372036854775807n),
+        animal('  é🐈 ', undefined, -9223372036854775808n),
+        animal('b', 'available', 9007199254740993n),
+      ]
+      const ids = await create(store, ...animals)
+      assert.deepEqual(
+        ids,
+        ids.toSorted((one, other) => (one < other ? -1 : 1)),
+      )
+      const expected = animals.map((each, index) => ({ id: ids[index], ...each }))
+      assert.deepEqual(await store.listAnimals({ limit: 10 }), expected)
+      for (const each of expected) assert.deepEqual(await store.findAnimal(each.id as bigint), each)
+    })
+
+    test('an unknown id finds nothing, at the ends of int64 too', async t => {
+      const store = await fresh(t)
+      await create(store, animal('a'))
+      for (const id of [0n, -1n, 2n, 9223372036854775807n, -9223372036854775808n]) {
+        assert.equal(await store.findAnimal(id), undefined)
+      }
+    })
+
+    test('a page is limited, begins after an id, and keeps to a status', async t => {
+      const store = await fresh(t)
+      const statuses: (Status | undefined)[] = ['sold', 'pending', undefined, 'available']
+      const ids = await create(
+        store,
+        ...Array.from({ length: 20 }, (_, index) => animal(`a${index}`, statuses[index % 4])),
+      )
+      const listed = async (page: Parameters<Store['listAnimals']>[0]) =>
+        (await store.listAnimals(page)).map(({ id }) => id)
+      assert.deepEqual(await listed({ limit: 3 }), ids.slice(0, 3))
+      assert.deepEqual(await listed({ limit: 3, after: ids[4] }), ids.slice(5, 8))
+      assert.deepEqual(await listed({ limit: 100, after: ids[19] }), [])
+      assert.deepEqual(await listed({ limit: 2, status: 'sold' }), [ids[0], ids[4]])
+      assert.deepEqual(await listed({ limit: 9, status: 'sold', after: ids[4] }), [ids[8], ids[12], ids[16]])
+      assert.deepEqual(await listed({ limit: 9, after: 9223372036854775807n }), [])
+      assert.deepEqual(await listed({ limit: 1, after: -9223372036854775808n }), [ids[0]])
+    })
+
+    test('an animal that was created before a listing began is in it', async t => {
+      const store = await fresh(t)
+      for (let count = 1; count <= 20; count++) {
+        await create(store, animal('a'))
+        assert.equal((await store.listAnimals({ limit: 100 })).length, count)
+      }
+    })
+
+    test('nothing to create is nothing created', async t => {
+      assert.deepEqual(await (await fresh(t)).createAnimals([]), [])
+    })
+  })
+
+  suite(`Store on ${database}: idempotency`, () => {
+    const idempotency = { scope: 's', key: 'k' }
+
+    test('the second creation is a replay of the first', async t => {
+      const store = await fresh(t)
+      const [first] = await store.createAnimals([{ animal: animal('a', 'sold'), idempotency }])
+      const [second] = await store.createAnimals([{ animal: animal('a', 'sold'), idempotency }])
+      assert.equal(first?.kind, 'created')
+      assert.deepEqual(second, { ...first, kind: 'replayed' })
+      assert.equal((await store.listAnimals({ limit: 10 })).length, 1)
+    })
+
+    test('within one batch too, and a reused key does not fail its neighbours', async t => {
+      const store = await fresh(t)
+      const outcomes = await store.createAnimals([
+        { animal: animal('a'), idempotency },
+        { animal: animal('a'), idempotency },
+        { animal: animal('b'), idempotency },
+        { animal: animal('c') },
+      ])
+      assert.deepEqual(
+        outcomes.map(({ kind }) => kind),
+        ['created', 'replayed', 'key_reused', 'created'],
+      )
+      assert.deepEqual(
+        (await store.listAnimals({ limit: 10 })).map(({ name }) => name),
+        ['a', 'c'],
+      )
+    })
+
+    test('another scope or key is another creation', async t => {
+      const store = await fresh(t)
+      for (const other of [idempotency, { scope: 's2', key: 'k' }, { scope: 's', key: 'K' }]) {
+        const [outcome] = await store.createAnimals([{ animal: animal('a'), idempotency: other }])
+        assert.equal(outcome?.kind, 'created')
+      }
+    })
+
+    test('of a hundred at once one is created and the rest are replays', async t => {
+      const store = await fresh(t)
+      const outcomes = (
+        await Promise.all(
+          Array.from({ length: 100 }, () => store.createAnimals([{ animal: animal('a'), idempotency }])),
+        )
+      ).flat()
+      assert.equal(outcomes.filter(({ kind }) => kind === 'created').length, 1)
+      assert.equal(outcomes.filter(({ kind }) => kind === 'replayed').length, 99)
+    })
+
+    test('once the window has passed the key stands for a new animal', async t => {
+      let now = NOW
+      const store = await open(t, () => now)
+      await store.createAnimals([{ animal: animal('a'), idempotency }])
+      now = new Date(NOW.getTime() + IDEMPOTENCY_WINDOW_MS)
+      const [outcome] = await store.createAnimals([{ animal: animal('b'), idempotency }])
+      assert.equal(outcome?.kind, 'created')
+    })
+
+    test('passed keys are forgotten, a bounded number at a time, and others are kept', async t => {
+      let now = NOW
+      const store = await open(t, () => now)
+      const remember = (key: string) =>
+        store.createAnimals([{ animal: animal('a'), idempotency: { scope: 's', key } }])
+      for (const key of ['1', '2', '3', '4', '5']) await remember(key)
+      assert.equal(await store.forgetIdempotencyKeys(10), 0)
+      now = new Date(NOW.getTime() + 1)
+      await remember('6')
+      now = new Date(NOW.getTime() + IDEMPOTENCY_WINDOW_MS)
+      assert.equal(await store.forgetIdempotencyKeys(3), 3)
+      assert.equal(await store.forgetIdempotencyKeys(3), 2)
+      assert.equal(await store.forgetIdempotencyKeys(3), 0)
+      const [kept] = await remember('6')
+      assert.equal(kept?.kind, 'replayed')
+    })
+  })
+
+  suite(`Store on ${database}: keys`, () => {
+    const make = (name: string, options: Partial<Parameters<typeof makeKey>[0]> = {}) =>
+      makeKey({ name, environment: 'production', createdAt: NOW, ...options }).apiKey
+    const at = (ms: number) => new Date(NOW.getTime() + ms)
+
+    test('a key is found by its digest, as it was stored', async t => {
+      const store = await fresh(t)
+      const keys = [
+        make('a'),
+        make('b', { expiresAt: at(5), scope: 'other' }),
+        make('c', { environment: 'staging' }),
+      ]
+      for (const key of keys) await store.createKey(key)
+      for (const key of keys) assert.deepEqual(await store.findKey(key.digest), key)
+      assert.equal(await store.findKey(make('d').digest), undefined)
+    })
+
+    test('keys are listed oldest first, by environment', async t => {
+      const store = await fresh(t)
+      const keys = [
+        make('late', { createdAt: at(2) }),
+        make('early', { createdAt: at(1) }),
+        make('s', { environment: 'staging' }),
+      ]
+      for (const key of keys) await store.createKey(key)
+      assert.deepEqual(
+        (await store.listKeys('production')).map(({ name }) => name),
+        ['early', 'late'],
+      )
+      assert.deepEqual(
+        (await store.listKeys('staging')).map(({ name }) => name),
+        ['s'],
+      )
+    })
+
+    test('the first key is stored once for each environment, of many at once too', async t => {
+      const store = await fresh(t)
+      const made = await Promise.all(Array.from({ length: 10 }, () => store.createFirstKey(make('first'))))
+      assert.equal(made.filter(Boolean).length, 1)
+      assert.equal(await store.createFirstKey(make('first', { environment: 'staging' })), true)
+      const [key] = await store.listKeys('production')
+      await store.revokeKey(key?.id ?? '', 'production', NOW)
+      assert.equal(await store.createFirstKey(make('first')), false)
+    })
+
+    test('a revoked key stays revoked, since the first time', async t => {
+      const store = await fresh(t)
+      const key = make('a')
+      await store.createKey(key)
+      assert.deepEqual(await store.revokeKey(key.id, 'production', at(1)), { ...key, revokedAt: at(1) })
+      assert.deepEqual(await store.revokeKey(key.id, 'production', at(2)), { ...key, revokedAt: at(1) })
+      assert.deepEqual(await store.findKey(key.digest), { ...key, revokedAt: at(1) })
+      assert.equal(await store.revokeKey('nobody', 'production', NOW), undefined)
+      assert.equal(await store.revokeKey(key.id, 'staging', NOW), undefined)
+    })
+
+    test('rotation stores the successor and brings the end of the old key forward, never back', async t => {
+      const store = await fresh(t)
+      const open = make('open')
+      const ending = make('ending', { expiresAt: at(5) })
+      await store.createKey(open)
+      await store.createKey(ending)
+      const successors = [make('next'), make('next')] as const
+      await store.rotateKey(open.id, successors[0], at(10))
+      await store.rotateKey(ending.id, successors[1], at(10))
+      assert.deepEqual(await store.findKey(open.digest), { ...open, expiresAt: at(10) })
+      assert.deepEqual(await store.findKey(ending.digest), ending)
+      for (const successor of successors) assert.deepEqual(await store.findKey(successor.digest), successor)
+    })
+  })
+
+  test(`Store on ${database} answers a ping`, async t => {
+    await (await fresh(t)).ping()
+  })
+}

@@ -1,0 +1,87 @@
+// The command line as a real process.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly out: string
+  readonly err: string
+}
+
+export interface Running {
+  readonly child: ChildProcess
+  /** What it has printed so far. */
+  readonly printed: { out: string; err: string }
+  readonly ended: Promise<Ended>
+  /** The first match in what it says on stderr, as soon as it is there. */
+  said(pattern: RegExp): Promise<string>
+}
+
+export interface CommandOptions {
+  readonly cwd: string
+  readonly env?: Record<string, string>
+  /** The program and arguments to start instead of the command itself. */
+  readonly program?: readonly string[]
+}
+
+/** Starts `animal-store` with these arguments, with no setting from outside. It is ended with the test. */
+export function start(
+  t: TestContext,
+  args: readonly string[],
+  { cwd, env = {}, program }: CommandOptions,
+): Running {
+  const [file = '', ...first] = program ?? [process.execPath, MAIN]
+  const { PATH = '', NODE_V8_COVERAGE } = process.env
+  const child = spawn(file, [...first, ...args], {
+    cwd,
+    env: { PATH, ...(NODE_V8_COVERAGE && { NODE_V8_COVERAGE }), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const printed = { out: '', err: '' }
+  child.stdout?.setEncoding('utf8').on('data', text => {
+    printed.out += text
+  })
+  child.stderr?.setEncoding('utf8').on('data', text => {
+    printed.err += text
+  })
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code, signal) => resolve({ code, signal, ...printed }))
+  })
+  t.after(() => {
+    child.kill('SIGKILL')
+    return ended
+  })
+
+  function said(pattern: RegExp): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        const found = pattern.exec(printed.err)
+        if (found) resolve(found[1] ?? found[0])
+      }
+      child.stderr?.on('data', look)
+      child.on('close', () =>
+        reject(new Error(`it ended without saying ${pattern}: ${printed.err}${printed.out}`)),
+      )
+      look()
+    })
+  }
+  return { child, printed, ended, said }
+}
+
+/** Runs a command to its end. */
+export function run(t: TestContext, args: readonly string[], options: CommandOptions): Promise<Ended> {
+  return start(t, args, options).ended
+}
+
+/** Starts the service on a free port and waits until it listens. */
+export async function serve(t: TestContext, args: readonly string[], options: CommandOptions) {
+  const running = start(t, ['serve', '--port', '0', ...args], options)
+  const address = await running.said(/listening on (http:\S+)/)
+  return { ...running, address }
+}
