@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+export const MAIN = fileURLToPath(new URL('../../bin/animal-store.js', import.meta.url))
 
 export interface Ended {
   readonly code: number | null

@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { type Service, type ServiceOptions, startService } from '../../src/cli/serve.ts'
+import { type Service, type ServiceOptions, startService } from '../../src/cli/service.ts'
 import { parseJson } from '../../src/json.ts'
 import { assertDescribed } from './openapi.ts'
 

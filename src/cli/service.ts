@@ -1,0 +1,139 @@
+// The service as a whole: the one place where all parts meet.
+
+import type { AddressInfo } from 'node:net'
+import { isIPv6 } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { type Environment, makeKey } from '../api-key.ts'
+import { type Clock, systemClock } from '../clock.ts'
+import { buildApp } from '../http/app.ts'
+import { type Addresses, openApiDocument } from '../http/openapi.ts'
+import { renderJson } from '../json.ts'
+import { pages } from '../page/pages.ts'
+import type { DatabaseAddress } from '../setting-values.ts'
+import type { Store } from '../store.ts'
+import { CommandFailed } from './command.ts'
+import type { LogStream } from './log-stream.ts'
+import { openStore } from './open-store.ts'
+
+/** From the signal to the end, whatever the clients do. */
+const STOP_WITHIN_MS = 9_000
+
+const FORGET_EVERY_MS = 60_000
+const FORGET_AT_MOST = 1_000
+
+export interface ServiceOptions {
+  readonly host?: string | undefined
+  readonly port?: number | undefined
+  readonly database?: DatabaseAddress | undefined
+  readonly environment?: Environment | undefined
+  readonly productionUrl?: string | undefined
+  readonly stagingUrl?: string | undefined
+  readonly logLevel?: string | undefined
+  readonly shutdownDelayMs?: number | undefined
+  readonly apiKey?: string | undefined
+  readonly clock?: Clock
+  readonly logStream: LogStream
+}
+
+export interface Service {
+  /** Where it listens, such as `http://127.0.0.1:8080`. */
+  readonly address: string
+  /** The key made on the first run, to be shown once. */
+  readonly firstKey: string | undefined
+  readonly store: Store
+  /** Fails readiness, goes on serving for the shutdown delay, lets every request in flight end, then closes. */
+  stop(): Promise<void>
+}
+
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { environment = 'production', clock = systemClock, shutdownDelayMs = 1_000, apiKey } = options
+  const store = openStore({ database: options.database, environment, clock, create: true })
+  let isAccepting = true
+  let address = ''
+  const document = () => openApiDocument(publishedAddresses(options, environment, address))
+
+  const app = buildApp({
+    store,
+    clock,
+    environment,
+    extraKey: apiKey,
+    log: { level: options.logLevel ?? 'info', stream: options.logStream },
+    documents: [
+      { path: '/openapi.json', mediaType: 'application/json', body: () => `${renderJson(document(), 2)}\n` },
+      ...pages({ environment, document }),
+    ],
+    isAccepting: () => isAccepting,
+  })
+  try {
+    address = await listen(app, options.host ?? '127.0.0.1', options.port ?? 8080)
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+  const cleanUp = setInterval(() => forget(store, app), FORGET_EVERY_MS).unref()
+
+  return {
+    address,
+    firstKey: apiKey === undefined ? await makeFirstKey(store, environment, clock) : undefined,
+    store,
+    async stop() {
+      const deadline = performance.now() + STOP_WITHIN_MS
+      isAccepting = false
+      app.log.info('stopping')
+      clearInterval(cleanUp)
+      await new Promise(resolve => setTimeout(resolve, shutdownDelayMs))
+      const cut = setTimeout(() => app.server.closeAllConnections(), deadline - performance.now())
+      await app.close()
+      clearTimeout(cut)
+      await store.close()
+      app.log.info('stopped')
+    },
+  }
+}
+
+async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
+  try {
+    await app.listen({ host, port, listenTextResolver: () => 'listening' })
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    const reason = code === 'EADDRINUSE' ? 'the port is taken' : String(code ?? error)
+    throw new CommandFailed(`Cannot listen on ${host}, port ${port}: ${reason}.`, { cause: error })
+  }
+  const { port: actualPort } = app.server.address() as AddressInfo
+  return `http://${reachable(host)}:${actualPort}`
+}
+
+/** An address that a program on this machine can connect to. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return isIPv6(host) ? `[${host}]` : host
+}
+
+/** Without addresses of its own, the document names this server, as what it is. */
+function publishedAddresses(
+  { productionUrl, stagingUrl }: ServiceOptions,
+  environment: Environment,
+  address: string,
+): Addresses {
+  const own = `${address}/v1`
+  return environment === 'staging' && productionUrl === undefined
+    ? { staging: stagingUrl ?? own }
+    : { production: productionUrl ?? own, staging: stagingUrl }
+}
+
+async function makeFirstKey(
+  store: Store,
+  environment: Environment,
+  clock: Clock,
+): Promise<string | undefined> {
+  const { secret, apiKey } = makeKey({ name: 'first run', environment, createdAt: clock() })
+  return (await store.createFirstKey(apiKey)) ? secret : undefined
+}
+
+function forget(store: Store, { log }: FastifyInstance): void {
+  store.forgetIdempotencyKeys(FORGET_AT_MOST).then(
+    forgotten => log.debug({ forgotten }, 'forgot idempotency keys'),
+    error => log.warn({ err: error }, 'could not forget idempotency keys'),
+  )
+}
