@@ -74,6 +74,34 @@ suite('Idempotency-Key', () => {
     assert.equal(replay.text, later.text)
   })
 
+  test('what has passed is forgotten every minute, all of it, in bounded steps', async t => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    let now = new Date('2027-01-01T00:00:00Z')
+    const service = await startTestService(t, { clock: () => now, database: { kind: 'sqlite-memory' } })
+    const creations = Array.from({ length: 2_500 }, (_, index) => ({
+      animal: { name: 'Bella', categoryId: 7n },
+      idempotency: { scope: 's', key: String(index) },
+    }))
+    await service.store.createAnimals(creations)
+    now = new Date(now.getTime() + 24 * HOUR)
+    const forget = t.mock.method(service.store, 'forgetIdempotencyKeys')
+    t.mock.timers.tick(60_000)
+    while (forget.mock.callCount() < 3) await service.send('GET', '/livez')
+    const forgotten = await Promise.all(forget.mock.calls.map(({ result }) => result))
+    assert.deepEqual(forgotten, [1_000, 1_000, 500])
+  })
+
+  test('a clean-up that fails is logged, and the service goes on', async t => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const service = await startTestService(t)
+    service.store.forgetIdempotencyKeys = async () => {
+      throw new Error('no')
+    }
+    t.mock.timers.tick(60_000)
+    while (!service.logs.some(({ level }) => level === 40n)) await service.send('GET', '/livez')
+    assert.equal((await service.send('GET', '/v1/pets')).status, 200)
+  })
+
   test('refused requests are not remembered', async t => {
     const service = await startTestService(t)
     assert.equal((await service.create({ name: '' }, { 'idempotency-key': 'k' })).status, 400)

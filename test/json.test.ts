@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import fc from 'fast-check'
+import { canonicalInteger, exactInteger, INT64_MAX, INT64_MIN, parseJson, renderJson } from '../src/json.ts'
+
+/** The value of a decimal literal in plain, unhurried arithmetic. */
+function slowInteger(sign: string, whole: string, fraction: string, exponent: number): bigint | undefined {
+  const digits = BigInt(whole + fraction)
+  const scale = exponent - fraction.length
+  const divisor = 10n ** BigInt(Math.max(0, -scale))
+  if (digits % divisor !== 0n) return undefined
+  const value = (sign === '-' ? -1n : 1n) * (digits / divisor) * 10n ** BigInt(Math.max(0, scale))
+  return value >= INT64_MIN && value <= INT64_MAX ? value : undefined
+}
+
+/** Turns every bigint into a number and every object into a plain one, as `JSON.parse` would have it. */
+function asDoubles(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value)
+  if (Array.isArray(value)) return value.map(asDoubles)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, asDoubles(member)]))
+}
+
+suite('exact JSON', () => {
+  test('an integer literal is exactly what arithmetic says it is', () => {
+    const digits = fc.stringMatching(/^\d{0,25}$/)
+    const whole = fc.stringMatching(/^(0|[1-9]\d{0,25})$/)
+    const exponent = fc.integer({ min: -40, max: 40 })
+    fc.assert(
+      fc.property(fc.constantFrom('', '-'), whole, digits, exponent, (sign, integer, fraction, power) => {
+        const literal = `${sign}${integer}${fraction && `.${fraction}`}e${power}`
+        assert.equal(exactInteger(literal), slowInteger(sign, integer, fraction, power))
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  test('every int64 survives being rendered and parsed', () => {
+    fc.assert(
+      fc.property(fc.bigInt(INT64_MIN, INT64_MAX), value => {
+        assert.equal(parseJson(renderJson(value)), value)
+        assert.equal(canonicalInteger(String(value)), value)
+      }),
+    )
+  })
+
+  test('apart from its integers it parses what JSON.parse parses, and refuses what it refuses', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.json(),
+          fc.string(),
+          fc.json().map(text => text.slice(1)),
+        ),
+        text => {
+          let expected: unknown
+          try {
+            expected = JSON.parse(text)
+          } catch {
+            assert.throws(() => parseJson(text), SyntaxError)
+            return
+          }
+          assert.deepEqual(JSON.stringify(asDoubles(parseJson(text))), JSON.stringify(expected))
+        },
+      ),
+      { numRuns: 3_000 },
+    )
+  })
+
+  test('numbers that are no int64 stay numbers', () => {
+    assert.deepEqual(parseJson('[1.5, 1e400, 9223372036854775808, -1e-3]'), [1.5, Infinity, 2 ** 63, -0.001])
+  })
+
+  test('nesting of any depth and a number of any length are no trouble', () => {
+    let inner: unknown = parseJson(`${'['.repeat(100_000)}1${']'.repeat(100_000)}`)
+    while (Array.isArray(inner)) inner = inner[0]
+    assert.equal(inner, 1n)
+    assert.equal(exactInteger('9'.repeat(1_000_000)), undefined)
+    assert.equal(exactInteger(`${'0'.repeat(999_999)}7`), 7n)
+    assert.equal(exactInteger(`1e${'9'.repeat(1_000_000)}`), undefined)
+  })
+
+  test('a member named __proto__ is a member like any other', () => {
+    const value = parseJson('{"__proto__":{"a":1}}') as Record<string, unknown>
+    assert.deepEqual(Object.keys(value), ['__proto__'])
+    assert.equal(value.a, undefined)
+  })
+
+  for (const text of [
+    '',
+    '+1',
+    '01',
+    '-0',
+    '00',
+    '-',
+    '1.0',
+    '1e3',
+    ' 1',
+    '1 ',
+    '0x1',
+    '9223372036854775808',
+    '-9223372036854775809',
+    '٣',
+    '1_000',
+  ]) {
+    test(`"${text}" is not the canonical spelling of an int64`, () => {
+      assert.equal(canonicalInteger(text), undefined)
+    })
+  }
+})

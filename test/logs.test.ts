@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { stripVTControlCharacters } from 'node:util'
+import { logStreamFor, readable } from '../src/cli/log-stream.ts'
+import { API_KEY, startTestService } from './support/service.ts'
+
+suite('the log', () => {
+  test('has one line per request, with method, route, status, duration, key id and request id', async t => {
+    const service = await startTestService(t)
+    const created = await service.create({ name: 'Bella', categoryId: 7 })
+    await service.send('GET', '/v1/pets/1', { headers: { 'x-request-id': 'my-own-id' } })
+    await service.send('GET', '/v1/pets?limit=5')
+    await service.send('GET', '/v1/nothing/here', { headers: { authorization: '' } })
+    await service.send('DELETE', '/v1/pets')
+    const lines = service.logs.filter(line => line.msg === 'request')
+    const seen = lines.map(({ method, route, status, keyId, animalId }) => ({
+      method,
+      route,
+      status,
+      keyId,
+      animalId,
+    }))
+    const row = (
+      method: string,
+      route: string | null,
+      status: bigint,
+      keyId?: string,
+      animalId?: bigint,
+    ) => ({ method, route, status, keyId, animalId })
+    assert.deepEqual(seen, [
+      row('POST', '/v1/pets', 201n, 'environment', 1n),
+      row('GET', '/v1/pets/:petId', 200n, 'environment', 1n),
+      row('GET', '/v1/pets', 200n, 'environment'),
+      row('GET', null, 401n),
+      row('DELETE', '/v1/pets', 405n, 'environment'),
+    ])
+    assert.equal(lines[0]?.requestId, created.headers['x-request-id'])
+    assert.equal(lines[1]?.requestId, 'my-own-id')
+    for (const { durationMs, time, level } of lines) {
+      assert.ok(Number(durationMs) >= 0)
+      assert.equal(typeof time, 'bigint')
+      assert.equal(level, 30n)
+    }
+  })
+
+  test('keeps large ids exact', async t => {
+    const service = await startTestService(t)
+    service.store.findAnimal = async id => ({ id, name: 'x', categoryId: 1n })
+    await service.send('GET', '/v1/pets/9007199254740993')
+    assert.ok(service.logText().includes('"animalId":9007199254740993,'), service.logText())
+  })
+
+  test('never has a key, a body, a query or an address', async t => {
+    const service = await startTestService(t, { logLevel: 'trace' })
+    await service.create({ name: 'SECRET-NAME', categoryId: 1 }, { 'idempotency-key': 'SECRET-IDEMPOTENCY' })
+    await service.create({ name: '' }, { 'idempotency-key': 'SECRET-IDEMPOTENCY' })
+    await service.send('GET', '/v1/pets?api_key=SECRET-QUERY')
+    await service.send('GET', '/v1/pets', { headers: { authorization: 'Bearer SECRET-BEARER' } })
+    await service.send('GET', '/SECRET-PATH')
+    await service.send('GET', '/v1/pets', { headers: { cookie: 'SECRET-COOKIE' } })
+    assert.doesNotMatch(service.logText(), /SECRET/)
+    assert.ok(!service.logText().includes(API_KEY))
+  })
+
+  test('has a failure whole, of which the client is told nothing', async t => {
+    const service = await startTestService(t)
+    service.store.listAnimals = async () => {
+      throw new Error('the disk said: INTERNAL-DETAIL')
+    }
+    const reply = await service.send('GET', '/v1/pets')
+    assert.equal(reply.status, 500)
+    assert.equal((reply.json as { code: string }).code, 'internal_error')
+    assert.doesNotMatch(reply.text, /INTERNAL-DETAIL/)
+    const [failure] = service.logs.filter(line => line.level === 50n)
+    const { err, requestId } = failure as { err: { message: string; stack: string }; requestId: string }
+    assert.match(err.message, /INTERNAL-DETAIL/)
+    assert.match(err.stack, /logs\.test\.ts/)
+    assert.equal(requestId, reply.headers['x-request-id'])
+  })
+
+  test('is silent when told so, and says less at a higher level', async t => {
+    const silent = await startTestService(t, { logLevel: 'silent' })
+    await silent.send('GET', '/v1/pets')
+    assert.equal(silent.logText(), '')
+    const quiet = await startTestService(t, { logLevel: 'warn' })
+    await quiet.send('GET', '/v1/pets')
+    assert.equal(quiet.logText(), '')
+  })
+})
+
+suite('log lines for a person', () => {
+  const plain = (line: object) => stripVTControlCharacters(readable(JSON.stringify(line)))
+  const time = new Date(2027, 0, 1, 9, 5, 7).getTime()
+
+  test('a request', () => {
+    const line = {
+      level: 30,
+      time,
+      requestId: 'r1',
+      method: 'GET',
+      route: '/v1/pets',
+      status: 200,
+      durationMs: 1.5,
+      keyId: 'k',
+      msg: 'request',
+    }
+    assert.equal(plain(line), '09:05:07 info  GET /v1/pets 200 1.5 ms requestId=r1 keyId=k')
+  })
+
+  test('a request that led nowhere, or was broken off', () => {
+    const line = {
+      level: 30,
+      time,
+      method: 'GET',
+      route: null,
+      status: null,
+      durationMs: 2,
+      aborted: true,
+      msg: 'request',
+    }
+    assert.equal(plain(line), '09:05:07 info  GET (unknown path) aborted 2 ms aborted=true')
+  })
+
+  test('a failure, with its stack', () => {
+    const line = {
+      level: 50,
+      time,
+      err: { message: 'no', stack: 'Error: no\n    at there' },
+      msg: 'internal_error',
+    }
+    assert.equal(plain(line), '09:05:07 error internal_error\nError: no\n    at there')
+  })
+
+  test('large ids are exact', () => {
+    const line =
+      '{"level":30,"time":0,"method":"GET","route":"/v1/pets/:petId","status":200,"durationMs":1,"animalId":9007199254740993,"msg":"request"}'
+    assert.match(stripVTControlCharacters(readable(line)), /animalId=9007199254740993/)
+  })
+
+  test('are written to a terminal, while anything else gets the JSON', () => {
+    const written: string[] = []
+    const stream = {
+      isTTY: true,
+      write: (text: string) => written.push(text),
+    } as unknown as NodeJS.WriteStream
+    logStreamFor(stream).write(`${JSON.stringify({ level: 40, time, msg: 'careful' })}\n`)
+    logStreamFor(Object.assign(stream, { isTTY: false })).write('{"level":40}\n')
+    assert.match(stripVTControlCharacters(written[0] ?? ''), /^09:05:07 warn {2}careful\n$/)
+    assert.equal(written[1], '{"level":40}\n')
+  })
+})

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { suite, test } from 'node:test'
+import { STATUS_OF } from '../src/error.ts'
+import { openApiDocument } from '../src/http/openapi.ts'
+import { renderJson } from '../src/json.ts'
+import { schemaAt } from './support/openapi.ts'
+import { startTestService } from './support/service.ts'
+
+const published = readFileSync(new URL('../docs/openapi.json', import.meta.url), 'utf8')
+const ADDRESSES = {
+  productionUrl: 'https://api.animal-store.example/v1',
+  stagingUrl: 'https://staging.animal-store.example/v1',
+}
+
+suite('the OpenAPI document', () => {
+  test('in docs/ is the one that is served: run `npm run openapi` when this fails', async t => {
+    const service = await startTestService(t, ADDRESSES)
+    const served = await service.send('GET', '/openapi.json', { headers: { authorization: '' } })
+    assert.equal(served.status, 200)
+    assert.equal(served.headers['content-type'], 'application/json')
+    assert.equal(served.text, published)
+  })
+
+  test('names version 1.0.0, the operations, the bearer scheme and both servers', () => {
+    const document = JSON.parse(published)
+    assert.match(document.openapi, /^3\.1\./)
+    assert.equal(document.info.version, '1.0.0')
+    assert.deepEqual(document.servers, [
+      { url: ADDRESSES.productionUrl, description: 'Production' },
+      { url: ADDRESSES.stagingUrl, description: 'Staging' },
+    ])
+    assert.equal(document.paths['/pets'].get.operationId, 'listPets')
+    assert.equal(document.paths['/pets'].post.operationId, 'createPet')
+    assert.equal(document.paths['/pets/{petId}'].get.operationId, 'getPet')
+    assert.equal(document.paths['/pets/{petId}'].get.deprecated, true)
+    assert.equal(document.components.securitySchemes.apiKey.scheme, 'bearer')
+    assert.deepEqual(document.security, [{ apiKey: [] }])
+    for (const field of ['id', 'categoryId'])
+      assert.equal(document.components.schemas.Animal.properties[field].format, 'int64')
+  })
+
+  test('has the digits of int64, not the nearest double', () => {
+    assert.ok(published.includes('"maximum": 9223372036854775807'))
+    assert.ok(published.includes('"minimum": -9223372036854775808'))
+    assert.ok(published.includes('"categoryId": 9007199254740993'))
+  })
+
+  test('lists just the error codes there are', () => {
+    assert.deepEqual(
+      JSON.parse(published).components.schemas.Error.properties.code.enum,
+      Object.keys(STATUS_OF),
+    )
+  })
+
+  test('has examples that its own schemas accept', () => {
+    const { paths, components } = JSON.parse(published)
+    let checked = 0
+    const check = (holder: { content?: Record<string, { example: unknown }> }, pointer: string) => {
+      if (!holder.content) return
+      const validate = schemaAt(`${pointer}/content/application~1json/schema`)
+      assert.ok(validate(holder.content['application/json']?.example), pointer)
+      checked++
+    }
+    for (const [name, response] of Object.entries(components.responses))
+      check(response as object, `/components/responses/${name}`)
+    for (const [path, methods] of Object.entries(
+      paths as Record<string, Record<string, { requestBody?: object; responses: object }>>,
+    )) {
+      for (const [method, { requestBody, responses }] of Object.entries(methods)) {
+        const pointer = `/paths/${path.replaceAll('/', '~1')}/${method}`
+        if (requestBody) check(requestBody, `${pointer}/requestBody`)
+        for (const [status, response] of Object.entries(responses))
+          check(response, `${pointer}/responses/${status}`)
+      }
+    }
+    assert.ok(checked > 15, `${checked} examples`)
+  })
+
+  test('without addresses names this server, as the environment it is', async t => {
+    const production = await startTestService(t)
+    const staging = await startTestService(t, { environment: 'staging' })
+    const both = await startTestService(t, { environment: 'staging', ...ADDRESSES })
+    const servers = async (service: typeof production) =>
+      JSON.parse((await service.send('GET', '/openapi.json')).text).servers
+    assert.deepEqual(await servers(production), [
+      { url: `${production.address}/v1`, description: 'Production' },
+    ])
+    assert.deepEqual(await servers(staging), [{ url: `${staging.address}/v1`, description: 'Staging' }])
+    assert.deepEqual(await servers(both), JSON.parse(published).servers)
+  })
+
+  test('is the same every time it is made', () => {
+    assert.equal(renderJson(openApiDocument({})), renderJson(openApiDocument({})))
+  })
+})
