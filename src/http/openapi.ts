@@ -139,7 +139,7 @@ const createPet = {
       in: 'header',
       description:
         'Any string of 1 to 255 visible ASCII characters, bare or as a quoted string. The same key with the same animal gives the first answer again; with another animal, 422.',
-      schema: { type: 'string', minLength: 1, maxLength: 257, pattern: '^[!-~]+$' },
+      schema: { type: 'string', pattern: '^[!-~]{1,257}$' },
       example: '6b1c5a0e-4d53-4f0e-9d51-0d3f6a3c2b11',
     },
   ],

@@ -15,6 +15,7 @@ export function pages({ environment, document }: PageOptions) {
     page('/', () => layout('Animal Store', environment, welcome(environment))),
     page('/docs', () => layout('Animal Store API reference', environment, reference(document()))),
     asset('/docs/style.css', 'text/css; charset=utf-8', 'style.css'),
+    asset('/docs/icon.svg', 'image/svg+xml', 'icon.svg'),
     asset('/docs/try-it.js', 'text/javascript; charset=utf-8', 'try-it.js'),
   ]
 }
@@ -36,6 +37,7 @@ function layout(title: string, environment: Environment, content: Html): Html {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
+<link rel="icon" href="/docs/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/docs/style.css">
 <script type="module" src="/docs/try-it.js"></script>
 </head>

@@ -71,7 +71,7 @@ ${operations.map(({ path, method, operation }) => html`<li><a href="#${operation
 ${Object.keys(api.components.schemas).map(name => html`<li><a href="#${name}">${name}</a></li>`)}
 </ul></nav>
 <section class="key"><label for="api-key">API key, for trying things here. It stays in this page and is forgotten when you leave it.</label>
-<input id="api-key" type="password" autocomplete="off" spellcheck="false" placeholder="as_live_…"></section>
+<input id="api-key" type="password" autocomplete="off" spellcheck="false" placeholder="as_live_… or as_test_…"></section>
 ${operations.map(({ path, method, operation }) => describeOperation(api, path, method, operation))}
 <h2>Objects</h2>
 ${Object.entries(api.components.schemas).map(([name, schema]) => describeSchema(api, name, schema))}`
