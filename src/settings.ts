@@ -108,6 +108,11 @@ export const SETTINGS = {
     meaning: 'how long to go on serving, unready, before the listener closes; 0s to 5s',
     parse: durationOf({ least: 0, most: 5_000, words: 'a time from 0s to 5s' }),
   },
+  stopWithParent: {
+    flag: 'stop-with-parent',
+    meaning: 'stop when the process that started this one ends; npm start sets it',
+    parse: () => true,
+  },
   apiKey: {
     variable: 'ANIMAL_STORE_API_KEY',
     standard: 'none',

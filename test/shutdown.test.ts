@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { suite, type TestContext, test } from 'node:test'
-import { run, serve } from './support/command.ts'
+import { MAIN, run, serve } from './support/command.ts'
 import { client, temporaryFolder } from './support/service.ts'
 
 const KEY = 'a-secret-of-my-own-choosing'
@@ -103,6 +103,23 @@ suite('stopping', { concurrency: true }, () => {
     child.kill('SIGINT')
     child.kill('SIGINT')
     assert.equal((await ended).code, 0)
+  })
+
+  test('below a shell that does not pass the signal on, as with npm start, it stops too', async t => {
+    const cwd = temporaryFolder(t)
+    const program = ['sh', '-c', '"$@"; exit', 'sh', process.execPath, MAIN]
+    const { address, child } = await serve(t, ['--stop-with-parent', '--shutdown-delay', '0s'], {
+      cwd,
+      program,
+    })
+    child.kill('SIGTERM')
+    const answers = () =>
+      fetch(`${address}/livez`).then(
+        () => true,
+        () => false,
+      )
+    while (await answers());
+    assert.equal(child.exitCode ?? child.signalCode, 'SIGTERM')
   })
 
   test('the database is left closed: one file, which opens again', async t => {

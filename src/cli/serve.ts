@@ -17,9 +17,10 @@ export const serve = command({
     'stagingUrl',
     'logLevel',
     'shutdownDelay',
+    'stopWithParent',
     'apiKey',
   ],
-  async run({ databaseUrl, shutdownDelay, ...settings }, _operands, streams) {
+  async run({ databaseUrl, shutdownDelay, stopWithParent, ...settings }, _operands, streams) {
     // Loaded here, so that the other commands need not wait for the web framework.
     const { startService } = await import('./service.ts')
     const service = await startService({
@@ -30,6 +31,7 @@ export const serve = command({
     })
     greet(service, settings.environment ?? 'production', streams)
     stopOnSignal(service)
+    if (stopWithParent) signalWhenOrphaned()
   },
 })
 
@@ -65,4 +67,14 @@ function stopOnSignal(service: Service): void {
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
+}
+
+/** A shell that npm sends a signal to may end without passing it on, and would leave the service behind. */
+function signalWhenOrphaned(): void {
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    process.kill(process.pid, 'SIGTERM')
+  }, 250).unref()
 }
