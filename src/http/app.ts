@@ -96,9 +96,13 @@ export function buildApp({
   app.setNotFoundHandler(notFound)
 
   for (const { path, mediaType, body } of documents) {
+    // Rendered when first asked for: by then the server knows its address.
+    let bytes: Buffer | undefined
     route(app, path, {
-      GET: async (_request, reply) =>
-        reply.headers(PAGE_HEADERS).header('content-type', mediaType).send(Buffer.from(body())),
+      GET: async (_request, reply) => {
+        bytes ??= Buffer.from(body())
+        return reply.headers(PAGE_HEADERS).header('content-type', mediaType).send(bytes)
+      },
     })
   }
   route(app, '/livez', { GET: async (_request, reply) => sendJson(reply, 200, '{"status":"ok"}') })
