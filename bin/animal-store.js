@@ -41,5 +41,9 @@ function bundledNode() {
 function runOn(node) {
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('error', error => {
+    console.error(`animal-store cannot start ${node}: ${error.message}`)
+    process.exit(1)
+  })
   child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]))
 }

@@ -57,6 +57,7 @@ suite('the log', () => {
     await service.send('GET', '/v1/pets?api_key=SECRET-QUERY')
     await service.send('GET', '/v1/pets', { headers: { authorization: 'Bearer SECRET-BEARER' } })
     await service.send('GET', '/SECRET-PATH')
+    await service.send('GET', '/v1/pets', { headers: { 'x-request-id': API_KEY } })
     await service.send('GET', '/v1/pets', { headers: { cookie: 'SECRET-COOKIE' } })
     assert.doesNotMatch(service.logText(), /SECRET/)
     assert.ok(!service.logText().includes(API_KEY))

@@ -1,8 +1,19 @@
 // Everything below and around the operations: paths, methods, Host, Expect, and requests that are hardly HTTP.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { suite, test } from 'node:test'
-import { API_KEY, parseRaw, sendRaw, startTestService } from './support/service.ts'
+import { onEveryDatabase } from './support/databases.ts'
+import {
+  API_KEY,
+  parseRaw,
+  sendRaw,
+  startTestService as startSqliteService,
+  temporaryFolder,
+} from './support/service.ts'
 
 const KEY = `authorization: Bearer ${API_KEY}`
 const ANIMAL = '{"name":"Bella","categoryId":7}'
@@ -11,7 +22,7 @@ function lines(...parts: string[]): string {
   return `${parts.join('\r\n')}\r\n\r\n`
 }
 
-suite('paths', () => {
+onEveryDatabase('paths', startTestService => {
   const unknown = [
     '/v1',
     '/v1/',
@@ -26,6 +37,10 @@ suite('paths', () => {
     '/v1/pets%',
     '/v1/p%zzets',
     '/v1/%ff',
+    '/v1/pets/%zz',
+    '/v1/pets/%',
+    '/v1/pets/1%',
+    '/v1/pets/%ff',
     '/v1/pets;limit=1',
     '/v1/pets#x',
     '/v1/store/orders',
@@ -78,6 +93,21 @@ suite('paths', () => {
     })
   }
 
+  test('such a path is 404 for every method, and after the removal of getPet too', async t => {
+    let now = new Date()
+    const service = await startTestService(t, { clock: () => now })
+    for (const moment of [now, new Date('2031-01-01')]) {
+      now = moment
+      for (const path of ['/v1/pets/', '/v1/pets/%zz', '/v1/pets/1%', '/v1/pets/1/']) {
+        for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PROPFIND']) {
+          const { status, headers } = await service.send(method, path)
+          assert.equal(status, 404, `${method} ${path}`)
+          assert.equal(headers.deprecation, undefined)
+        }
+      }
+    }
+  })
+
   test('the absolute form of a target is the same path', async t => {
     const service = await startTestService(t)
     for (const [target, status] of [
@@ -95,7 +125,7 @@ suite('paths', () => {
   })
 })
 
-suite('methods', () => {
+onEveryDatabase('methods', startTestService => {
   const rows: [string, string, string][] = [
     ...['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY', 'PURGE'].map(
       (method): [string, string, string] => [method, '/v1/pets', 'GET, HEAD, POST'],
@@ -123,7 +153,7 @@ suite('methods', () => {
   }
 })
 
-suite('Host', () => {
+onEveryDatabase('Host', startTestService => {
   const rows: [string, string[], number][] = [
     ['missing', [KEY], 400],
     ['missing, without a key', [], 400],
@@ -150,7 +180,7 @@ suite('Host', () => {
   })
 })
 
-suite('Expect', () => {
+onEveryDatabase('Expect', startTestService => {
   test('anything but 100-continue is 417', async t => {
     const service = await startTestService(t)
     for (const path of ['/v1/pets', '/livez']) {
@@ -161,10 +191,11 @@ suite('Expect', () => {
   })
 })
 
-suite('requests that are hardly HTTP', () => {
+onEveryDatabase('requests that are hardly HTTP', startTestService => {
   const rows: [string, string, number, string][] = [
     ['no HTTP at all', 'hello\r\n\r\n', 400, 'invalid_request'],
     ['an unknown method', lines('FOO /v1/pets HTTP/1.1', 'host: x'), 400, 'invalid_request'],
+    ['CONNECT', lines('CONNECT example.test:443 HTTP/1.1', 'host: example.test'), 400, 'invalid_request'],
     ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, 'invalid_request'],
     ['another version', lines('GET / HTTP/9.9', 'host: x'), 400, 'invalid_request'],
     ['a header without a colon', lines('GET / HTTP/1.1', 'host: x', 'nonsense'), 400, 'invalid_request'],
@@ -239,6 +270,68 @@ suite('requests that are hardly HTTP', () => {
     assert.equal(parseRaw(second).status, 400)
   })
 
+  test('a request that waits, followed by one whose body breaks, gets its own answer first', async t => {
+    const path = join(temporaryFolder(t), 'animals.db')
+    const service = await startSqliteService(t, { database: { kind: 'sqlite', path } })
+    const other = new DatabaseSync(path)
+    t.after(() => other.close())
+    other.exec('begin immediate')
+    const post = `${lines('POST /v1/pets HTTP/1.1', 'host: x', KEY, 'content-type: application/json', `content-length: ${ANIMAL.length}`)}${ANIMAL}`
+    const broken = `${lines('POST /v1/pets HTTP/1.1', 'host: x', KEY, 'content-type: application/json', 'transfer-encoding: chunked')}zz\r\n`
+    const answer = sendRaw(service.address, post + broken)
+    await service.send('GET', '/v1/pets')
+    other.exec('rollback')
+    assert.deepEqual((await answer).match(/HTTP\/1.1 \d+/g), ['HTTP/1.1 201', 'HTTP/1.1 400'])
+  })
+
+  test('a client that goes on sending nonsense is answered once', async t => {
+    const path = join(temporaryFolder(t), 'animals.db')
+    const service = await startSqliteService(t, { database: { kind: 'sqlite', path } })
+    const other = new DatabaseSync(path)
+    t.after(() => other.close())
+    other.exec('begin immediate')
+    const warnings = t.mock.method(process, 'emitWarning')
+    const { hostname, port } = new URL(service.address)
+    const socket = connect(Number(port), hostname)
+    let answer = ''
+    socket.setEncoding('utf8').on('data', text => {
+      answer += text
+    })
+    socket.write(
+      `${lines('POST /v1/pets HTTP/1.1', 'host: x', KEY, 'content-type: application/json', `content-length: ${ANIMAL.length}`)}${ANIMAL}`,
+    )
+    for (let count = 0; count < 30; count++) {
+      socket.write('nonsense\r\n\r\n')
+      await service.send('GET', '/livez')
+    }
+    other.exec('rollback')
+    await once(socket, 'close')
+    assert.deepEqual(answer.match(/HTTP\/1.1 \d+/g), ['HTTP/1.1 201', 'HTTP/1.1 400'])
+    assert.equal(warnings.mock.callCount(), 0)
+  })
+
+  test('a request that was refused before its body broke is answered once', async t => {
+    const service = await startTestService(t)
+    const head = lines(
+      'POST /v1/pets HTTP/1.1',
+      'host: x',
+      'content-type: application/json',
+      'transfer-encoding: chunked',
+    )
+    const { hostname, port } = new URL(service.address)
+    const socket = connect(Number(port), hostname)
+    let answer = ''
+    socket.setEncoding('utf8').on('data', text => {
+      answer += text
+    })
+    socket.write(head)
+    await once(socket, 'data')
+    socket.write('zz\r\n')
+    await once(socket, 'close')
+    assert.deepEqual(answer.match(/HTTP\/1.1 \d+/g), ['HTTP/1.1 401'])
+    assert.equal(service.logs.filter(({ msg }) => msg === 'request').length, 1)
+  })
+
   test('pipelined requests are answered in order', async t => {
     const service = await startTestService(t)
     const get = lines('GET /v1/pets?limit=1 HTTP/1.1', 'host: x', KEY)
@@ -249,16 +342,14 @@ suite('requests that are hardly HTTP', () => {
 
   test('a client that leaves in the middle of its body does no harm', async t => {
     const service = await startTestService(t)
-    const { connect } = await import('node:net')
     const { hostname, port } = new URL(service.address)
     const socket = connect(Number(port), hostname)
     socket.write(
-      `${lines('POST /v1/pets HTTP/1.1', 'host: x', KEY, 'content-type: application/json', 'content-length: 100')}{"name"`,
+      `${lines('POST /v1/pets HTTP/1.1', 'host: x', KEY, 'content-type: application/json', 'expect: 100-continue', 'content-length: 100')}{"name"`,
     )
-    await new Promise(resolve => socket.once('connect', resolve))
-    while ((await service.send('GET', '/livez')).status !== 200);
+    await once(socket, 'data')
     socket.destroy()
-    while (!service.logs.some(line => line.aborted === true)) await service.send('GET', '/livez')
+    while (!service.logs.some(line => line.method === 'POST')) await service.send('GET', '/livez')
     assert.equal((await service.send('GET', '/v1/pets')).text, '[]')
     assert.ok(!service.logs.some(line => Number(line.level) >= 50), service.logText())
   })
@@ -276,7 +367,7 @@ suite('slow clients', { concurrency: true }, () => {
   ]
   for (const [what, bytes] of rows) {
     test(`one that ${what} is let go`, { timeout: 40_000 }, async t => {
-      const service = await startTestService(t)
+      const service = await startSqliteService(t)
       const reply = parseRaw(await sendRaw(service.address, bytes))
       assert.equal(reply.status, 408)
       assert.equal((reply.json as { code: string }).code, 'request_timeout')
@@ -289,7 +380,7 @@ suite('slow clients', { concurrency: true }, () => {
   }
 })
 
-suite('X-Request-Id', () => {
+onEveryDatabase('X-Request-Id', startTestService => {
   for (const id of ['a', 'x'.repeat(128), '8c0f1f0e-6d5b-4c7e-9d0e-1b2c3d4e5f60', 'a/b:c;d={e}']) {
     test(`${id.slice(0, 40)} is taken and given back`, async t => {
       const service = await startTestService(t)
@@ -297,7 +388,15 @@ suite('X-Request-Id', () => {
       assert.equal(reply.headers['x-request-id'], id)
     })
   }
-  for (const id of ['', 'x'.repeat(129), 'a b', 'caf\u00e9']) {
+  for (const id of [
+    '',
+    'x'.repeat(129),
+    'a b',
+    'caf\u00e9',
+    `as_live_${'x'.repeat(38)}`,
+    API_KEY,
+    `id-${API_KEY}`,
+  ]) {
     test(`${JSON.stringify(id.slice(0, 40))} is replaced`, async t => {
       const service = await startTestService(t)
       const reply = await service.send('GET', '/v1/pets', { headers: { 'x-request-id': id } })

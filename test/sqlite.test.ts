@@ -15,9 +15,8 @@ import { suite, type TestContext, test } from 'node:test'
 import { systemClock } from '../src/clock.ts'
 import { ServiceError } from '../src/error.ts'
 import { LATEST_SCHEMA } from '../src/sqlite/migrate.ts'
-import { UnusableDatabase } from '../src/sqlite/open.ts'
 import { openSqliteStore } from '../src/sqlite/store.ts'
-import type { Store } from '../src/store.ts'
+import { type Store, UnusableDatabase } from '../src/store.ts'
 import { storeContract } from './store.contract.ts'
 import { temporaryFolder } from './support/service.ts'
 
@@ -126,6 +125,16 @@ suite('a SQLite file', () => {
     assert.deepEqual(await again.listKeys('production'), [])
   })
 
+  test('that is large and has integers beyond 2^53 opens again', async t => {
+    const path = join(temporaryFolder(t), 'a.db')
+    const store = openStore(t, path)
+    const animal = { name: 'x'.repeat(1_000), categoryId: 9223372036854775807n, status: 'sold' as const }
+    await store.createAnimals(Array.from({ length: 10_000 }, () => ({ animal })))
+    await store.close()
+    assert.ok(readFileSync(path).length > 8 * 1024 * 1024)
+    assert.equal((await openStore(t, path).listAnimals({ limit: 1 }))[0]?.categoryId, 9223372036854775807n)
+  })
+
   test('opened by several at once on the first run is made once', async t => {
     const path = join(temporaryFolder(t), 'a.db')
     const script = `import { openSqliteStore } from ${JSON.stringify(new URL('../src/sqlite/store.ts', import.meta.url).href)}
@@ -210,9 +219,9 @@ suite('a SQLite file that cannot be used is refused in one line and left as it w
       'large, with a damaged end',
       /is corrupt/,
       async path => {
-        await makeDatabase(path, 25_000)
+        await makeDatabase(path, 50_000)
         const bytes = readFileSync(path)
-        assert.ok(bytes.length > 4 * 1024 * 1024)
+        assert.ok(bytes.length > 8 * 1024 * 1024)
         bytes.fill(0xa5, bytes.length - 1024 * 1024)
         writeFileSync(path, bytes)
       },
@@ -236,6 +245,43 @@ suite('a SQLite file that cannot be used is refused in one line and left as it w
       if (before) assert.ok(before.equals(readFileSync(path)))
     })
   }
+
+  const strange: [string, RegExp, string][] = [
+    ['empty, but of a schema', /belongs to another program/, 'pragma user_version = 7'],
+    ['empty, but of another program', /belongs to another program/, 'pragma application_id = 42'],
+    ['without a table', /has schema 3, but does not have its tables/, 'drop table idempotency_keys'],
+    ['with a table too many', /does not have its tables/, 'create table songs (title text)'],
+    ['of a schema it is not', /has schema 1, but does not have its tables/, 'pragma user_version = 1'],
+    ['of no schema', /has schema 0, but does not have its tables/, 'pragma user_version = 0'],
+    ['of a negative schema', /has schema -5/, 'pragma user_version = -5'],
+  ]
+  for (const [what, reason, sql] of strange) {
+    test(what, async t => {
+      const path = join(temporaryFolder(t), 'a.db')
+      if (!what.startsWith('empty')) await makeDatabase(path, 1)
+      const database = new DatabaseSync(path)
+      database.exec(sql)
+      database.close()
+      const before = readFileSync(path)
+      assert.throws(() => openStore(t, path), reason)
+      assert.ok(before.equals(readFileSync(path)))
+    })
+  }
+
+  test('with the log of a crash beside it, which is left as it was too', async t => {
+    const folder = temporaryFolder(t)
+    const path = join(folder, 'a.db')
+    const store = openStore(t, path)
+    await add(store, 'a')
+    const other = new DatabaseSync(path)
+    other.exec('pragma user_version = 99')
+    const crashed = join(folder, 'crashed.db')
+    for (const suffix of ['', '-wal']) copyFileSync(path + suffix, crashed + suffix)
+    other.close()
+    const before = [readFileSync(crashed), readFileSync(`${crashed}-wal`)]
+    assert.throws(() => openStore(t, crashed), /has schema 99/)
+    assert.deepEqual([readFileSync(crashed), readFileSync(`${crashed}-wal`)], before)
+  })
 
   test('a folder that cannot be made', t => {
     const folder = temporaryFolder(t)
@@ -261,7 +307,42 @@ suite('a SQLite file that goes wrong while it is in use', () => {
     assert.deepEqual(await names(store), ['a', 'b'])
   })
 
-  test('replaced by a backup: the backup is served', async t => {
+  const restores: [string, (folder: string) => void][] = [
+    ['moved away, the backup copied', folder => renameSync(join(folder, 'a.db'), join(folder, 'old.db'))],
+    ['overwritten by the backup', () => {}],
+  ]
+  for (const [how, prepare] of restores) {
+    test(`${how}: unavailable while the old log is there, and then the backup is served, whole`, async t => {
+      const folder = temporaryFolder(t)
+      const path = join(folder, 'a.db')
+      const backup = openSqliteStore({ path: join(folder, 'backup.db'), clock: systemClock, create: true })
+      await add(backup, 'from the backup')
+      await backup.close()
+      const store = openStore(t, path)
+      // More than SQLite's log takes before it is written back, so that both file and log have pages of their own.
+      for (let batch = 0; batch < 5; batch++) {
+        const animals = Array.from({ length: 1_000 }, () => ({
+          animal: { name: 'x'.repeat(900), categoryId: 1n },
+        }))
+        await store.createAnimals(animals)
+      }
+      await add(store, 'last')
+      prepare(folder)
+      renameSync(join(folder, 'backup.db'), path)
+      await assert.rejects(store.listAnimals({ limit: 1 }), isUnavailable)
+      await assert.rejects(add(store, 'lost?'), isUnavailable)
+      for (const suffix of ['-wal', '-shm']) renameSync(path + suffix, join(folder, `old.db${suffix}`))
+      assert.deepEqual(await names(store), ['from the backup'])
+      await add(store, 'b')
+      await store.close()
+      const database = new DatabaseSync(path)
+      assert.equal(database.prepare('pragma integrity_check').get()?.integrity_check, 'ok')
+      assert.equal(database.prepare('select count(*) as count from animals').get()?.count, 2)
+      database.close()
+    })
+  }
+
+  test('all three files moved away, the backup copied: the backup is served at once, and the old one is whole', async t => {
     const folder = temporaryFolder(t)
     const path = join(folder, 'a.db')
     const backup = openSqliteStore({ path: join(folder, 'backup.db'), clock: systemClock, create: true })
@@ -271,9 +352,9 @@ suite('a SQLite file that goes wrong while it is in use', () => {
     await add(store, 'a')
     for (const suffix of ['', '-wal', '-shm']) renameSync(path + suffix, join(folder, `old.db${suffix}`))
     copyFileSync(join(folder, 'backup.db'), path)
-    assert.deepEqual(await names(store), ['from the backup'])
     await add(store, 'b')
     assert.deepEqual(await names(store), ['from the backup', 'b'])
+    assert.deepEqual(await names(openStore(t, join(folder, 'old.db'), false)), ['a'])
   })
 
   test('locked by someone else: a writer waits, reads go on, and what waited too long is unavailable', async t => {
@@ -294,6 +375,22 @@ suite('a SQLite file that goes wrong while it is in use', () => {
     assert.deepEqual(await names(store), ['a', 'b'])
     await add(store, 'd')
     assert.deepEqual(await names(store), ['a', 'b', 'd'])
+  })
+
+  test('locked, with many that wait: nothing else is held up by them', async t => {
+    const path = join(temporaryFolder(t), 'a.db')
+    const store = openStore(t, path)
+    const other = new DatabaseSync(path)
+    t.after(() => other.close())
+    other.exec('begin immediate')
+    const waiting = Promise.all(Array.from({ length: 100 }, (_, index) => add(store, `a${index}`)))
+    // Each turn of the event loop would take 5 seconds if each of them blocked it for 50 ms.
+    const since = performance.now()
+    for (let turn = 0; turn < 50; turn++) await new Promise(resolve => setImmediate(resolve))
+    assert.ok(performance.now() - since < 1_000)
+    other.exec('rollback')
+    await waiting
+    assert.equal((await names(store)).length, 100)
   })
 
   test('a failure that is our own fault is not called unavailable', async t => {

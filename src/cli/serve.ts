@@ -29,9 +29,9 @@ export const serve = command({
       shutdownDelayMs: shutdownDelay,
       logStream: logStreamFor(process.stdout),
     })
+    const stop = stopOnSignal(service)
+    if (stopWithParent) whenOrphaned(stop)
     greet(service, settings.environment ?? 'production', streams)
-    stopOnSignal(service)
-    if (stopWithParent) signalWhenOrphaned()
   },
 })
 
@@ -47,34 +47,38 @@ function greet({ address, firstKey }: Service, environment: Environment, { say }
   say('')
 }
 
-/** A terminal and npm each pass on the same Ctrl-C, so a SIGINT that comes at once is not a second one. */
-function stopOnSignal(service: Service): void {
+/**
+ * The first signal stops the service in good order, a second one at once. A terminal, a supervisor, npm and the shell
+ * below it may each pass on the same one, so what comes within a moment of the first is not a second.
+ */
+function stopOnSignal(service: Service): () => void {
   const ECHO_MS = 100
   let stoppingSince: number | undefined
+
+  function stop(): void {
+    if (stoppingSince !== undefined) return
+    stoppingSince = performance.now()
+    service.stop().then(
+      () => process.exit(0),
+      error => {
+        console.error(error)
+        process.exit(1)
+      },
+    )
+  }
+
   function onSignal(signal: NodeJS.Signals): void {
-    if (stoppingSince === undefined) {
-      stoppingSince = performance.now()
-      service.stop().then(
-        () => process.exit(0),
-        error => {
-          console.error(error)
-          process.exit(1)
-        },
-      )
-    } else if (signal === 'SIGTERM' || performance.now() - stoppingSince > ECHO_MS) {
-      process.exit(signal === 'SIGTERM' ? 143 : 130)
-    }
+    const isSecond = stoppingSince !== undefined && performance.now() - stoppingSince > ECHO_MS
+    if (isSecond) process.exit(signal === 'SIGTERM' ? 143 : 130)
+    stop()
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
+  return stop
 }
 
 /** A shell that npm sends a signal to may end without passing it on, and would leave the service behind. */
-function signalWhenOrphaned(): void {
+function whenOrphaned(stop: () => void): void {
   const parent = process.ppid
-  const watch = setInterval(() => {
-    if (process.ppid === parent) return
-    clearInterval(watch)
-    process.kill(process.pid, 'SIGTERM')
-  }, 250).unref()
+  setInterval(() => process.ppid === parent || stop(), 250).unref()
 }

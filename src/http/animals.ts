@@ -12,10 +12,10 @@ import { sendJson } from './json-reply.ts'
 import { nextPage, parseListQuery } from './list-query.ts'
 
 /** 15 November 2026, as RFC 9745 wants it. */
-const DEPRECATED_SINCE = '@1794700800'
+export const DEPRECATED_SINCE = '@1794700800'
 export const REMOVED_AT = new Date('2030-12-05T00:00:00Z')
 
-const DEPRECATION_HEADERS = {
+export const DEPRECATION_HEADERS = {
   deprecation: DEPRECATED_SINCE,
   sunset: REMOVED_AT.toUTCString(),
   link: '</docs#getPet>; rel="deprecation"; type="text/html", </v1/pets>; rel="successor-version"',
@@ -54,7 +54,6 @@ export function operations({ store, clock }: { store: Store; clock: Clock }) {
     },
 
     async getPet(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-      reply.headers(DEPRECATION_HEADERS)
       if (clock() >= REMOVED_AT) {
         throw new ServiceError(
           'gone',

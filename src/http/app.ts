@@ -6,18 +6,19 @@ import Fastify, {
   type FastifyInstance,
   type FastifyRequest,
   LogController,
+  type onRequestAsyncHookHandler,
   type RouteHandlerMethod,
 } from 'fastify'
 import type { Environment } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
 import { invalid, ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
-import { operations } from './animals.ts'
+import { DEPRECATION_HEADERS, operations } from './animals.ts'
 import { authenticator, type Caller } from './authentication.ts'
 import { MethodNotAllowed, notFound, sendError } from './errors.ts'
 import { sendJson } from './json-reply.ts'
-import { createNodeServer } from './node-server.ts'
-import { logRequest, requestId } from './request-log.ts'
+import { createNodeServer, type NodeServer } from './node-server.ts'
+import { logRequest, requestIds } from './request-log.ts'
 import { normaliseTarget } from './target.ts'
 
 declare module 'fastify' {
@@ -46,6 +47,12 @@ export interface AppOptions {
   readonly isAccepting: () => boolean
 }
 
+export interface App {
+  readonly app: FastifyInstance
+  /** Ends every connection at once. */
+  cut(): void
+}
+
 const PAGE_HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -63,17 +70,23 @@ export function buildApp({
   log,
   documents,
   isAccepting,
-}: AppOptions): FastifyInstance {
+}: AppOptions): App {
+  const servers: NodeServer[] = []
   const app: FastifyInstance = Fastify({
     logger: { level: log.level, stream: log.stream, base: null },
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
-    genReqId: requestId,
-    serverFactory: onRequest => createNodeServer(onRequest, (): FastifyBaseLogger => app.log),
+    genReqId: requestIds(extraKey),
+    serverFactory: onRequest => {
+      const made = createNodeServer(onRequest, (): FastifyBaseLogger => app.log)
+      servers.push(made)
+      return made.server
+    },
     // The server answers for itself (node-server.ts), on every address it listens on.
     clientErrorHandler: () => {},
     rewriteUrl: request => normaliseTarget(request.url ?? '/'),
     routerOptions: {
-      querystringParser: text => new URLSearchParams(text) as never,
+      // URLSearchParams would drop a question mark in front, which here is a second one and part of a name.
+      querystringParser: text => new URLSearchParams(text.replace(/^\?/, '%3F')) as never,
       // An id is judged by getPet, however long it is; the limit on headers bounds it.
       maxParamLength: 16 * 1024,
     },
@@ -123,11 +136,21 @@ export function buildApp({
       v1.setNotFoundHandler(notFound)
       const { listPets, createPet, getPet } = operations({ store, clock })
       route(v1, '/pets', { GET: listPets, POST: createPet })
-      route(v1, '/pets/:petId', { GET: getPet })
+      // Once the credential holds, every answer of getPet tells of its end.
+      route(v1, '/pets/:petId', { GET: getPet }, async (_request, reply) => {
+        reply.headers(DEPRECATION_HEADERS)
+      })
+      // Else the router would take it for an animal without an id.
+      v1.route({ method: METHODS, url: '/pets/', handler: notFound })
     },
     { prefix: '/v1' },
   )
-  return app
+  return {
+    app,
+    cut() {
+      for (const { cut } of servers) cut()
+    },
+  }
 }
 
 /** Registers a path with the methods it has, and 405 for all others. Where there is GET, Fastify adds HEAD. */
@@ -135,9 +158,10 @@ function route(
   app: FastifyInstance,
   url: string,
   handlers: Partial<Record<'GET' | 'POST', RouteHandlerMethod>>,
+  onRequest: onRequestAsyncHookHandler[] | onRequestAsyncHookHandler = [],
 ): void {
   const allowed = Object.keys(handlers).flatMap(method => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-  for (const [method, handler] of Object.entries(handlers)) app.route({ method, url, handler })
+  for (const [method, handler] of Object.entries(handlers)) app.route({ method, url, onRequest, handler })
   app.route({
     method: METHODS.filter(method => !allowed.includes(method)),
     url,

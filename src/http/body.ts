@@ -28,7 +28,7 @@ export async function readBody(request: IncomingMessage, response: ServerRespons
   const declaredLength = Number(request.headers['content-length'] ?? 0)
   if (declaredLength > 0) judgeMediaType(request)
   if (declaredLength > MAX_BODY_BYTES) throw tooLarge()
-  if (request.headers.expect !== undefined) response.writeContinue()
+  if (request.headers.expect !== undefined && request.httpVersion === '1.1') response.writeContinue()
   await eachChunk(request, accept)
   return { parse: () => parseBody(Buffer.concat(chunks, length)) }
 }
@@ -36,6 +36,7 @@ export async function readBody(request: IncomingMessage, response: ServerRespons
 /** Not `for await`, which on an early exit would destroy the connection before it was answered. */
 function eachChunk(request: IncomingMessage, accept: (chunk: Buffer) => void): Promise<void> {
   return new Promise((resolve, reject) => {
+    if (request.destroyed) reject(endedEarly())
     function onData(chunk: Buffer): void {
       try {
         accept(chunk)
@@ -50,8 +51,9 @@ function eachChunk(request: IncomingMessage, accept: (chunk: Buffer) => void): P
   })
 }
 
-function judgeMediaType({ headers }: IncomingMessage): void {
-  if (!isJson(headers['content-type'] ?? '')) {
+function judgeMediaType({ headers, headersDistinct }: IncomingMessage): void {
+  const types = headersDistinct['content-type'] ?? []
+  if (types.length !== 1 || !types.every(isJson)) {
     throw new ServiceError('unsupported_media_type', 'Content-Type must be application/json, in UTF-8.')
   }
   if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
@@ -65,7 +67,14 @@ function judgeMediaType({ headers }: IncomingMessage): void {
 function isJson(contentType: string): boolean {
   try {
     const { essence, params } = new MIMEType(contentType)
-    return essence === 'application/json' && /^utf-?8$/i.test(params.get('charset') ?? 'utf-8')
+    // MIMEType drops an empty parameter and all but the first of several: neither is UTF-8.
+    const named = contentType.replaceAll(/"[^"]*"/g, '""').match(/;\s*charset\s*=/gi) ?? []
+    const charsets = params.has('charset') ? [params.get('charset')] : []
+    return (
+      essence === 'application/json' &&
+      named.length === charsets.length &&
+      charsets.every(charset => /^utf-?8$/i.test(String(charset)))
+    )
   } catch {
     return false
   }
@@ -90,6 +99,6 @@ function tooLarge(): ServiceError {
   return new ServiceError('payload_too_large', `The body must have at most ${MAX_BODY_BYTES} bytes.`)
 }
 
-function endedEarly(cause: Error): ServiceError {
+function endedEarly(cause?: Error): ServiceError {
   return new ServiceError('invalid_request', 'The body ended before it was complete.', { cause })
 }

@@ -30,7 +30,9 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
           'internal_error',
           'Something went wrong on our side. The request id helps to find it.',
         )
-  if (refusal.status >= 500) request.log.error({ err: error }, refusal.code)
+  // A refusal without a cause, such as while stopping, is no failure.
+  const isFailure = refusal.status >= 500 && (refusal !== error || refusal.cause !== undefined)
+  if (isFailure) request.log.error({ err: error }, refusal.code)
   if (refusal instanceof Unauthorized) reply.header('www-authenticate', refusal.challenge)
   if (refusal instanceof MethodNotAllowed) reply.header('allow', refusal.allow)
   if (refusal.code === 'unavailable') reply.header('retry-after', RETRY_AFTER_SECONDS)

@@ -4,18 +4,17 @@ import { invalid } from '../error.ts'
 
 const MAX_LENGTH = 255
 
-const BARE = /^[!#-~]+$/
-const QUOTED = /^"((?:[!#-[\]-~]|\\["\\])+)"$/
+export const IDEMPOTENCY_KEY_PATTERN = `^(?:[!#-~]{1,${MAX_LENGTH}}|"(?:[!#-\\[\\]-~]|\\\\["\\\\]){1,${MAX_LENGTH}}")$`
+
+const pattern = new RegExp(IDEMPOTENCY_KEY_PATTERN)
 
 /** Two headers arrive joined by a comma and a space, and so are malformed like any key with a space. */
 export function parseIdempotencyKey(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
-  const quoted = QUOTED.exec(header)?.[1]
-  const key = quoted === undefined ? header : quoted.replace(/\\(.)/g, '$1')
-  if (key.length > MAX_LENGTH || (quoted === undefined && !BARE.test(header))) {
+  if (!pattern.test(header)) {
     throw invalid(
       `Idempotency-Key must be 1 to ${MAX_LENGTH} visible ASCII characters, without spaces, given once.`,
     )
   }
-  return key
+  return header.startsWith('"') ? header.slice(1, -1).replace(/\\(.)/g, '$1') : header
 }

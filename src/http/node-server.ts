@@ -1,6 +1,7 @@
 // The HTTP server below Fastify: time-outs that no client can outwait, and connections that end in good order.
 
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import {
   createServer,
   type IncomingMessage,
@@ -10,6 +11,7 @@ import {
 } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { FastifyBaseLogger } from 'fastify'
+import { invalid, type ServiceError } from '../error.ts'
 import { answerRaw, refusalFor } from './refusals.ts'
 
 const LIMITS = {
@@ -35,17 +37,22 @@ interface Exchange {
   readonly response: ServerResponse
 }
 
-export function createNodeServer(onRequest: RequestListener, log: () => FastifyBaseLogger): Server {
-  const exchanges = new WeakMap<Duplex, Exchange>()
+export interface NodeServer {
+  readonly server: Server
+  /** Ends every connection: a request that is still arriving is told that it is too late. */
+  cut(): void
+}
+
+export function createNodeServer(onRequest: RequestListener, log: () => FastifyBaseLogger): NodeServer {
+  /** What is going on on each connection, in order: clients may send before they are answered. */
+  const exchanges = new WeakMap<Duplex, Exchange[]>()
+  const broken = new WeakSet<Duplex>()
+  const connections = new Set<Duplex>()
 
   function begin(request: IncomingMessage, response: ServerResponse): void {
-    const { socket } = request
-    const exchange = { request, response }
-    exchanges.set(socket, exchange)
+    const going = (exchanges.get(request.socket) ?? []).filter(exchange => !isOver(exchange))
+    exchanges.set(request.socket, [...going, { request, response }])
     response.once('finish', () => linger(request))
-    response.once('close', () => {
-      if (exchanges.get(socket) === exchange) exchanges.delete(socket)
-    })
     onRequest(request, response)
   }
 
@@ -53,33 +60,64 @@ export function createNodeServer(onRequest: RequestListener, log: () => FastifyB
   const server = createServer({ ...LIMITS, requireHostHeader: false }, begin)
   server.timeout = IDLE_MS
   server.maxConnections = MAX_CONNECTIONS
+  server.on('connection', socket => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
   // Node would answer these two by itself, before the credential was looked at.
   server.on('checkContinue', begin)
   server.on('checkExpectation', begin)
+  // Node would close the connection without a word.
+  server.on('connect', (_request, socket) =>
+    refuseNew(socket, invalid('This service is no proxy.'), 'CONNECT'),
+  )
 
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const refusal = refusalFor(error)
-    const exchange = exchanges.get(socket)
-    const refuseNew = () => {
-      const requestId = randomUUID()
-      if (answerRaw(socket, refusal, requestId)) {
-        log().info({ requestId, status: refusal.status, refused: error.code }, 'request')
-      }
-    }
-    if (exchange === undefined) {
-      refuseNew()
-    } else if (exchange.request.complete) {
-      // A whole request, then a broken one: an animal must not be stored and its sender told 400.
-      exchange.response.once('close', refuseNew)
-    } else if (exchange.response.headersSent) {
-      exchange.response.once('close', () => socket.destroy())
+  server.on('clientError', async (error: NodeJS.ErrnoException, socket) => {
+    // Node says so again for every further packet.
+    if (broken.has(socket)) return
+    broken.add(socket)
+    const going = (exchanges.get(socket) ?? []).filter(exchange => !isOver(exchange))
+    const last = going.at(-1)
+    const current = last?.request.complete ? undefined : last
+    // Whole requests are answered first: an animal must not be stored and its sender told 400.
+    await Promise.all(going.filter(exchange => exchange !== current).map(({ response }) => closed(response)))
+    if (current === undefined) {
+      refuseNew(socket, refusalFor(error), error.code)
+    } else if (current.response.headersSent) {
+      // It was answered without its body, which then broke off: there is nothing more to say.
+      await closed(current.response)
+      socket.destroy()
     } else {
       // Its body broke off: this is the answer to it, and its log line is to say so.
-      exchange.response.statusCode = refusal.status
-      answerRaw(socket, refusal, String(exchange.response.getHeader('x-request-id')))
+      const refusal = refusalFor(error)
+      const isAnswered = answerRaw(socket, refusal, String(current.response.getHeader('x-request-id')))
+      if (isAnswered) current.response.statusCode = refusal.status
     }
   })
-  return server
+
+  function refuseNew(socket: Duplex, refusal: ServiceError, refused: string | undefined): void {
+    const requestId = randomUUID()
+    if (answerRaw(socket, refusal, requestId)) {
+      log().info({ requestId, status: refusal.status, refused }, 'request')
+    }
+  }
+
+  return {
+    server,
+    cut() {
+      const tooLate = Object.assign(new Error('the server stops'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+      for (const socket of connections) server.emit('clientError', tooLate, socket)
+      setImmediate(() => server.closeAllConnections())
+    },
+  }
+}
+
+function isOver({ request, response }: Exchange): boolean {
+  return response.closed && request.complete
+}
+
+async function closed(response: ServerResponse): Promise<void> {
+  if (!response.closed) await once(response, 'close')
 }
 
 /** Closing while the client still sends would reset the connection, and it might never see its answer. */

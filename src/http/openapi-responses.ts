@@ -1,6 +1,7 @@
 // The headers and refusals that the OpenAPI document describes once and its operations refer to.
 
 import { type ErrorCode, STATUS_OF } from '../error.ts'
+import { DEPRECATED_SINCE, REMOVED_AT } from './animals.ts'
 
 export const HEADERS = {
   RequestId: {
@@ -24,11 +25,11 @@ export const HEADERS = {
   },
   Deprecation: {
     description: 'Since when the operation is deprecated (RFC 9745).',
-    schema: { type: 'string', const: '@1794700800' },
+    schema: { type: 'string', const: DEPRECATED_SINCE },
   },
   Sunset: {
     description: 'When the operation is removed (RFC 8594).',
-    schema: { type: 'string', const: 'Thu, 05 Dec 2030 00:00:00 GMT' },
+    schema: { type: 'string', const: REMOVED_AT.toUTCString() },
   },
   DeprecationLinks: {
     description: 'Where the deprecation is documented, and what replaces the operation.',

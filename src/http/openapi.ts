@@ -3,6 +3,7 @@
 import { NAME_MAX_LENGTH, NAME_PATTERN, STATUSES } from '../animal.ts'
 import { STATUS_OF } from '../error.ts'
 import { INT64_MAX, INT64_MIN } from '../json.ts'
+import { IDEMPOTENCY_KEY_PATTERN } from './idempotency-key.ts'
 import { LIMIT } from './list-query.ts'
 import { HEADERS, header, RESPONSES, response } from './openapi-responses.ts'
 
@@ -139,7 +140,7 @@ const createPet = {
       in: 'header',
       description:
         'Any string of 1 to 255 visible ASCII characters, bare or as a quoted string. The same key with the same animal gives the first answer again; with another animal, 422.',
-      schema: { type: 'string', pattern: '^[!-~]{1,257}$' },
+      schema: { type: 'string', pattern: IDEMPOTENCY_KEY_PATTERN },
       example: '6b1c5a0e-4d53-4f0e-9d51-0d3f6a3c2b11',
     },
   ],
@@ -201,6 +202,7 @@ const getPet = {
     ...anywhere,
     '404': withHeaders(RESPONSES.NotFound, deprecationHeaders),
     '410': withHeaders(RESPONSES.Gone, deprecationHeaders),
+    '417': withHeaders(RESPONSES.ExpectationFailed, deprecationHeaders),
     '500': withHeaders(RESPONSES.InternalError, deprecationHeaders),
     '503': withHeaders(RESPONSES.Unavailable, deprecationHeaders),
   },

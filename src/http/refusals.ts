@@ -27,7 +27,10 @@ export function answerRaw(socket: Duplex, refusal: ServiceError, requestId: stri
 export function refusalFor(error: NodeJS.ErrnoException): ServiceError {
   switch (error.code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new ServiceError('headers_too_large', 'The request line and headers must have at most 16 KiB.')
+      return new ServiceError(
+        'headers_too_large',
+        'The request line and headers must have at most 16 KiB, in not too many headers.',
+      )
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new ServiceError('payload_too_large', 'The chunk extensions must have at most 16 KiB.')
     case 'ERR_HTTP_REQUEST_TIMEOUT':

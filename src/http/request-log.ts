@@ -6,25 +6,34 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 
 const REQUEST_ID = /^[!-~]{1,128}$/
 
-/** The client's own `X-Request-Id` where it is short and plain, else a new one. */
-export function requestId(request: IncomingMessage): string {
-  const given = request.headers['x-request-id']
-  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
+/** The client's own `X-Request-Id` where it is short, plain and no API key, else a new one. */
+export function requestIds(extraKey: string | undefined): (request: IncomingMessage) => string {
+  return ({ headers }) => {
+    const given = headers['x-request-id']
+    const isUsable = typeof given === 'string' && REQUEST_ID.test(given) && !holdsKey(given)
+    return isUsable ? given : randomUUID()
+  }
+
+  function holdsKey(text: string): boolean {
+    return /as_(live|test)_/.test(text) || (extraKey !== undefined && text.includes(extraKey))
+  }
 }
 
 export async function logRequest(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const start = performance.now()
   reply.raw.setHeader('x-request-id', request.id)
   reply.raw.once('close', () => {
+    const status = statusOf(reply.raw)
+    const hasLeft = status === null || (reply.raw.headersSent && !reply.raw.writableFinished)
     request.log.info(
       {
         method: request.method,
         route: request.is404 ? null : request.routeOptions.url,
-        status: statusOf(reply.raw),
+        status,
         durationMs: Math.round((performance.now() - start) * 1000) / 1000,
         keyId: request.caller?.keyId,
         animalId: request.animalId,
-        aborted: reply.raw.writableFinished ? undefined : true,
+        aborted: hasLeft ? true : undefined,
       },
       'request',
     )

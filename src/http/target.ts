@@ -2,13 +2,13 @@
 
 const ORIGIN = /^https?:\/\/[^/?#]*/i
 
-/** A path that is no well-formed one names nothing we have: the characters that spoil it are taken literally. */
+/** A path with malformed percent-encoding names nothing: it is led to a place below itself, where nothing is. */
 export function normaliseTarget(target: string): string {
   const relative = target.replace(ORIGIN, '')
   const queryAt = relative.indexOf('?')
   const path = queryAt === -1 ? relative : relative.slice(0, queryAt)
   const query = queryAt === -1 ? '' : relative.slice(queryAt)
-  const escaped = isWellFormed(path) ? path : path.replaceAll('%', '%25')
+  const escaped = isWellFormed(path) ? path : `${path.replaceAll('%', '%25')}/malformed`
   const rooted = escaped.startsWith('/') ? escaped : `/${escaped}`
   return rooted.replaceAll('#', '%23') + query
 }

@@ -3,27 +3,31 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ServiceError } from '../error.ts'
-import { fileIdentity, MEMORY, type OpenOptions, openDatabase, UnusableDatabase } from './open.ts'
+import { UnusableDatabase } from '../store.ts'
+import { type Files, filesAt, type OpenOptions, openDatabase } from './open.ts'
 
-const WRITE_WAIT_MS = 2_000
-const WRITE_RETRY_MS = 10
+const WAIT_MS = 2_000
+const RETRY_MS = 10
 
 // https://www.sqlite.org/rescode.html. Not among them: SQLITE_ERROR, CONSTRAINT, MISMATCH, MISUSE, which are our bugs.
-const BUSY = 5
-const LOCKED = 6
-const UNAVAILABLE = new Set([
-  BUSY,
-  LOCKED,
-  /* nomem */ 7,
-  /* readonly */ 8,
-  /* interrupt */ 9,
-  /* ioerr */ 10,
-]).union(new Set([/* corrupt */ 11, /* full */ 13, /* cantopen */ 14, /* protocol */ 15, /* notadb */ 26]))
+const LOCKED = { busy: 5, locked: 6 }
+const UNAVAILABLE = {
+  ...LOCKED,
+  nomem: 7,
+  readonly: 8,
+  interrupt: 9,
+  ioerr: 10,
+  corrupt: 11,
+  full: 13,
+  cantopen: 14,
+  protocol: 15,
+  notadb: 26,
+}
 
 export interface Connection<Statements> {
   /** Runs a reading step. */
   read<Result>(step: (statements: Statements) => Result): Promise<Result>
-  /** Runs a step in a transaction of its own, waiting for other writers; resolves once it is on disk. */
+  /** Runs a step in a transaction of its own, after those before it; resolves once it is on disk. */
   write<Result>(step: (statements: Statements) => Result): Promise<Result>
   close(): void
 }
@@ -34,54 +38,77 @@ export function connect<Statements>(
   prepare: (database: DatabaseSync) => Statements,
 ): Connection<Statements> {
   let session = openSession(options)
+  let lastWrite: Promise<unknown> = Promise.resolve()
 
   function openSession(how: OpenOptions) {
     const database = openDatabase(path, how)
-    return { database, statements: prepare(database), file: identity() }
-  }
-
-  function identity(): string | undefined {
-    return path === MEMORY ? MEMORY : fileIdentity(path)
+    try {
+      return { database, statements: prepare(database), files: filesAt(path) }
+    } catch (error) {
+      database.close()
+      throw new UnusableDatabase(`The database ${path} does not have the tables it should have.`, {
+        cause: error,
+      })
+    }
   }
 
   // An open file can be moved or deleted under SQLite, which would go on writing to it: those animals would be
   // lost. So its name is looked up each time (2 µs), and another file there, a restored backup, is opened instead.
   function current() {
-    const file = identity()
-    if (file === undefined) throw new UnusableDatabase(`The database ${path} is gone.`)
-    if (file !== session.file) {
-      const replacement = openSession({ create: false })
-      session.database.close()
-      session = replacement
-    }
+    const files = filesAt(path)
+    if (files.database === undefined) throw new UnusableDatabase(`The database ${path} is gone.`)
+    if (files.database !== session.files.database || !session.database.isOpen) session = replace(files)
     return session
   }
 
+  // SQLite finds a log by its name: the old file's would be taken for the new one's, and ruin it. It may hold the
+  // newest animals of the old file, so it is not ours to remove.
+  function replace(files: Files) {
+    const { log } = session.files
+    if (session.database.isOpen) session.database.close()
+    if (files.database !== session.files.database && log !== undefined && filesAt(path).log === log) {
+      throw new UnusableDatabase(
+        `The database ${path} was replaced, but ${path}-wal still belongs to the old one.`,
+      )
+    }
+    return openSession({ create: false })
+  }
+
   return {
-    async read(step) {
-      try {
-        return step(current().statements)
-      } catch (error) {
-        throw asServiceError(error)
-      }
+    read(step) {
+      return patiently(() => step(current().statements))
     },
 
-    async write(step) {
-      const deadline = performance.now() + WRITE_WAIT_MS
-      for (;;) {
-        try {
-          const { database, statements } = current()
-          return transact(database, () => step(statements))
-        } catch (error) {
-          if (!isLocked(error) || performance.now() > deadline) throw asServiceError(error)
-          await delay(WRITE_RETRY_MS)
-        }
+    // One after the other: many that wait for a lock would only be in each other's way.
+    write(step) {
+      const deadline = performance.now() + WAIT_MS
+      const attempt = () => {
+        const { database, statements } = current()
+        return transact(database, () => step(statements))
       }
+      const written = lastWrite.then(() => patiently(attempt, deadline))
+      lastWrite = written.catch(() => {})
+      return written
     },
 
     close() {
       if (session.database.isOpen) session.database.close()
     },
+  }
+}
+
+/** Waits for locks that others hold, without blocking this thread. */
+async function patiently<Result>(
+  attempt: () => Result,
+  deadline = performance.now() + WAIT_MS,
+): Promise<Result> {
+  for (;;) {
+    try {
+      return attempt()
+    } catch (error) {
+      if (!hasCode(error, LOCKED) || performance.now() > deadline) throw asServiceError(error)
+      await delay(RETRY_MS)
+    }
   }
 }
 
@@ -97,14 +124,8 @@ function transact<Result>(database: DatabaseSync, step: () => Result): Result {
   }
 }
 
-function isLocked(error: unknown): boolean {
-  const code = primaryCode(error)
-  return code === BUSY || code === LOCKED
-}
-
 function asServiceError(error: unknown): unknown {
-  const code = primaryCode(error)
-  const isAway = error instanceof UnusableDatabase || (code !== undefined && UNAVAILABLE.has(code))
+  const isAway = error instanceof UnusableDatabase || hasCode(error, UNAVAILABLE)
   return isAway
     ? new ServiceError('unavailable', 'The catalogue cannot be reached right now. Try again shortly.', {
         cause: error,
@@ -113,8 +134,7 @@ function asServiceError(error: unknown): unknown {
 }
 
 /** SQLite's extended codes carry the primary one in their lowest byte. */
-function primaryCode(error: unknown): number | undefined {
-  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
-    ? error.errcode & 0xff
-    : undefined
+function hasCode(error: unknown, codes: Readonly<Record<string, number>>): boolean {
+  const isOurs = error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
+  return isOurs && Object.values(codes).includes((error.errcode as number) & 0xff)
 }

@@ -5,7 +5,11 @@ import animals from './migrations/001-animals.ts'
 import apiKeys from './migrations/002-api-keys.ts'
 import idempotencyKeys from './migrations/003-idempotency-keys.ts'
 
-const MIGRATIONS = [animals, apiKeys, idempotencyKeys]
+const MIGRATIONS = [
+  { sql: animals, adds: ['animals'] },
+  { sql: apiKeys, adds: ['api_keys'] },
+  { sql: idempotencyKeys, adds: ['idempotency_keys'] },
+]
 
 export const LATEST_SCHEMA = MIGRATIONS.length
 
@@ -14,7 +18,7 @@ export const APPLICATION_ID = 0x616e6d6c
 
 /** Several processes may start on one file at once: the version is read again under the write lock. */
 export function migrate(database: DatabaseSync): void {
-  for (const [index, sql] of MIGRATIONS.entries()) {
+  for (const [index, { sql }] of MIGRATIONS.entries()) {
     if (schemaVersion(database) > index) continue
     database.exec('begin immediate')
     try {
@@ -29,6 +33,15 @@ export function migrate(database: DatabaseSync): void {
       throw error
     }
   }
+}
+
+/** Whether the file has just the tables that a schema of this version has. */
+export function hasTablesOf(version: number, database: DatabaseSync): boolean {
+  const expected = MIGRATIONS.slice(0, version).flatMap(({ adds }) => adds)
+  const actual = database
+    .prepare("select name from sqlite_schema where type = 'table' and name not like 'sqlite\\_%' escape '\\'")
+    .all()
+  return new Set(expected).symmetricDifference(new Set(actual.map(({ name }) => name))).size === 0
 }
 
 export function schemaVersion(database: DatabaseSync): number {

@@ -3,23 +3,16 @@
 import { accessSync, constants, mkdirSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { APPLICATION_ID, LATEST_SCHEMA, migrate, schemaVersion } from './migrate.ts'
+import { UnusableDatabase } from '../store.ts'
+import { APPLICATION_ID, hasTablesOf, LATEST_SCHEMA, migrate, schemaVersion } from './migrate.ts'
 
 export const MEMORY = ':memory:'
 
-/** Several processes may start on one file at once, and wait for each other. */
+/** Several processes may start on one file at once, and wait for each other. Later the connection waits by itself. */
 const OPENING_WAIT_MS = 2_000
 
-/** How long SQLite then waits for a lock, blocking this thread; the store waits longer, without blocking. */
-const LOCK_WAIT_MS = 50
-
 /** Checking a whole file takes about 14 ms per megabyte; a larger one is checked at its edges only. */
-const FULL_CHECK_BYTES = 4 * 1024 * 1024
-
-/** The file cannot be used as it is, and a person has to look at it. */
-export class UnusableDatabase extends Error {
-  override name = 'UnusableDatabase'
-}
+const FULL_CHECK_BYTES = 8 * 1024 * 1024
 
 export interface OpenOptions {
   /** Make the file and its folder where there is none. */
@@ -30,24 +23,34 @@ export function openDatabase(path: string, { create }: OpenOptions): DatabaseSyn
   const file = path === MEMORY ? undefined : prepareFile(path, create)
   let database: DatabaseSync | undefined
   try {
+    if (file !== undefined && file.size > 0) judge(path, file.size)
     database = new DatabaseSync(path, { timeout: OPENING_WAIT_MS, enableForeignKeyConstraints: true })
-    if (file !== undefined && file.size > 0) judge(database, path, file.size)
-    // The first write to the file: everything that could refuse it comes before.
     database.exec('pragma journal_mode = wal')
     database.exec('pragma synchronous = full')
     migrate(database)
-    database.exec(`pragma busy_timeout = ${LOCK_WAIT_MS}`)
+    database.exec('pragma busy_timeout = 0')
     return database
   } catch (error) {
     if (database?.isOpen) database.close()
     if (error instanceof UnusableDatabase) throw error
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new UnusableDatabase(`The database ${path} cannot be opened: ${reason}.`, { cause: error })
+    throw new UnusableDatabase(`The database ${path} cannot be opened: ${reasonOf(error)}.`, { cause: error })
   }
 }
 
-/** The file's device and inode, or undefined where there is no file. */
-export function fileIdentity(path: string): string | undefined {
+/** Which files there are now: by device and inode, whatever their names come to mean later. */
+export interface Files {
+  readonly database: string | undefined
+  /** The write-ahead log, which SQLite finds by name alone. */
+  readonly log: string | undefined
+}
+
+export function filesAt(path: string): Files {
+  return path === MEMORY
+    ? { database: MEMORY, log: undefined }
+    : { database: identity(path), log: identity(`${path}-wal`) }
+}
+
+function identity(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })
   return stats && `${stats.dev}:${stats.ino}`
 }
@@ -79,23 +82,30 @@ function isWritable(path: string, stats: Stats): boolean {
   }
 }
 
-function judge(database: DatabaseSync, path: string, size: number): void {
+/** Read-only, so that a file that is refused stays as it is, with the log that a crash may have left beside it. */
+function judge(path: string, size: number): void {
+  const database = new DatabaseSync(path, { readOnly: true, timeout: OPENING_WAIT_MS })
+  try {
+    const problem = problemOf(database, size)
+    if (problem !== undefined) throw new UnusableDatabase(`The database ${path} ${problem}.`)
+  } finally {
+    database.close()
+  }
+}
+
+function problemOf(database: DatabaseSync, size: number): string | undefined {
   const version = schemaVersion(database)
-  const isEmpty = database.prepare('select 1 from sqlite_schema limit 1').get() === undefined
   const applicationId = Number(database.prepare('pragma application_id').get()?.application_id)
-  if (isEmpty) return
-  if (applicationId !== APPLICATION_ID) {
-    throw new UnusableDatabase(`The database ${path} belongs to another program.`)
-  }
+  if (applicationId === 0 && version === 0 && hasTablesOf(0, database)) return undefined
+  if (applicationId !== APPLICATION_ID) return 'belongs to another program'
   if (version > LATEST_SCHEMA) {
-    throw new UnusableDatabase(
-      `The database ${path} has schema ${version}, newer than ${LATEST_SCHEMA}, the newest this version knows: start a newer animal-store.`,
-    )
+    return `has schema ${version}, newer than ${LATEST_SCHEMA}, the newest this version knows: start a newer animal-store`
   }
-  const problem = size <= FULL_CHECK_BYTES ? checkWhole(database) : checkEdges(database)
-  if (problem !== undefined) {
-    throw new UnusableDatabase(`The database ${path} is corrupt (${problem}): restore it from a backup.`)
+  if (version < 1 || !hasTablesOf(version, database)) {
+    return `says it has schema ${version}, but does not have its tables: restore it from a backup`
   }
+  const damage = size <= FULL_CHECK_BYTES ? checkWhole(database) : checkEdges(database)
+  return damage && `is corrupt (${damage}): restore it from a backup`
 }
 
 function checkWhole(database: DatabaseSync): string | undefined {
@@ -106,18 +116,20 @@ function checkWhole(database: DatabaseSync): string | undefined {
 function checkEdges(database: DatabaseSync): string | undefined {
   try {
     for (const order of ['asc', 'desc']) {
-      database.prepare(`select * from animals order by id ${order} limit 100`).all()
-      database
-        .prepare(
-          `select * from animals where status is not null order by status ${order}, id ${order} limit 100`,
-        )
-        .all()
-      database.prepare(`select * from api_keys order by id ${order} limit 100`).all()
+      for (const rows of ['animals', "animals where status = 'sold'", 'api_keys']) {
+        const statement = database.prepare(`select * from ${rows} order by id ${order} limit 100`)
+        statement.setReadBigInts(true)
+        statement.all()
+      }
     }
     return undefined
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return reasonOf(error)
   }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 function firstLine(text: string): string {

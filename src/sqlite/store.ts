@@ -1,12 +1,13 @@
 // The Store on SQLite, through node:sqlite: the embedded default, in one file or in memory.
 
+import { resolve } from 'node:path'
 import { isSameAnimal } from '../animal.ts'
-import type { ApiKey } from '../api-key.ts'
+import { type ApiKey, isInForce } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
 import { INT64_MIN } from '../json.ts'
 import { type Creation, IDEMPOTENCY_WINDOW_MS, type Outcome, type Store } from '../store.ts'
 import { connect } from './connection.ts'
-import type { OpenOptions } from './open.ts'
+import { MEMORY, type OpenOptions } from './open.ts'
 import { prepareStatements, type Statements, toAnimal, toKey } from './statements.ts'
 
 export interface SqliteStoreOptions extends OpenOptions {
@@ -16,7 +17,8 @@ export interface SqliteStoreOptions extends OpenOptions {
 
 /** Opens the store, or throws an UnusableDatabase whose message is for the person who starts the service. */
 export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): Store {
-  const connection = connect(path, { create }, prepareStatements)
+  // Absolute, so that no path is ever taken for a URI, nor depends on where the process is.
+  const connection = connect(path === MEMORY ? path : resolve(path), { create }, prepareStatements)
 
   return {
     listAnimals({ limit, after = INT64_MIN, status }) {
@@ -62,9 +64,12 @@ export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): St
       return connection.write(statements => insertKey(statements, key))
     },
 
-    createFirstKey(key) {
+    async createFirstKey(key) {
+      const hasKeys = ({ hasKeys }: Statements) => hasKeys.get(key.environment) !== undefined
+      // Most starts are not the first, and need no lock to find that out.
+      if (await connection.read(hasKeys)) return false
       return connection.write(statements => {
-        if (statements.hasKeys.get(key.environment) !== undefined) return false
+        if (hasKeys(statements)) return false
         insertKey(statements, key)
         return true
       })
@@ -80,8 +85,11 @@ export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): St
 
     rotateKey(id, successor, expiresAt) {
       return connection.write(statements => {
+        const row = statements.findKey.get(id, successor.environment)
+        if (row === undefined || !isInForce(toKey(row), successor.createdAt)) return false
         insertKey(statements, successor)
         statements.expireKey.run(expiresAt.getTime(), id, successor.environment)
+        return true
       })
     },
 

@@ -25,6 +25,8 @@ export interface Running {
 export interface CommandOptions {
   readonly cwd: string
   readonly env?: Record<string, string>
+  /** Start it as the leader of a process group, which is ended as a whole. */
+  readonly isGroup?: boolean
   /** The program and arguments to start instead of the command itself. */
   readonly program?: readonly string[]
 }
@@ -33,7 +35,7 @@ export interface CommandOptions {
 export function start(
   t: TestContext,
   args: readonly string[],
-  { cwd, env = {}, program }: CommandOptions,
+  { cwd, env = {}, program, isGroup = false }: CommandOptions,
 ): Running {
   const [file = '', ...first] = program ?? [process.execPath, MAIN]
   const { PATH = '', NODE_V8_COVERAGE } = process.env
@@ -41,6 +43,7 @@ export function start(
     cwd,
     env: { PATH, ...(NODE_V8_COVERAGE && { NODE_V8_COVERAGE }), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: isGroup,
   })
   const printed = { out: '', err: '' }
   child.stdout?.setEncoding('utf8').on('data', text => {
@@ -54,7 +57,8 @@ export function start(
     child.on('close', (code, signal) => resolve({ code, signal, ...printed }))
   })
   t.after(() => {
-    child.kill('SIGKILL')
+    if (isGroup) killGroup(child.pid)
+    else child.kill('SIGKILL')
     return ended
   })
 
@@ -72,6 +76,14 @@ export function start(
     })
   }
   return { child, printed, ended, said }
+}
+
+function killGroup(leader: number | undefined): void {
+  try {
+    process.kill(-Number(leader), 'SIGKILL')
+  } catch {
+    // All of it has ended already.
+  }
 }
 
 /** Runs a command to its end. */

@@ -53,7 +53,7 @@ function requestOf(form) {
 function curlFor({ method, url, headers, body }) {
   const parts = [`curl ${method === 'GET' ? '' : `-X ${method} `}${quote(url)}`]
   for (const [name, value] of Object.entries(headers)) parts.push(`-H ${quote(`${name}: ${value}`)}`)
-  if (body !== undefined) parts.push(`-d ${quote(body)}`)
+  if (body !== undefined) parts.push(`--data-raw ${quote(body)}`)
   return parts.join(' \\\n  ')
 }
 
