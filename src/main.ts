@@ -3,13 +3,14 @@
 import { readFileSync } from 'node:fs'
 import { type Command, CommandFailed, type Streams } from './cli/command.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from './cli/keys.ts'
+import { migrate } from './cli/migrate.ts'
 import { openapi } from './cli/openapi.ts'
 import { serve } from './cli/serve.ts'
 import { closest } from './cli/suggest.ts'
 import { ServiceError } from './error.ts'
 import { describeSettings, readSettings, SettingsError } from './settings.ts'
 
-const COMMANDS = [serve, createKey, listKeys, revokeKey, rotateKey, openapi] as readonly Command[]
+const COMMANDS = [serve, createKey, listKeys, revokeKey, rotateKey, migrate, openapi] as readonly Command[]
 
 const FAILED = 1
 const MISUSED = 2
@@ -60,10 +61,12 @@ function misused(args: readonly string[]): number {
     return MISUSED
   }
   const typed = words.join(' ')
-  const suggestion = closest(
-    typed,
-    COMMANDS.map(({ name }) => name),
-  )
+  const group = COMMANDS.filter(({ name }) => name.startsWith(`${words[0]} `))
+  if (group.length > 0 && words.length === 1) {
+    streams.say(`"${typed}" is followed by one of ${group.map(({ name }) => name.split(' ')[1]).join(', ')}.`)
+    return MISUSED
+  }
+  const suggestion = closest(typed, [...COMMANDS.map(({ name }) => name), 'keys'])
   streams.say(
     `There is no command "${typed}".${suggestion ? ` Did you mean "${suggestion}"?` : ''} See animal-store --help.`,
   )

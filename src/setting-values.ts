@@ -6,6 +6,7 @@ export class Problem extends Error {}
 export type DatabaseAddress =
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'sqlite-memory' }
+  | { readonly kind: 'postgres'; readonly url: string }
 
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
@@ -32,11 +33,10 @@ export function parsePort(text: string): number {
 
 export function parseDatabaseUrl(text: string): DatabaseAddress {
   if (text === 'sqlite::memory:') return { kind: 'sqlite-memory' }
-  if (/^postgres(ql)?:/.test(text))
-    throw new Problem('sqlite:<path> or sqlite::memory: in this version, which has no PostgreSQL yet')
-  // sqlite://x would mean the file /x to some programs and x to others.
-  const path = /^sqlite:(?!\/\/[^/])(.+)$/.exec(text)?.[1]
-  if (path === undefined) throw new Problem('sqlite:<path> or sqlite::memory:')
+  if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return { kind: 'postgres', url: text }
+  // sqlite://x would mean the file /x to some programs and x to others; sqlite::mem is a slip of the pen.
+  const path = /^sqlite:(?!\/\/[^/]|:)(.+)$/.exec(text)?.[1]
+  if (path === undefined) throw new Problem('sqlite:<path>, sqlite::memory: or postgres://…')
   return { kind: 'sqlite', path }
 }
 
@@ -50,7 +50,7 @@ export function parseBaseUrl(text: string): string {
     url.hash ||
     url.username
   ) {
-    throw new Problem('an http or https address that ends in /v1')
+    throw new Problem('an http or https address that ends in /v1, with no user name, query or fragment')
   }
   return text
 }

@@ -63,7 +63,7 @@ export const SETTINGS = {
     variable: 'DATABASE_URL',
     placeholder: 'URL',
     standard: 'sqlite:data/<environment>.db',
-    meaning: 'sqlite:<path> or sqlite::memory:',
+    meaning: 'sqlite:<path>, sqlite::memory: or postgres://…',
     // An address may hold a password.
     isSecret: true,
     parse: parseDatabaseUrl,
@@ -80,7 +80,9 @@ export const SETTINGS = {
     flag: 'production-url',
     variable: 'PRODUCTION_URL',
     placeholder: 'URL',
-    standard: "this server's own address + /v1",
+    standard: "in production this server's own address + /v1",
+    // An address may hold a password.
+    isSecret: true,
     meaning: 'base address of production, published in the OpenAPI document',
     parse: parseBaseUrl,
   },
@@ -88,7 +90,8 @@ export const SETTINGS = {
     flag: 'staging-url',
     variable: 'STAGING_URL',
     placeholder: 'URL',
-    standard: 'none',
+    standard: "in staging this server's own address + /v1",
+    isSecret: true,
     meaning: 'base address of staging, published in the OpenAPI document',
     parse: parseBaseUrl,
   },
@@ -110,7 +113,9 @@ export const SETTINGS = {
   },
   stopWithParent: {
     flag: 'stop-with-parent',
-    meaning: 'stop when the process that started this one ends; npm start sets it',
+    variable: 'npm_lifecycle_event',
+    standard: 'off, but on below npm and npx, which set the variable',
+    meaning: 'stop when the process that started this one ends',
     parse: () => true,
   },
   apiKey: {

@@ -3,6 +3,11 @@
 import type { Animal, NewAnimal, Status } from './animal.ts'
 import type { ApiKey, Environment } from './api-key.ts'
 
+/** The database cannot be used as it is, and a person has to look at it: the message is one line for them. */
+export class UnusableDatabase extends Error {
+  override name = 'UnusableDatabase'
+}
+
 /** Idempotency keys are remembered this long. */
 export const IDEMPOTENCY_WINDOW_MS = 24 * 60 * 60 * 1000
 
@@ -59,8 +64,11 @@ export interface Store {
   /** Revokes the key; one revoked before keeps its time. Returns it as it now is, or undefined if there is none. */
   revokeKey(id: string, environment: Environment, at: Date): Promise<ApiKey | undefined>
 
-  /** In one transaction: stores the successor and lets the old key expire at `expiresAt`, or earlier if it would. */
-  rotateKey(id: string, successor: ApiKey, expiresAt: Date): Promise<void>
+  /**
+   * In one transaction: stores the successor and lets the old key expire at `expiresAt`, or earlier if it would.
+   * Where the old key is unknown or no longer in force it does nothing; returns whether it did.
+   */
+  rotateKey(id: string, successor: ApiKey, expiresAt: Date): Promise<boolean>
 
   /** Resolves if the database answers. */
   ping(): Promise<void>

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { suite, test } from 'node:test'
 import { hasKeyForm } from '../src/api-key.ts'
 import { run, serve, start } from './support/command.ts'
@@ -50,7 +51,8 @@ suite('animal-store', () => {
     [['key', 'create'], /Did you mean "keys create"\?/],
     [['openap'], /Did you mean "openapi"\?/],
     [['feed', 'elephants'], /There is no command "feed elephants". See animal-store --help/],
-    [['keys'], /There is no command "keys"/],
+    [['keys'], /"keys" is followed by one of create, list, revoke, rotate/],
+    [['key'], /Did you mean "keys"\?/],
     [[], /Usage: animal-store COMMAND/],
     [['--port', '1'], /Usage: animal-store COMMAND|There is no command/],
   ]
@@ -85,15 +87,15 @@ suite('settings', () => {
     assert.equal(code, 2)
     assert.equal(out, '')
     assert.deepEqual(err.trim().split('\n').sort(), [
-      '--database-url (DATABASE_URL) must be sqlite:<path> or sqlite::memory:',
+      '--database-url (DATABASE_URL) must be sqlite:<path>, sqlite::memory: or postgres://…',
       '--environment (ANIMAL_STORE_ENV) must be one of production, staging, not "test"',
       '--host needs a value',
       '--log-level (LOG_LEVEL) must be one of fatal, error, warn, info, debug, trace, silent, not "loud"',
       '--nonsense is not a flag of this command; see --help',
       '--port (PORT) must be a whole number from 0 to 65535, not "abc"',
-      '--production-url (PRODUCTION_URL) must be an http or https address that ends in /v1, not "https://example.test/v2"',
+      '--production-url (PRODUCTION_URL) must be an http or https address that ends in /v1, with no user name, query or fragment',
       '--shutdown-delay (SHUTDOWN_DELAY) must be a time from 0s to 5s, not "1h"',
-      '--staging-url (STAGING_URL) must be an http or https address that ends in /v1, not "ftp://example.test/v1"',
+      '--staging-url (STAGING_URL) must be an http or https address that ends in /v1, with no user name, query or fragment',
       'ANIMAL_STORE_API_KEY must be 20 to 255 visible ASCII characters',
     ])
     assert.deepEqual(readdirSync(cwd), [])
@@ -111,7 +113,9 @@ suite('settings', () => {
     [[], { DATABASE_URL: 'sqlite:' }],
     [[], { DATABASE_URL: 'sqlite://x.db' }],
     [[], { DATABASE_URL: 'x.db' }],
-    [[], { DATABASE_URL: 'postgres://localhost/x' }],
+    [[], { DATABASE_URL: 'sqlite::mem' }],
+    [[], { DATABASE_URL: 'postgres:localhost' }],
+    [[], { DATABASE_URL: 'postgres://[' }],
     [[], { ANIMAL_STORE_API_KEY: 'x'.repeat(19) }],
     [[], { ANIMAL_STORE_API_KEY: 'x'.repeat(256) }],
     [[], { ANIMAL_STORE_API_KEY: 'has a space in the middle' }],
@@ -229,6 +233,29 @@ suite('serve', () => {
       assert.deepEqual(readdirSync(cwd), ['a.db'])
     })
   }
+
+  test('a database that stays locked stops the start with one line and exit code 1, and nothing is left running', async t => {
+    const cwd = temporaryFolder(t)
+    await run(t, ['migrate', '--database-url', 'sqlite:a.db'], { cwd })
+    const other = new DatabaseSync(join(cwd, 'a.db'))
+    t.after(() => other.close())
+    other.exec('begin immediate')
+    const { code, err } = await run(t, ['serve', '--port', '0', '--database-url', 'sqlite:a.db'], { cwd })
+    assert.equal(code, 1)
+    assert.equal(err, 'The catalogue cannot be reached right now. Try again shortly.\n')
+    other.exec('rollback')
+    const { out } = await run(t, ['keys', 'list', '--json', '--database-url', 'sqlite:a.db'], { cwd })
+    assert.deepEqual(JSON.parse(out), [])
+  })
+
+  test('a database whose name looks like an address is a file of that name', async t => {
+    const cwd = temporaryFolder(t)
+    const { address, said } = await serve(t, ['--database-url', 'sqlite:file:x.db?mode=memory'], { cwd })
+    const { send, close } = client(address, await said(/(as_live_\w{38})/))
+    t.after(close)
+    assert.equal((await send('GET', '/v1/pets')).text, '[]')
+    assert.ok(existsSync(join(cwd, 'file:x.db?mode=memory')))
+  })
 
   test('a port that is taken stops the start with one line and exit code 1, and no key is made', async t => {
     const blocker = createServer().listen(0, '127.0.0.1')
@@ -359,7 +386,7 @@ suite('keys', () => {
     [['keys', 'revoke'], 2, /^ID is missing/],
     [['keys', 'rotate', 'a', 'b'], 2, /^"b" is one argument too many/],
     [['keys', 'list', '--json=yes'], 2, /^--json takes no value/],
-    [['keys', 'list'], 1, /^There is no database at data\/production\.db\.$/m],
+    [['keys', 'list'], 1, /^There is no database at \/.*\/data\/production\.db\.$/m],
     [['keys', 'revoke', 'x'], 1, /^There is no database at/],
     [['keys', 'create', '--name', 'x', '--database-url', 'sqlite::memory:'], 1, /name a file/],
   ]
@@ -403,10 +430,10 @@ suite('openapi', () => {
   })
 })
 
-test('a failure that nobody expected is shown, and ends with 1', async t => {
+test('a folder that cannot be made is told in one line, and ends with 1', async t => {
   const cwd = temporaryFolder(t)
   writeFileSync(join(cwd, 'data'), '')
   const { code, err } = await start(t, ['keys', 'create', '--name', 'x'], { cwd }).ended
   assert.equal(code, 1)
-  assert.match(err, /The folder of the database data\/production\.db cannot be made/)
+  assert.match(err, /The folder of the database .*data\/production\.db cannot be made/)
 })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { API_KEY, parseRaw, sendRaw, startTestService } from './support/service.ts'
+import { onEveryDatabase } from './support/databases.ts'
+import { API_KEY, parseRaw, sendRaw } from './support/service.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
@@ -9,7 +10,7 @@ function body(categoryId: string, name = '"Bella"'): string {
   return `{"name":${name},"categoryId":${categoryId}}`
 }
 
-suite('POST /v1/pets', () => {
+onEveryDatabase('POST /v1/pets', startTestService => {
   test('an animal is answered with 201, its id and its Location', async t => {
     const service = await startTestService(t)
     const reply = await service.create({ name: 'Bella', categoryId: 7, status: 'available' })
@@ -305,6 +306,8 @@ suite('POST /v1/pets', () => {
       'application/json; charset=latin1',
       'application/json; charset=utf-16',
       'application/json; charset=""',
+      'application/json; charset=',
+      'application/json; charset=utf-8; charset=latin1',
       'application/json, application/json',
       'json',
       '/',
@@ -318,6 +321,22 @@ suite('POST /v1/pets', () => {
         assert.equal((await service.send('GET', '/v1/pets')).text, '[]')
       })
     }
+    test('two Content-Types, in either order: 415', async t => {
+      const service = await startTestService(t)
+      for (const types of [
+        ['application/json', 'text/plain'],
+        ['text/plain', 'application/json'],
+        ['application/json', 'application/json'],
+      ]) {
+        const lines = types.map(type => `content-type: ${type}`)
+        const head = ['POST /v1/pets HTTP/1.1', 'host: x', `authorization: Bearer ${API_KEY}`, ...lines]
+        const answer = await sendRaw(
+          service.address,
+          `${head.join('\r\n')}\r\ncontent-length: ${body('1').length}\r\nconnection: close\r\n\r\n${body('1')}`,
+        )
+        assert.equal(parseRaw(answer, 'POST', '/v1/pets').status, 415)
+      }
+    })
     test('none at all: 415', async t => {
       const service = await startTestService(t)
       assert.equal((await service.send('POST', '/v1/pets', { body: body('1') })).status, 415)

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { suite, test } from 'node:test'
-import { startTestService } from './support/service.ts'
+import { test } from 'node:test'
+import { onEveryDatabase } from './support/databases.ts'
 
 const BELLA = { name: 'Bella', categoryId: 7, status: 'sold' }
 const HOUR = 60 * 60 * 1000
 
-suite('Idempotency-Key', () => {
+onEveryDatabase('Idempotency-Key', startTestService => {
   test('the same key and animal give the first answer again, and no second animal', async t => {
     const service = await startTestService(t)
     const first = await service.create(BELLA, { 'idempotency-key': 'k1' })
@@ -69,7 +69,7 @@ suite('Idempotency-Key', () => {
     const later = await service.create({ ...BELLA, name: 'Momo' }, { 'idempotency-key': 'k' })
     assert.equal(later.status, 201)
     assert.equal(later.headers['idempotent-replayed'], undefined)
-    assert.equal(later.headers.location, '/v1/pets/2')
+    assert.notEqual(later.headers.location, '/v1/pets/1')
     const replay = await service.create({ ...BELLA, name: 'Momo' }, { 'idempotency-key': 'k' })
     assert.equal(replay.text, later.text)
   })
@@ -77,7 +77,7 @@ suite('Idempotency-Key', () => {
   test('what has passed is forgotten every minute, all of it, in bounded steps', async t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     let now = new Date('2027-01-01T00:00:00Z')
-    const service = await startTestService(t, { clock: () => now, database: { kind: 'sqlite-memory' } })
+    const service = await startTestService(t, { clock: () => now })
     const creations = Array.from({ length: 2_500 }, (_, index) => ({
       animal: { name: 'Bella', categoryId: 7n },
       idempotency: { scope: 's', key: String(index) },
@@ -128,7 +128,10 @@ suite('Idempotency-Key', () => {
   test('keys differ by letter case', async t => {
     const service = await startTestService(t)
     await service.create(BELLA, { 'idempotency-key': 'k' })
-    assert.equal((await service.create(BELLA, { 'idempotency-key': 'K' })).headers.location, '/v1/pets/2')
+    assert.equal(
+      (await service.create(BELLA, { 'idempotency-key': 'K' })).headers['idempotent-replayed'],
+      undefined,
+    )
   })
 
   const malformed = [

@@ -1,12 +1,13 @@
 // Claims about all inputs, tried on many of them through real HTTP.
 
 import assert from 'node:assert/strict'
-import { suite, test } from 'node:test'
+import { test } from 'node:test'
 import fc from 'fast-check'
 import { STATUSES } from '../src/animal.ts'
 import { INT64_MAX, INT64_MIN, parseJson, renderJson } from '../src/json.ts'
+import { onEveryDatabase } from './support/databases.ts'
 import { schemaAt } from './support/openapi.ts'
-import { type Reply, startTestService, type TestService } from './support/service.ts'
+import type { Reply, TestService } from './support/service.ts'
 
 const WHITE_SPACE = /^[\p{White_Space}\u{feff}]*$/u
 
@@ -25,7 +26,7 @@ async function sendBody(service: TestService, body: string): Promise<Reply> {
   return reply
 }
 
-suite('for all inputs', () => {
+onEveryDatabase('for all inputs', startTestService => {
   test('an animal that was accepted comes back identical from create, get and list', async t => {
     const service = await startTestService(t)
     let last = 0n

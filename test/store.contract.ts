@@ -223,11 +223,25 @@ export function storeContract(database: string, open: OpenStore): void {
       await store.createKey(open)
       await store.createKey(ending)
       const successors = [make('next'), make('next')] as const
-      await store.rotateKey(open.id, successors[0], at(10))
-      await store.rotateKey(ending.id, successors[1], at(10))
+      assert.equal(await store.rotateKey(open.id, successors[0], at(10)), true)
+      assert.equal(await store.rotateKey(ending.id, successors[1], at(10)), true)
       assert.deepEqual(await store.findKey(open.digest), { ...open, expiresAt: at(10) })
       assert.deepEqual(await store.findKey(ending.digest), ending)
       for (const successor of successors) assert.deepEqual(await store.findKey(successor.digest), successor)
+    })
+
+    test('a key that is unknown, foreign, expired or revoked is not rotated, and no successor is stored', async t => {
+      const store = await fresh(t)
+      const foreign = make('foreign', { environment: 'staging' })
+      const expired = make('expired', { expiresAt: NOW })
+      const revoked = make('revoked')
+      for (const key of [foreign, expired, revoked]) await store.createKey(key)
+      await store.revokeKey(revoked.id, 'production', NOW)
+      for (const id of ['nobody', foreign.id, expired.id, revoked.id]) {
+        const successor = make('next')
+        assert.equal(await store.rotateKey(id, successor, at(10)), false)
+        assert.equal(await store.findKey(successor.digest), undefined)
+      }
     })
   })
 

@@ -79,7 +79,8 @@ export const rotateKey = command({
         expiresAt,
         scope: old.scope,
       })
-      await store.rotateKey(id, apiKey, later(now, overlap))
+      const isRotated = await store.rotateKey(id, apiKey, later(now, overlap))
+      if (!isRotated) throw new CommandFailed(`Key ${id} has just ended; make a new one instead.`)
       showSecret(secret, apiKey, json, streams)
     })
   },
@@ -93,7 +94,7 @@ async function withStore(
   if (databaseUrl?.kind === 'sqlite-memory') {
     throw new CommandFailed('sqlite::memory: ends with this command, and its keys with it; name a file.')
   }
-  const store = openStore({ database: databaseUrl, environment, clock: systemClock, create })
+  const store = await openStore({ database: databaseUrl, environment, clock: systemClock, create })
   try {
     await work(store, environment)
   } finally {

@@ -4,9 +4,9 @@ import type { Environment } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
 import type { DatabaseAddress } from '../setting-values.ts'
 import { defaultDatabase } from '../settings.ts'
-import { MEMORY, UnusableDatabase } from '../sqlite/open.ts'
+import { MEMORY } from '../sqlite/open.ts'
 import { openSqliteStore } from '../sqlite/store.ts'
-import type { Store } from '../store.ts'
+import { type Store, UnusableDatabase } from '../store.ts'
 import { CommandFailed } from './command.ts'
 
 export interface StoreOptions {
@@ -17,10 +17,20 @@ export interface StoreOptions {
   readonly create: boolean
 }
 
-export function openStore({ database, environment, clock, create }: StoreOptions): Store {
+export async function openStore({ database, environment, clock, create }: StoreOptions): Promise<Store> {
   const address = database ?? defaultDatabase(environment)
   try {
-    return openSqliteStore({ path: address.kind === 'sqlite' ? address.path : MEMORY, clock, create })
+    switch (address.kind) {
+      case 'postgres': {
+        // Loaded here, so that nobody on SQLite waits for it.
+        const { openPostgresStore } = await import('../postgres/store.ts')
+        return await openPostgresStore({ url: address.url, clock })
+      }
+      case 'sqlite':
+        return openSqliteStore({ path: address.path, clock, create })
+      case 'sqlite-memory':
+        return openSqliteStore({ path: MEMORY, clock, create })
+    }
   } catch (error) {
     if (error instanceof UnusableDatabase) throw new CommandFailed(error.message, { cause: error })
     throw error

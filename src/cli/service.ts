@@ -1,10 +1,11 @@
 // The service as a whole: the one place where all parts meet.
 
 import { type AddressInfo, isIPv6 } from 'node:net'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { type Environment, makeKey } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
+import { groupCreations } from '../grouping.ts'
 import { buildApp } from '../http/app.ts'
 import { type Addresses, openApiDocument } from '../http/openapi.ts'
 import { renderJson } from '../json.ts'
@@ -47,12 +48,14 @@ export interface Service {
 
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { environment = 'production', clock = systemClock, shutdownDelayMs = 1_000, apiKey } = options
-  const store = openStore({ database: options.database, environment, clock, create: true })
+  const store = groupCreations(
+    await openStore({ database: options.database, environment, clock, create: true }),
+  )
   let isAccepting = true
   let address = ''
   const document = () => openApiDocument(publishedAddresses(options, environment, address))
 
-  const app = buildApp({
+  const { app, cut } = buildApp({
     store,
     clock,
     environment,
@@ -64,36 +67,56 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ],
     isAccepting: () => isAccepting,
   })
+  let firstKey: string | undefined
   try {
     address = await listen(app, options.host ?? '127.0.0.1', options.port ?? 8080)
+    // Not before it listens: a key that is made and then not shown would be lost.
+    if (apiKey === undefined) firstKey = await makeFirstKey(store, environment, clock)
   } catch (error) {
+    await app.close()
     await store.close()
     throw error
   }
-  const cleanUp = setInterval(() => forgetPassed(store, app), FORGET_EVERY_MS).unref()
+  const cleanUp = every(FORGET_EVERY_MS, () => forgetPassed(store, app))
 
   return {
     address,
-    firstKey: apiKey === undefined ? await makeFirstKey(store, environment, clock) : undefined,
+    firstKey,
     store,
     async stop() {
       const deadline = performance.now() + STOP_WITHIN_MS
       isAccepting = false
       app.log.info('stopping')
-      clearInterval(cleanUp)
-      await new Promise(resolve => setTimeout(resolve, shutdownDelayMs))
-      const cut = setTimeout(() => app.server.closeAllConnections(), deadline - performance.now())
+      await delay(shutdownDelayMs)
+      const cutting = setTimeout(cut, deadline - performance.now())
       await app.close()
-      clearTimeout(cut)
+      clearTimeout(cutting)
+      await cleanUp.stop()
       await store.close()
       app.log.info('stopped')
     },
   }
 }
 
+/** Does the work again and again, never twice at once; `stop` resolves when none is being done any more. */
+function every(ms: number, work: () => Promise<void>): { stop(): Promise<void> } {
+  let last: Promise<void> | undefined
+  const timer = setInterval(() => {
+    last ??= work().finally(() => {
+      last = undefined
+    })
+  }, ms).unref()
+  return {
+    async stop() {
+      clearInterval(timer)
+      await last
+    },
+  }
+}
+
 async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
   try {
-    await app.listen({ host, port, listenTextResolver: () => 'listening' })
+    await app.listen({ host, port, listenTextResolver: address => `listening on ${address}` })
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
     const reason = code === 'EADDRINUSE' ? 'the port is taken' : String(code ?? error)
@@ -110,16 +133,14 @@ function reachable(host: string): string {
   return isIPv6(host) ? `[${host}]` : host
 }
 
-/** Without addresses of its own, the document names this server, as what it is. */
+/** A server always names itself: its own address is published where its environment has no other. */
 function publishedAddresses(
   { productionUrl, stagingUrl }: ServiceOptions,
   environment: Environment,
   address: string,
 ): Addresses {
-  const own = `${address}/v1`
-  return environment === 'staging' && productionUrl === undefined
-    ? { staging: stagingUrl ?? own }
-    : { production: productionUrl ?? own, staging: stagingUrl }
+  const own = { [environment]: `${address}/v1` }
+  return { production: productionUrl ?? own.production, staging: stagingUrl ?? own.staging }
 }
 
 async function makeFirstKey(

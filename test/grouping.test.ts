@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { ServiceError } from '../src/error.ts'
+import { groupCreations } from '../src/grouping.ts'
+import { openSqliteStore } from '../src/sqlite/store.ts'
+import type { Store } from '../src/store.ts'
+import { onEveryDatabase } from './support/databases.ts'
+
+function memoryStore(t: TestContext): Store {
+  const store = openSqliteStore({ path: ':memory:', clock: () => new Date(), create: true })
+  t.after(() => store.close())
+  return store
+}
+
+function creation(name: string) {
+  return { animal: { name, categoryId: 1n } }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'unavailable'
+}
+
+async function names(store: Store): Promise<string[]> {
+  return (await store.listAnimals({ limit: 10_000 })).map(({ name }) => name)
+}
+
+suite('grouped creation', () => {
+  test('what arrives together is stored together, in order, and each gets its own animal', async t => {
+    const store = memoryStore(t)
+    const batches = t.mock.method(store, 'createAnimals')
+    const grouped = groupCreations(store)
+    const sent = Array.from({ length: 100 }, (_, index) => `a${index}`)
+    const outcomes = await Promise.all(sent.map(name => grouped.createAnimals([creation(name)])))
+    assert.equal(batches.mock.callCount(), 1)
+    assert.deepEqual(
+      outcomes.map(([outcome]) => outcome?.kind === 'created' && outcome.animal.name),
+      sent,
+    )
+    assert.deepEqual(await names(store), sent)
+  })
+
+  test('while one batch commits the next one gathers, up to its size', async t => {
+    const store = memoryStore(t)
+    const sizes: number[] = []
+    const slow: Store = {
+      ...store,
+      async createAnimals(creations) {
+        sizes.push(creations.length)
+        await new Promise(resolve => setImmediate(resolve))
+        return store.createAnimals(creations)
+      },
+    }
+    const grouped = groupCreations(slow, { batch: 30, waiting: 1_000, waitMs: 10_000 })
+    const first = grouped.createAnimals([creation('first')])
+    while (sizes.length === 0) await new Promise(resolve => setImmediate(resolve))
+    const rest = Array.from({ length: 70 }, (_, index) => grouped.createAnimals([creation(`a${index}`)]))
+    await Promise.all([first, ...rest])
+    assert.deepEqual(sizes, [1, 30, 30, 10])
+    assert.equal((await names(store)).length, 71)
+  })
+
+  test('a bad one does not fail its neighbours', async t => {
+    const store = memoryStore(t)
+    const grouped = groupCreations(store)
+    const bad = { animal: { name: 'bad', categoryId: 1n, status: 'lost' as 'sold' } }
+    const results = await Promise.allSettled([
+      grouped.createAnimals([creation('a')]),
+      grouped.createAnimals([bad]),
+      grouped.createAnimals([creation('b')]),
+    ])
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.deepEqual(await names(store), ['a', 'b'])
+  })
+
+  test('when the database is away all of the batch are unavailable, and later ones are tried again', async t => {
+    const store = memoryStore(t)
+    let isAway = true
+    const calls: number[] = []
+    const flaky: Store = {
+      ...store,
+      createAnimals(creations) {
+        calls.push(creations.length)
+        return isAway
+          ? Promise.reject(new ServiceError('unavailable', 'away'))
+          : store.createAnimals(creations)
+      },
+    }
+    const grouped = groupCreations(flaky)
+    const results = await Promise.allSettled([1, 2, 3].map(() => grouped.createAnimals([creation('a')])))
+    assert.ok(results.every(result => result.status === 'rejected' && isUnavailable(result.reason)))
+    assert.deepEqual(calls, [3])
+    isAway = false
+    assert.equal((await grouped.createAnimals([creation('b')])).length, 1)
+  })
+
+  test('more than may wait are refused at once, and one that waited too long is let go', async t => {
+    const store = memoryStore(t)
+    const gate = Promise.withResolvers<void>()
+    const stuck: Store = {
+      ...store,
+      async createAnimals(creations) {
+        await gate.promise
+        return store.createAnimals(creations)
+      },
+    }
+    const grouped = groupCreations(stuck, { batch: 1, waiting: 5, waitMs: 50 })
+    const first = grouped.createAnimals([creation('first')])
+    await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+    const waiting = Array.from({ length: 5 }, () => grouped.createAnimals([creation('waiting')]))
+    await assert.rejects(grouped.createAnimals([creation('too many')]), isUnavailable)
+    for (const result of await Promise.allSettled(waiting)) {
+      assert.ok(result.status === 'rejected' && isUnavailable(result.reason))
+    }
+    gate.resolve()
+    await first
+    await grouped.createAnimals([creation('later')])
+    assert.deepEqual(await names(store), ['first', 'later'])
+  })
+})
+
+onEveryDatabase('creations that arrive together', startTestService => {
+  test('are all answered, each with its own animal', async t => {
+    const service = await startTestService(t)
+    const replies = await Promise.all(
+      Array.from({ length: 200 }, (_, index) => service.create({ name: `a${index}`, categoryId: index })),
+    )
+    for (const [index, { status, json }] of replies.entries()) {
+      assert.equal(status, 201)
+      assert.equal((json as { name: string }).name, `a${index}`)
+    }
+    assert.equal(new Set(replies.map(({ json }) => (json as { id: bigint }).id)).size, 200)
+  })
+})

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { systemClock } from '../src/clock.ts'
+import { LATEST_SCHEMA } from '../src/postgres/migrate.ts'
+import { openPostgresStore } from '../src/postgres/store.ts'
+import { type Store, UnusableDatabase } from '../src/store.ts'
+import { storeContract } from './store.contract.ts'
+import { run } from './support/command.ts'
+import { administer, borrowDatabase, freePort, newDatabase } from './support/postgres.ts'
+import { startTestService, temporaryFolder } from './support/service.ts'
+
+storeContract('PostgreSQL', async (t, clock) => {
+  const store = await openPostgresStore({ url: await borrowDatabase(t), clock })
+  t.after(() => store.close())
+  return store
+})
+
+suite('the schema on PostgreSQL', () => {
+  test('is made once by ten that start at once', async t => {
+    const url = await newDatabase(t)
+    const stores = await Promise.all(
+      Array.from({ length: 10 }, () => openPostgresStore({ url, clock: systemClock })),
+    )
+    t.after(() => Promise.all(stores.map(store => store.close())))
+    const { rows } = await administer('select version from animal_store_schema', url)
+    assert.deepEqual(rows, [{ version: LATEST_SCHEMA }])
+    for (const store of stores) await store.createAnimals([{ animal: { name: 'a', categoryId: 1n } }])
+    assert.equal((await (stores[0] as Store).listAnimals({ limit: 100 })).length, 10)
+  })
+
+  test('that is newer than this version knows is refused, and left as it was', async t => {
+    const url = await newDatabase(t)
+    await (await openPostgresStore({ url, clock: systemClock })).close()
+    await administer('update animal_store_schema set version = 99', url)
+    await assert.rejects(openPostgresStore({ url, clock: systemClock }), (error: unknown) => {
+      assert.ok(error instanceof UnusableDatabase)
+      assert.match(error.message, new RegExp(`schema 99, newer than ${LATEST_SCHEMA}`))
+      return true
+    })
+    const { rows } = await administer('select version from animal_store_schema', url)
+    assert.deepEqual(rows, [{ version: 99 }])
+  })
+
+  test('is brought forward from an earlier one, and what is stored is kept', async t => {
+    const url = await newDatabase(t)
+    const store = await openPostgresStore({ url, clock: systemClock })
+    await store.createAnimals([{ animal: { name: 'a', categoryId: 1n } }])
+    await store.close()
+    await administer(
+      'drop table idempotency_keys; drop table api_keys; update animal_store_schema set version = 1',
+      url,
+    )
+    const again = await openPostgresStore({ url, clock: systemClock })
+    t.after(() => again.close())
+    assert.equal((await again.listAnimals({ limit: 9 })).length, 1)
+    assert.deepEqual(await again.listKeys('production'), [])
+  })
+
+  test('can be made alone by `animal-store migrate`', async t => {
+    const url = await newDatabase(t)
+    const { code, err } = await run(t, ['migrate', '--database-url', url], { cwd: temporaryFolder(t) })
+    assert.equal(code, 0, err)
+    const { rows } = await administer('select version from animal_store_schema', url)
+    assert.deepEqual(rows, [{ version: LATEST_SCHEMA }])
+  })
+
+  test('serves both listings from an index, without a sort', async t => {
+    const url = await newDatabase(t)
+    await (await openPostgresStore({ url, clock: systemClock })).close()
+    await administer(
+      "insert into animals (name, category_id, status) select 'a', 1, (array['sold', 'pending', 'available', null])[1 + i % 4] from generate_series(1, 20000) i; analyze animals",
+      url,
+    )
+    const plan = async (sql: string) =>
+      (await administer(`explain ${sql}`, url)).rows.map(row => row['QUERY PLAN']).join('\n')
+    assert.match(
+      await plan('select * from animals where id > 500 order by id limit 21'),
+      /^Limit.*\n.*Index Scan using animals_pkey/,
+    )
+    assert.match(
+      await plan("select * from animals where status = 'sold' and id > 500 order by id limit 21"),
+      /^Limit.*\n.*Index Scan using animals_by_status/,
+    )
+  })
+})
+
+suite('a PostgreSQL that cannot be used stops the start with one line and exit code 1', () => {
+  test('nobody listens', async t => {
+    const url = `postgres://someone:HUNTER2@127.0.0.1:${await freePort()}/animals`
+    const { code, err } = await run(t, ['serve', '--port', '0'], {
+      cwd: temporaryFolder(t),
+      env: { DATABASE_URL: url },
+    })
+    assert.equal(code, 1)
+    assert.match(err, /^The PostgreSQL database cannot be used: .*ECONNREFUSED.*\n$/)
+    assert.doesNotMatch(err, /HUNTER2/)
+  })
+
+  test('there is no such database', async t => {
+    const url = (await newDatabase(t)).replace(/test_/, 'nothing_')
+    const { code, err } = await run(t, ['keys', 'list', '--database-url', url], { cwd: temporaryFolder(t) })
+    assert.equal(code, 1)
+    assert.match(err, /^The PostgreSQL database cannot be used: database "nothing_\w+" does not exist\.\n$/)
+  })
+})
+
+suite('several instances on one PostgreSQL', () => {
+  test('print one first key between them', async t => {
+    const url = await newDatabase(t)
+    const options = { database: { kind: 'postgres', url }, apiKey: undefined } as const
+    const services = await Promise.all([1, 2, 3].map(() => startTestService(t, options)))
+    assert.equal(services.filter(({ firstKey }) => firstKey !== undefined).length, 1)
+  })
+
+  test('make one animal of a hundred simultaneous posts with one Idempotency-Key', async t => {
+    const url = await newDatabase(t)
+    const services = await Promise.all(
+      [1, 2, 3].map(() => startTestService(t, { database: { kind: 'postgres', url } })),
+    )
+    const animal = { name: 'Bella', categoryId: 7 }
+    const replies = await Promise.all(
+      Array.from({ length: 100 }, (_, index) =>
+        (services[index % 3] as (typeof services)[number]).create(animal, { 'idempotency-key': 'k' }),
+      ),
+    )
+    assert.deepEqual([...new Set(replies.map(({ status }) => status))], [201])
+    assert.equal(new Set(replies.map(({ text }) => text)).size, 1)
+    assert.equal(replies.filter(({ headers }) => headers['idempotent-replayed'] === undefined).length, 1)
+    const { rows } = await administer('select count(*)::int as count from animals', url)
+    assert.deepEqual(rows, [{ count: 1 }])
+  })
+
+  test('never deadlock over keys that they share in different orders', async t => {
+    const url = await newDatabase(t)
+    const stores = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url, clock: systemClock })))
+    t.after(() => Promise.all(stores.map(store => store.close())))
+    const creations = Array.from({ length: 100 }, (_, index) => ({
+      animal: { name: 'a', categoryId: 1n },
+      idempotency: { scope: 's', key: String(index) },
+    }))
+    const outcomes = await Promise.all(
+      stores.map((store, index) => store.createAnimals(index === 1 ? creations.toReversed() : creations)),
+    )
+    assert.equal(outcomes.flat().filter(({ kind }) => kind === 'created').length, 100)
+    assert.equal(outcomes.flat().filter(({ kind }) => kind === 'replayed').length, 200)
+  })
+
+  test('show at once what another has acknowledged', async t => {
+    const url = await newDatabase(t)
+    const [one, other] = await Promise.all(
+      [1, 2].map(() => startTestService(t, { database: { kind: 'postgres', url } })),
+    )
+    for (let count = 1; count <= 20; count++) {
+      const { json } = (await one?.create({ name: `a${count}`, categoryId: 1 })) ?? {}
+      const { json: list } = (await other?.send('GET', '/v1/pets?limit=100')) ?? {}
+      assert.deepEqual((list as object[]).at(-1), json)
+    }
+  })
+
+  test('a key that one of them revokes is dead on the other within 5 seconds', async t => {
+    const url = await newDatabase(t)
+    const database = { kind: 'postgres', url } as const
+    const first = await startTestService(t, { database, apiKey: undefined })
+    const second = await startTestService(t, { database })
+    const authorization = `Bearer ${first.firstKey}`
+    const list = () => second.send('GET', '/v1/pets', { headers: { authorization } })
+    assert.equal((await list()).status, 200)
+    const [key] = await first.store.listKeys('production')
+    await first.store.revokeKey(key?.id ?? '', 'production', new Date())
+    const since = performance.now()
+    while ((await list()).status === 200) assert.ok(performance.now() - since < 5_000)
+    assert.equal((await list()).status, 401)
+  })
+})
