@@ -104,6 +104,46 @@ suite('a PostgreSQL that cannot be used stops the start with one line and exit c
   })
 })
 
+suite('what PostgreSQL is asked', () => {
+  test('is one query for a list or an animal, and one statement for all creations that arrive together', async t => {
+    const url = await newDatabase(t)
+    const installed = await administer(
+      "select 1 from pg_settings where name = 'pg_stat_statements.track'",
+      url,
+    )
+    if (installed.rows.length === 0) return t.skip('the server does not count statements')
+    await administer('create extension pg_stat_statements', url)
+    const service = await startTestService(t, { database: { kind: 'postgres', url } })
+    const asked = async (action: () => Promise<unknown>) => {
+      await administer('select pg_stat_statements_reset()', url)
+      await action()
+      const { rows } = await administer(
+        `select calls::int, left(trim(query), 40) as query from pg_stat_statements s join pg_database d on d.oid = s.dbid
+         where datname = current_database() and query not like '%pg_stat_statements%'`,
+        url,
+      )
+      return rows
+    }
+    const create = (index: number) => service.create({ name: `a${index}`, categoryId: 1 })
+    await create(0)
+    for (const path of ['/v1/pets?limit=20', '/v1/pets?status=sold', '/v1/pets/1']) {
+      const [query, ...others] = await asked(() => service.send('GET', path))
+      assert.deepEqual(
+        [query.calls, query.query, others],
+        [1, 'select id, name, category_id, status fro', []],
+      )
+    }
+    const together = () =>
+      Promise.all(
+        Array.from({ length: 100 }, (_, index) =>
+          service.store.createAnimals([{ animal: { name: `a${index}`, categoryId: 1n } }]),
+        ),
+      )
+    const [statement, ...others] = await asked(together)
+    assert.deepEqual([statement.calls, statement.query.slice(0, 12), others], [1, 'with sent as', []])
+  })
+})
+
 suite('several instances on one PostgreSQL', () => {
   test('print one first key between them', async t => {
     const url = await newDatabase(t)

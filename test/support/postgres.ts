@@ -61,10 +61,22 @@ export async function startPostgres(flags: readonly string[] = ['-c', 'fsync=off
 
 /** The address of a new, empty database on the server of this run; dropped when the test ends. */
 export async function newDatabase(t: TestContext): Promise<string> {
-  const name = `test_${randomBytes(8).toString('hex')}`
+  const name = newName()
   await administer(`create database ${name}`)
   t.after(() => administer(`drop database if exists ${name} with (force)`))
   return databaseUrl(name)
+}
+
+/** Removes every database of this run from a server that goes on. */
+export async function dropDatabases(): Promise<void> {
+  const { rows } = await administer(
+    `select datname from pg_database where datname like 'test_${process.env.TEST_RUN}_%'`,
+  )
+  for (const { datname } of rows) await administer(`drop database ${datname} with (force)`)
+}
+
+function newName(): string {
+  return `test_${process.env.TEST_RUN}_${randomBytes(6).toString('hex')}`
 }
 
 function databaseUrl(name: string): string {
@@ -75,12 +87,12 @@ const free: string[] = []
 
 /**
  * The address of an empty database that has its tables already. Making one takes longer than emptying one, so each
- * is used by one test after the other; the server of the run goes, and they with it.
+ * is used by one test after the other, until the run ends.
  */
 export async function borrowDatabase(t: TestContext): Promise<string> {
   let url = free.pop()
   if (url === undefined) {
-    url = databaseUrl(`test_${randomBytes(8).toString('hex')}`)
+    url = databaseUrl(newName())
     await administer(`create database ${new URL(url).pathname.slice(1)}`)
   } else {
     await administer('truncate animals, api_keys, idempotency_keys restart identity', url)
