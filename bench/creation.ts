@@ -1,32 +1,35 @@
-// Creation on PostgreSQL with 64 connections: this service, which groups, against one insert per request, in turns.
-// `node bench/creation.ts [seconds per round]`. Durable: PostgreSQL runs with its own defaults.
+// Creation on PostgreSQL with 64 connections: this service, which groups what arrives together, in turns with itself
+// without grouping, and with a bare server that runs a plain insert for each request and checks nothing.
+// `npm run bench:creation -- [seconds per round]`. Durable: PostgreSQL runs with its own defaults.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { Agent, request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort, startPostgres } from '../test/support/postgres.ts'
+import { administer, freePort, startPostgres } from '../test/support/postgres.ts'
 
 const CONNECTIONS = 64
 const ROUNDS = 3
-const seconds = Number(process.argv[2] ?? 4)
+
+/** How long a sync takes, in microseconds more than here: PostgreSQL waits so long before it flushes a commit. */
+const DISKS = [
+  ['this disk', 0],
+  ['a disk that syncs in 5 ms', 5_000],
+] as const
+const seconds = Number(process.argv[2] ?? 3)
 
 const API_KEY = 'bench-key-0123456789'
 const BODY = JSON.stringify({ name: 'Bella', categoryId: 7, status: 'available' })
 
 const postgres = await startPostgres([])
 const contenders = [
-  {
-    name: 'animal-store',
-    file: '../bin/animal-store.js',
-    args: ['serve', '--log-level', 'silent'],
-    rates: [] as number[],
-  },
-  { name: 'one insert per request', file: 'one-insert-per-request.ts', args: [], rates: [] as number[] },
+  { name: 'animal-store', file: '../bin/animal-store.js', args: ['serve', '--log-level', 'silent'] },
+  { name: 'animal-store, ungrouped', file: 'ungrouped.ts', args: [] },
+  { name: 'bare server, one insert', file: 'one-insert-per-request.ts', args: [] },
 ]
-const started: { name: string; port: number; child: ChildProcess; rates: number[] }[] = []
+const started: { name: string; port: number; child: ChildProcess }[] = []
 try {
-  for (const { name, file, args, rates } of contenders) {
+  for (const { name, file, args } of contenders) {
     const port = await freePort()
     const child = spawn(process.execPath, [fileURLToPath(new URL(file, import.meta.url)), ...args], {
       env: {
@@ -37,18 +40,26 @@ try {
       },
       stdio: 'ignore',
     })
-    started.push({ name, port, child, rates })
+    started.push({ name, port, child })
     await answering(port)
   }
-  for (let round = 1; round <= ROUNDS; round++) {
-    for (const { name, port, rates } of started) {
-      const rate = await measure(port)
-      rates.push(rate)
-      console.log(`round ${round}  ${name.padEnd(24)} ${Math.round(rate)} creations/s`)
+  for (const [disk, delayUs] of DISKS) {
+    await administer(`alter system set commit_delay = ${delayUs}`, postgres.url)
+    await administer('alter system set commit_siblings = 0', postgres.url)
+    await administer('select pg_reload_conf()', postgres.url)
+    const rates = new Map(started.map(({ name }) => [name, [] as number[]]))
+    for (let round = 1; round <= ROUNDS; round++) {
+      for (const { name, port } of started) {
+        const rate = await measure(port)
+        rates.get(name)?.push(rate)
+        console.log(`${disk}, round ${round}: ${name.padEnd(24)} ${Math.round(rate)} creations/s`)
+      }
+    }
+    const [ours = 0, ...others] = [...rates.values()].map(median)
+    for (const [index, rate] of others.entries()) {
+      console.log(`${disk}: ${(ours / rate).toFixed(2)} times ${started[index + 1]?.name}`)
     }
   }
-  const [ours = 0, theirs = 1] = started.map(({ rates }) => median(rates))
-  console.log(`median ratio  ${(ours / theirs).toFixed(2)}`)
 } finally {
   for (const { child } of started) child.kill('SIGKILL')
   await postgres.stop()
