@@ -28,6 +28,8 @@ export type Outcome =
   | { readonly kind: 'created' | 'replayed'; readonly animal: Animal }
   /** The idempotency key already stands for another animal. Nothing was stored. */
   | { readonly kind: 'key_reused' }
+  /** The idempotency key is taken, and for what could not be found out. Nothing was stored: to repeat it is right. */
+  | { readonly kind: 'unavailable' }
 
 /**
  * Every method rejects with a ServiceError `unavailable` while the database cannot be reached, is locked by

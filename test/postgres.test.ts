@@ -170,6 +170,20 @@ suite('several instances on one PostgreSQL', () => {
     assert.deepEqual(rows, [{ count: 1 }])
   })
 
+  test('a creation whose key stands for nothing that can be found fails alone', async t => {
+    const url = await newDatabase(t)
+    const service = await startTestService(t, { database: { kind: 'postgres', url } })
+    const animal = { name: 'Bella', categoryId: 7 }
+    assert.equal((await service.create(animal, { 'idempotency-key': 'k' })).status, 201)
+    await administer('delete from animals', url)
+    const [lost, other] = await Promise.all([
+      service.create(animal, { 'idempotency-key': 'k' }),
+      service.create(animal),
+    ])
+    assert.equal(lost.status, 503)
+    assert.equal(other.status, 201)
+  })
+
   test('never deadlock over keys that they share in different orders', async t => {
     const url = await newDatabase(t)
     const stores = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url, clock: systemClock })))

@@ -2,17 +2,16 @@
 // no notifications: it works through a pooler, and on engines that only speak like PostgreSQL.
 
 import type { ClientBase } from 'pg'
-import { type Animal, isSameAnimal, parseStatus } from '../animal.ts'
-import { type ApiKey, ENVIRONMENTS, isInForce } from '../api-key.ts'
+import { type Animal, isSameAnimal } from '../animal.ts'
+import { type ApiKey, isInForce } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
 import { ServiceError } from '../error.ts'
 import { INT64_MIN } from '../json.ts'
+import { toAnimal, toKey } from '../rows.ts'
 import { type Creation, IDEMPOTENCY_WINDOW_MS, type Outcome, type Store, UnusableDatabase } from '../store.ts'
 import { lockSchema, migrate } from './migrate.ts'
 import { openPool, type Pool } from './pool.ts'
 import * as sql from './sql.ts'
-
-type Row = Record<string, unknown>
 
 export interface PostgresStoreOptions {
   readonly url: string
@@ -110,13 +109,27 @@ async function createAnimals(pool: Pool, creations: readonly Creation[], now: nu
   if (creations.length === 0) return []
   const firsts = new Map<string, Creation>()
   for (const creation of creations) {
-    const name = rememberedAs(creation)
-    if (name !== undefined && !firsts.has(name)) firsts.set(name, creation)
+    const key = keyOf(creation)
+    if (key !== undefined && !firsts.has(key)) firsts.set(key, creation)
   }
-  const sent = creations.filter(creation => {
-    const name = rememberedAs(creation)
-    return name === undefined || firsts.get(name) === creation
+  const isFirst = (creation: Creation) => [undefined, creation].includes(firsts.get(keyOf(creation) ?? ''))
+  const sent = creations.filter(isFirst)
+  const created = await insert(pool, sent, now)
+  const taken = sent.filter(creation => !created.has(creation))
+  const remembered = await findRemembered(pool, taken)
+
+  return creations.map((creation): Outcome => {
+    const animal = created.get(creation)
+    if (animal !== undefined) return { kind: 'created', animal }
+    const key = keyOf(creation) ?? ''
+    const first = created.get(firsts.get(key) ?? creation) ?? remembered.get(key)
+    if (first === undefined) return { kind: 'unavailable' }
+    return isSameAnimal(first, creation.animal) ? { kind: 'replayed', animal: first } : { kind: 'key_reused' }
   })
+}
+
+/** Stores those whose idempotency key is free. */
+async function insert(pool: Pool, sent: readonly Creation[], now: number): Promise<Map<Creation, Animal>> {
   const { rows } = await pool.query(sql.CREATE_ANIMALS, [
     sent.map(({ animal }) => animal.name),
     sent.map(({ animal }) => animal.categoryId),
@@ -126,69 +139,31 @@ async function createAnimals(pool: Pool, creations: readonly Creation[], now: nu
     now,
     now - IDEMPOTENCY_WINDOW_MS,
   ])
-  const ids = new Map<Creation, bigint>()
-  for (const { position, id } of rows) {
-    const creation = sent[Number(position) - 1]
-    if (creation !== undefined) ids.set(creation, id)
-  }
-  const remembered = await findRemembered(
-    pool,
-    sent.filter(creation => !ids.has(creation)),
+  const ids = new Map<number, bigint>(rows.map(({ position, id }) => [Number(position), id]))
+  return new Map(
+    sent.flatMap((creation, index) => {
+      const id = ids.get(index + 1)
+      return id === undefined ? [] : [[creation, { id, ...creation.animal }]]
+    }),
   )
-  return creations.map(creation => {
-    const id = ids.get(creation)
-    if (id !== undefined) return { kind: 'created', animal: { id, ...creation.animal } }
-    const name = rememberedAs(creation) ?? ''
-    const first = firsts.get(name)
-    const firstId = first && ids.get(first)
-    const known = firstId === undefined ? remembered.get(name) : { id: firstId, ...first?.animal }
-    if (known === undefined) throw unknownOutcome()
-    return isSameAnimal(known as Animal, creation.animal)
-      ? { kind: 'replayed', animal: known as Animal }
-      : { kind: 'key_reused' }
-  })
 }
 
-async function findRemembered(pool: Pool, creations: readonly Creation[]): Promise<Map<string, Animal>> {
-  if (creations.length === 0) return new Map()
-  const { rows } = await pool.query(sql.FIND_REMEMBERED, [
-    creations.map(({ idempotency }) => idempotency?.scope),
-    creations.map(({ idempotency }) => idempotency?.key),
-  ])
-  return new Map(rows.map(row => [JSON.stringify([row.scope, row.key]), toAnimal(row)]))
-}
-
-function rememberedAs({ idempotency }: Creation): string | undefined {
-  return idempotency && JSON.stringify([idempotency.scope, idempotency.key])
-}
-
-/** Its key was taken when it was sent and was forgotten before it was looked up: to repeat it is right. */
-function unknownOutcome(): ServiceError {
-  return new ServiceError('unavailable', 'The animal could not be added right now. Try again shortly.')
-}
-
-function toAnimal(row: Row): Animal {
-  const animal = { id: row.id as bigint, name: row.name as string, categoryId: row.category_id as bigint }
-  return row.status === null ? animal : { ...animal, status: parseStatus(row.status) }
-}
-
-function toKey(row: Row): ApiKey {
-  const environment = ENVIRONMENTS.find(known => known === row.environment)
-  if (environment === undefined) throw new Error('an API key is stored with an unknown environment')
-  return {
-    id: row.id as string,
-    name: row.name as string,
-    environment,
-    digest: new Uint8Array(row.digest as Buffer),
-    scope: row.scope as string,
-    createdAt: new Date(Number(row.created_at)),
-    expiresAt: toDate(row.expires_at),
-    revokedAt: toDate(row.revoked_at),
+/** By then the others are stored: if it fails, that must not make them fail too. */
+async function findRemembered(pool: Pool, taken: readonly Creation[]): Promise<Map<string, Animal>> {
+  if (taken.length === 0) return new Map()
+  const scopes = taken.map(({ idempotency }) => idempotency?.scope)
+  const keys = taken.map(({ idempotency }) => idempotency?.key)
+  try {
+    const { rows } = await pool.query(sql.FIND_REMEMBERED, [scopes, keys])
+    return new Map(rows.map(row => [JSON.stringify([row.scope, row.key]), toAnimal(row)]))
+  } catch (error) {
+    if (error instanceof ServiceError) return new Map()
+    throw error
   }
 }
 
-function toDate(time: unknown): Date | undefined {
-  return typeof time === 'bigint' ? new Date(Number(time)) : undefined
+function keyOf({ idempotency }: Creation): string | undefined {
+  return idempotency && JSON.stringify([idempotency.scope, idempotency.key])
 }
 
 function keyValues(key: ApiKey): unknown[] {

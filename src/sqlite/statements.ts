@@ -1,10 +1,7 @@
-// Every statement the store runs, whole and visible, and the domain values their rows become.
+// Every statement the store runs, whole and visible.
 
-import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
-import { type Animal, parseStatus } from '../animal.ts'
-import { type ApiKey, ENVIRONMENTS } from '../api-key.ts'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
-export type Row = Record<string, SQLOutputValue>
 export type Statements = ReturnType<typeof prepareStatements>
 
 export function prepareStatements(database: DatabaseSync) {
@@ -54,32 +51,4 @@ export function prepareStatements(database: DatabaseSync) {
 
     ping: database.prepare('select 1 from sqlite_schema limit 1'),
   }
-}
-
-export function toAnimal(row: Row): Animal {
-  const animal = {
-    id: row.id as bigint,
-    name: row.name as string,
-    categoryId: row.category_id as bigint,
-  }
-  return row.status === null ? animal : { ...animal, status: parseStatus(row.status) }
-}
-
-export function toKey(row: Row): ApiKey {
-  const environment = ENVIRONMENTS.find(known => known === row.environment)
-  if (environment === undefined) throw new Error('an API key is stored with an unknown environment')
-  return {
-    id: row.id as string,
-    name: row.name as string,
-    environment,
-    digest: row.digest as Uint8Array,
-    scope: row.scope as string,
-    createdAt: new Date(row.created_at as number),
-    expiresAt: toDate(row.expires_at),
-    revokedAt: toDate(row.revoked_at),
-  }
-}
-
-function toDate(time: SQLOutputValue | undefined): Date | undefined {
-  return typeof time === 'number' ? new Date(time) : undefined
 }

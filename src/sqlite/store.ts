@@ -5,10 +5,11 @@ import { isSameAnimal } from '../animal.ts'
 import { type ApiKey, isInForce } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
 import { INT64_MIN } from '../json.ts'
+import { toAnimal, toKey } from '../rows.ts'
 import { type Creation, IDEMPOTENCY_WINDOW_MS, type Outcome, type Store } from '../store.ts'
 import { connect } from './connection.ts'
 import { MEMORY, type OpenOptions } from './open.ts'
-import { prepareStatements, type Statements, toAnimal, toKey } from './statements.ts'
+import { prepareStatements, type Statements } from './statements.ts'
 
 export interface SqliteStoreOptions extends OpenOptions {
   readonly path: string

@@ -1,0 +1,31 @@
+// The rows of a database as domain values: the tables have the same columns in each.
+
+import { type Animal, parseStatus } from './animal.ts'
+import { type ApiKey, ENVIRONMENTS } from './api-key.ts'
+
+export type Row = Readonly<Record<string, unknown>>
+
+/** The integers of the row must have been read as `bigint`. */
+export function toAnimal(row: Row): Animal {
+  const animal = { id: row.id as bigint, name: row.name as string, categoryId: row.category_id as bigint }
+  return row.status === null ? animal : { ...animal, status: parseStatus(row.status) }
+}
+
+export function toKey(row: Row): ApiKey {
+  const environment = ENVIRONMENTS.find(known => known === row.environment)
+  if (environment === undefined) throw new Error('an API key is stored with an unknown environment')
+  return {
+    id: row.id as string,
+    name: row.name as string,
+    environment,
+    digest: new Uint8Array(row.digest as Uint8Array),
+    scope: row.scope as string,
+    createdAt: new Date(Number(row.created_at)),
+    expiresAt: toDate(row.expires_at),
+    revokedAt: toDate(row.revoked_at),
+  }
+}
+
+function toDate(time: unknown): Date | undefined {
+  return time === null ? undefined : new Date(Number(time))
+}
