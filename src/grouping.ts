@@ -12,7 +12,7 @@ export interface GroupLimits {
   readonly waitMs: number
 }
 
-const LIMITS: GroupLimits = { batch: 256, waiting: 4_096, waitMs: 1_000 }
+export const GROUP_LIMITS: GroupLimits = { batch: 256, waiting: 4_096, waitMs: 2_500 }
 
 interface Entry {
   readonly creations: readonly Creation[]
@@ -22,7 +22,7 @@ interface Entry {
 }
 
 /** The same store, with `createAnimals` grouped. A creation that cannot wait any longer is `unavailable`. */
-export function groupCreations(store: Store, limits = LIMITS): Store {
+export function groupCreations(store: Store, limits = GROUP_LIMITS): Store {
   const waiting = new Set<Entry>()
   let waitingCreations = 0
   let isStoring = false
@@ -57,7 +57,7 @@ export function groupCreations(store: Store, limits = LIMITS): Store {
   return {
     ...store,
     createAnimals(creations) {
-      if (waitingCreations + creations.length > limits.waiting) return Promise.reject(tooBusy())
+      if (waitingCreations + creations.length > limits.waiting) return Promise.reject(tooLate())
       return new Promise((resolve, reject) => {
         const entry: Entry = {
           creations,
@@ -65,7 +65,7 @@ export function groupCreations(store: Store, limits = LIMITS): Store {
           reject,
           timer: setTimeout(() => {
             leave(entry)
-            reject(tooBusy())
+            reject(tooLate())
           }, limits.waitMs),
         }
         waiting.add(entry)
@@ -95,6 +95,6 @@ async function storeBatch(store: Store, batch: readonly Entry[]): Promise<void> 
   }
 }
 
-function tooBusy(): ServiceError {
-  return new ServiceError('unavailable', 'Too many animals are being added right now. Try again shortly.')
+function tooLate(): ServiceError {
+  return new ServiceError('unavailable', 'The animal could not be added in time. Try again shortly.')
 }

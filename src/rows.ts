@@ -1,6 +1,6 @@
 // The rows of a database as domain values: the tables have the same columns in each.
 
-import { type Animal, parseStatus } from './animal.ts'
+import { type Animal, STATUSES } from './animal.ts'
 import { type ApiKey, ENVIRONMENTS } from './api-key.ts'
 
 export type Row = Readonly<Record<string, unknown>>
@@ -8,7 +8,10 @@ export type Row = Readonly<Record<string, unknown>>
 /** The integers of the row must have been read as `bigint`. */
 export function toAnimal(row: Row): Animal {
   const animal = { id: row.id as bigint, name: row.name as string, categoryId: row.category_id as bigint }
-  return row.status === null ? animal : { ...animal, status: parseStatus(row.status) }
+  if (row.status === null) return animal
+  const status = STATUSES.find(known => known === row.status)
+  if (status === undefined) throw new Error('an animal is stored with an unknown status')
+  return { ...animal, status }
 }
 
 export function toKey(row: Row): ApiKey {

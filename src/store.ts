@@ -29,11 +29,12 @@ export type Outcome =
   /** The idempotency key already stands for another animal. Nothing was stored. */
   | { readonly kind: 'key_reused' }
   /** The idempotency key is taken, and for what could not be found out. Nothing was stored: to repeat it is right. */
-  | { readonly kind: 'unavailable' }
+  | { readonly kind: 'unavailable'; readonly cause: unknown }
 
 /**
  * Every method rejects with a ServiceError `unavailable` while the database cannot be reached, is locked by
- * someone else, or cannot be written. What it rejected is not stored, and it works again once the cause is gone.
+ * someone else, or cannot be written, and works again once the cause is gone. What was rejected so is not stored,
+ * unless the connection to the database was lost before it could say; rejected otherwise, it never is.
  */
 export interface Store {
   /** At most `limit` animals, by ascending id. */
@@ -43,7 +44,7 @@ export interface Store {
   findAnimal(id: bigint): Promise<Animal | undefined>
 
   /**
-   * Stores the animals in one transaction, with ids larger than any before, and resolves once that is on disk,
+   * Stores the animals in one transaction, with ids of their own that grow, and resolves once that is on disk,
    * one outcome for each in the same order. A creation whose idempotency key was used in the same scope within
    * IDEMPOTENCY_WINDOW_MS stores nothing: it is `replayed`, or `key_reused` where the animals differ.
    */

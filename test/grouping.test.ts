@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { ServiceError } from '../src/error.ts'
 import { groupCreations } from '../src/grouping.ts'
 import { openSqliteStore } from '../src/sqlite/store.ts'
 import type { Store } from '../src/store.ts'
 import { onEveryDatabase } from './support/databases.ts'
+import { startTestService, temporaryFolder } from './support/service.ts'
 
 function memoryStore(t: TestContext): Store {
   const store = openSqliteStore({ path: ':memory:', clock: () => new Date(), create: true })
@@ -121,9 +124,23 @@ suite('grouped creation', () => {
   })
 })
 
-onEveryDatabase('creations that arrive together', startTestService => {
+test('on SQLite a creation waits for a lock as long behind a batch that waits as it would alone', async t => {
+  const path = join(temporaryFolder(t), 'animals.db')
+  const service = await startTestService(t, { database: { kind: 'sqlite', path } })
+  const other = new DatabaseSync(path)
+  t.after(() => other.close())
+  other.exec('begin immediate')
+  const first = service.create({ name: 'a', categoryId: 1 })
+  const since = performance.now()
+  const second = service.create({ name: 'b', categoryId: 1 })
+  while (performance.now() - since < 1_400) await service.send('GET', '/livez')
+  other.exec('rollback')
+  assert.deepEqual([(await first).status, (await second).status], [201, 201])
+})
+
+onEveryDatabase('creations that arrive together', start => {
   test('are all answered, each with its own animal', async t => {
-    const service = await startTestService(t)
+    const service = await start(t)
     const replies = await Promise.all(
       Array.from({ length: 200 }, (_, index) => service.create({ name: `a${index}`, categoryId: index })),
     )

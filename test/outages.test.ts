@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import pg from 'pg'
 import { administer, type PostgresServer, startPostgres } from './support/postgres.ts'
 import { type Reply, startTestService, type TestService } from './support/service.ts'
 
@@ -78,6 +79,56 @@ suite('when PostgreSQL', () => {
       await assertAway(service)
     } finally {
       server.thaw()
+    }
+    await assertResumes(service)
+  })
+
+  test('is locked by someone else: no more than ten connections are held, and what was answered with 503 is not stored', async t => {
+    const service = await start(t)
+    const other = new pg.Client({ connectionString: server.url })
+    await other.connect()
+    await other.query('begin; lock table animals in access exclusive mode')
+    const connections = async () => {
+      const { rows } = await administer(
+        "select count(*)::int as count from pg_stat_activity where application_name = 'animal-store'",
+        server.url,
+      )
+      return rows[0].count
+    }
+    const counted: number[] = []
+    for (let round = 0; round < 4; round++) {
+      const requests = Array.from({ length: 20 }, (_, index) =>
+        index % 2 === 0
+          ? service.send('GET', '/v1/pets')
+          : service.create({ name: 'not stored', categoryId: 1 }),
+      )
+      for (const { status } of await Promise.all(requests)) assert.equal(status, 503)
+      counted.push(await connections())
+    }
+    await other.query('rollback')
+    await other.end()
+    assert.ok(Math.max(...counted) <= 12, `${counted} connections`)
+    await assertResumes(service)
+    const { rows } = await administer(
+      "select count(*)::int as count from animals where name = 'not stored'",
+      server.url,
+    )
+    assert.deepEqual(rows, [{ count: 0 }])
+  })
+
+  test('ends our transactions by a time-out of its own: 503', async t => {
+    await administer("alter database postgres set transaction_timeout = '200ms'", server.url)
+    const service = await start(t)
+    const other = new pg.Client({ connectionString: server.url })
+    await other.connect()
+    await other.query('set transaction_timeout = 0; begin; lock table animals in access exclusive mode')
+    try {
+      assert.equal((await service.send('GET', '/v1/pets')).status, 503)
+      assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 503)
+    } finally {
+      await other.query('rollback')
+      await other.end()
+      await administer('alter database postgres reset transaction_timeout', server.url)
     }
     await assertResumes(service)
   })

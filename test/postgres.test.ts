@@ -56,6 +56,44 @@ suite('the schema on PostgreSQL', () => {
     assert.deepEqual(await again.listKeys('production'), [])
   })
 
+  test('needs no right to change it where there is nothing to change', async t => {
+    const url = await newDatabase(t)
+    await (await openPostgresStore({ url, clock: systemClock })).close()
+    const role = `test_role_${Date.now()}`
+    await administer(
+      `create role ${role} login password 'x';
+       grant usage on schema public to ${role};
+       grant select, insert, update, delete on all tables in schema public to ${role};
+       grant usage on all sequences in schema public to ${role}`,
+      url,
+    )
+    // After the database, and with it what the role was granted there.
+    t.after(() => administer(`drop role ${role}`))
+    const store = await openPostgresStore({
+      url: url.replace(/\/\/[^@]+@/, `//${role}:x@`),
+      clock: systemClock,
+    })
+    t.after(() => store.close())
+    const [outcome] = await store.createAnimals([
+      { animal: { name: 'a', categoryId: 1n }, idempotency: { scope: 's', key: 'k' } },
+    ])
+    assert.equal(outcome?.kind, 'created')
+    await store.forgetIdempotencyKeys(1)
+  })
+
+  test('must be in UTF-8', async t => {
+    const url = await newDatabase(t)
+    const name = `${new URL(url).pathname.slice(1)}_latin`
+    await administer(
+      `create database ${name} encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0`,
+    )
+    t.after(() => administer(`drop database ${name} with (force)`))
+    await assert.rejects(
+      openPostgresStore({ url: `${url}_latin`, clock: systemClock }),
+      /must have the encoding UTF8/,
+    )
+  })
+
   test('can be made alone by `animal-store migrate`', async t => {
     const url = await newDatabase(t)
     const { code, err } = await run(t, ['migrate', '--database-url', url], { cwd: temporaryFolder(t) })

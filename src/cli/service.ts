@@ -5,7 +5,7 @@ import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promi
 import type { FastifyInstance } from 'fastify'
 import { type Environment, makeKey } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { groupCreations } from '../grouping.ts'
+import { GROUP_LIMITS, groupCreations } from '../grouping.ts'
 import { buildApp } from '../http/app.ts'
 import { type Addresses, openApiDocument } from '../http/openapi.ts'
 import { renderJson } from '../json.ts'
@@ -18,6 +18,12 @@ import { openStore } from './open-store.ts'
 
 /** From the signal to the end, whatever the clients do. */
 const STOP_WITHIN_MS = 9_000
+
+/**
+ * How long a creation waits for its batch. On SQLite longer than the two seconds for which a batch may wait for a lock;
+ * on PostgreSQL, with what the statement may take, short enough for an answer within three.
+ */
+const POSTGRES_WAIT_MS = 600
 
 const FORGET_EVERY_MS = 60_000
 const FORGET_AT_ONCE = 1_000
@@ -48,9 +54,9 @@ export interface Service {
 
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { environment = 'production', clock = systemClock, shutdownDelayMs = 1_000, apiKey } = options
-  const store = groupCreations(
-    await openStore({ database: options.database, environment, clock, create: true }),
-  )
+  const opened = await openStore({ database: options.database, environment, clock, create: true })
+  const isPostgres = options.database?.kind === 'postgres'
+  const store = groupCreations(opened, { ...GROUP_LIMITS, ...(isPostgres && { waitMs: POSTGRES_WAIT_MS }) })
   let isAccepting = true
   let address = ''
   const document = () => openApiDocument(publishedAddresses(options, environment, address))
@@ -77,7 +83,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await store.close()
     throw error
   }
-  const cleanUp = every(FORGET_EVERY_MS, () => forgetPassed(store, app))
+  const cleanUp = every(FORGET_EVERY_MS, () => forgetPassed(store, app, () => isAccepting))
 
   return {
     address,
@@ -153,9 +159,10 @@ async function makeFirstKey(
 }
 
 /** In steps that hold the write lock briefly, as many as it takes to keep pace with what was remembered. */
-async function forgetPassed(store: Store, { log }: FastifyInstance): Promise<void> {
+async function forgetPassed(store: Store, { log }: FastifyInstance, goesOn: () => boolean): Promise<void> {
   try {
-    while ((await store.forgetIdempotencyKeys(FORGET_AT_ONCE)) === FORGET_AT_ONCE) await nextTurn()
+    while (goesOn() && (await store.forgetIdempotencyKeys(FORGET_AT_ONCE)) === FORGET_AT_ONCE)
+      await nextTurn()
   } catch (error) {
     log.warn({ err: error }, 'could not forget idempotency keys')
   }

@@ -44,7 +44,11 @@ export function operations({ store, clock }: { store: Store; clock: Clock }) {
       const idempotency = key === undefined ? undefined : { scope: request.caller.scope, key }
       const [outcome] = (await store.createAnimals([{ animal, idempotency }])) as [Outcome]
       if (outcome.kind === 'unavailable') {
-        throw new ServiceError('unavailable', 'The animal could not be added right now. Try again shortly.')
+        throw new ServiceError(
+          'unavailable',
+          'The animal could not be added right now. Try again shortly.',
+          outcome,
+        )
       }
       if (outcome.kind === 'key_reused') {
         throw new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for another animal.')

@@ -68,20 +68,26 @@ export function authenticator({ store, clock, environment, extraKey }: Authentic
  * the service's clock: what is limited is how long a revocation may go unnoticed.
  */
 function rememberKeys(store: Store): (digest: Uint8Array) => Promise<ApiKey | undefined> {
-  const remembered = new Map<string, { key: ApiKey; until: number }>()
+  const remembered = new Map<string, { found: Promise<ApiKey | undefined>; until: number }>()
 
   return async digest => {
     // Only part of the digest selects the entry; the whole of it is then compared in constant time.
     const slot = Buffer.from(digest.buffer, digest.byteOffset, 8).toString('latin1')
     const known = remembered.get(slot)
-    if (known && performance.now() < known.until && timingSafeEqual(known.key.digest, digest))
-      return known.key
-    remembered.delete(slot)
-    const key = await store.findKey(digest)
-    if (key === undefined || !timingSafeEqual(key.digest, digest)) return undefined
+    const found = known && performance.now() < known.until ? known.found : lookUp(slot, digest)
+    const key = await found
+    return key && timingSafeEqual(key.digest, digest) ? key : undefined
+  }
+
+  /** Many that need the same key at once share one question, and the time it is trusted for begins with it. */
+  function lookUp(slot: string, digest: Uint8Array): Promise<ApiKey | undefined> {
     const oldest = remembered.size >= MAX_REMEMBERED ? remembered.keys().next().value : undefined
     if (oldest !== undefined) remembered.delete(oldest)
-    remembered.set(slot, { key, until: performance.now() + TRUST_MS })
-    return key
+    const entry = { found: store.findKey(digest), until: performance.now() + TRUST_MS }
+    remembered.delete(slot)
+    remembered.set(slot, entry)
+    const forget = () => remembered.get(slot) === entry && remembered.delete(slot)
+    entry.found.then(key => key === undefined && forget(), forget)
+    return entry.found
   }
 }

@@ -1,7 +1,6 @@
 // The HTTP server below Fastify: time-outs that no client can outwait, and connections that end in good order.
 
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import {
   createServer,
   type IncomingMessage,
@@ -116,8 +115,8 @@ function isOver({ request, response }: Exchange): boolean {
   return response.closed && request.complete
 }
 
-async function closed(response: ServerResponse): Promise<void> {
-  if (!response.closed) await once(response, 'close')
+function closed(response: ServerResponse): Promise<void> {
+  return new Promise(resolve => (response.closed ? resolve() : response.once('close', () => resolve())))
 }
 
 /** Closing while the client still sends would reset the connection, and it might never see its answer. */

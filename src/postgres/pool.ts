@@ -1,11 +1,12 @@
 // Connections to PostgreSQL: every wait is bounded, and whatever cuts us off from it is `unavailable`.
 
+import { connect } from 'node:net'
 import pg from 'pg'
 import { ServiceError } from '../error.ts'
 
-/** Together well under the 3 seconds in which a request is to be answered. */
-const CONNECT_MS = 800
-const QUERY_MS = 1_900
+/** What a request may meet in turn: a full pool or a new connection, and then its statement. */
+const CONNECT_MS = 500
+const QUERY_MS = 1_200
 
 const MAX_CONNECTIONS = 10
 
@@ -39,48 +40,88 @@ export function openPool(url: string): Pool {
   // An idle connection that breaks is dropped by the pool. Whoever asks next gets a new one.
   pool.on('error', () => {})
 
-  return {
-    async query(sql, values) {
-      try {
-        return await pool.query(sql, values as unknown[])
-      } catch (error) {
-        throw asServiceError(error)
-      }
-    },
+  /** Lends a connection to the work. One that fails otherwise than by a word of the server is not used again. */
+  async function lend<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+    let client: pg.PoolClient | undefined
+    try {
+      client = await pool.connect()
+      client.on('error', ignore)
+      const result = await work(client)
+      client.off('error', ignore)
+      client.release()
+      return result
+    } catch (error) {
+      const isSound = error instanceof pg.DatabaseError && !isFatal(error)
+      if (client !== undefined && !isSound) cancel(client)
+      client?.off('error', ignore)
+      client?.release(!isSound)
+      throw asServiceError(error)
+    }
+  }
 
-    async transact(work) {
-      let client: pg.PoolClient | undefined
-      try {
-        client = await pool.connect()
-        client.on('error', ignore)
+  return {
+    query: (sql, values) => lend(client => client.query(sql, values as unknown[])),
+
+    transact: work =>
+      lend(async client => {
         await client.query('begin')
-        const result = await work(client)
-        await client.query('commit')
-        client.off('error', ignore)
-        client.release()
-        return result
-      } catch (error) {
-        // Closing the connection rolls back, also where a rollback could not be sent.
-        client?.release(true)
-        throw asServiceError(error)
-      }
-    },
+        try {
+          const result = await work(client)
+          await client.query('commit')
+          return result
+        } catch (error) {
+          // Where the server did not speak the connection is closed, which rolls back as well.
+          if (error instanceof pg.DatabaseError) await client.query('rollback')
+          throw error
+        }
+      }),
 
     close: () => pool.end(),
   }
 }
 
+/**
+ * Asks the server to give up what a connection is doing. A statement that we no longer wait for would else go on, hold
+ * its place on the server, and might store what its sender was told is not stored. The request is a connection of its
+ * own with 16 bytes, so that it goes through a pooler as well.
+ */
+function cancel(client: pg.PoolClient): void {
+  const { host, port, processID, secretKey } = client as unknown as Cancellable
+  if (typeof processID !== 'number' || typeof secretKey !== 'number') return
+  const message = Buffer.alloc(16)
+  for (const [index, value] of [16, 80_877_102, processID, secretKey].entries())
+    message.writeInt32BE(value, index * 4)
+  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
+  socket.setTimeout(CONNECT_MS, () => socket.destroy())
+  socket.on('error', ignore)
+  socket.end(message)
+}
+
+/** What pg knows of a connection, and its types do not. */
+interface Cancellable {
+  readonly host: string
+  readonly port: number
+  readonly processID: unknown
+  readonly secretKey: unknown
+}
+
 // https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, credentials, transaction rolled back
 // by the server, resources, object not in the prerequisite state, operator intervention, system error, read-only.
-const UNAVAILABLE = /^(08|28|3D|40|53|55|57|58)|^25006$/
+const UNAVAILABLE = /^(08|28|3D|40|53|55|57|58)|^25(006|P03|P04)$/
 
 /** Everything that the server itself did not report is about the way to it, unless it is a mistake of ours. */
 function asServiceError(error: unknown): unknown {
   if (error instanceof ServiceError || error instanceof TypeError || error instanceof RangeError) return error
-  if (error instanceof pg.DatabaseError && !UNAVAILABLE.test(error.code ?? '')) return error
+  if (error instanceof pg.DatabaseError && !isFatal(error) && !UNAVAILABLE.test(error.code ?? ''))
+    return error
   return new ServiceError('unavailable', 'The catalogue cannot be reached right now. Try again shortly.', {
     cause: error,
   })
+}
+
+/** The server has ended the connection with it. */
+function isFatal({ severity }: pg.DatabaseError): boolean {
+  return severity === 'FATAL' || severity === 'PANIC'
 }
 
 function ignore(): void {}

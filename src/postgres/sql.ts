@@ -41,7 +41,8 @@ export const FIND_REMEMBERED = `
 
 export const FORGET = `
   delete from idempotency_keys where (scope, key) in
-    (select scope, key from idempotency_keys where created_at <= $1 order by created_at limit $2)`
+    (select scope, key from idempotency_keys where created_at <= $1 order by created_at limit $2
+     for update skip locked)`
 
 export const FIND_KEY_BY_DIGEST = 'select * from api_keys where digest = $1'
 export const LIST_KEYS = 'select * from api_keys where environment = $1 order by created_at, id'

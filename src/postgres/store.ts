@@ -22,6 +22,12 @@ export interface PostgresStoreOptions {
 export async function openPostgresStore({ url, clock }: PostgresStoreOptions): Promise<Store> {
   const pool = openPool(url)
   try {
+    const { rows } = await pool.query('show server_encoding')
+    if (rows[0].server_encoding !== 'UTF8') {
+      throw new UnusableDatabase(
+        'The PostgreSQL database must have the encoding UTF8, to keep every name there is.',
+      )
+    }
     await migrate(pool)
   } catch (error) {
     await pool.close()
@@ -116,14 +122,19 @@ async function createAnimals(pool: Pool, creations: readonly Creation[], now: nu
   const sent = creations.filter(isFirst)
   const created = await insert(pool, sent, now)
   const taken = sent.filter(creation => !created.has(creation))
-  const remembered = await findRemembered(pool, taken)
+  // By now the others are stored: whatever goes wrong from here on must not make them fail too.
+  let cause: unknown
+  const remembered = await findRemembered(pool, taken).catch(error => {
+    cause = error
+    return new Map<string, Animal>()
+  })
 
   return creations.map((creation): Outcome => {
     const animal = created.get(creation)
     if (animal !== undefined) return { kind: 'created', animal }
     const key = keyOf(creation) ?? ''
     const first = created.get(firsts.get(key) ?? creation) ?? remembered.get(key)
-    if (first === undefined) return { kind: 'unavailable' }
+    if (first === undefined) return { kind: 'unavailable', cause }
     return isSameAnimal(first, creation.animal) ? { kind: 'replayed', animal: first } : { kind: 'key_reused' }
   })
 }
@@ -148,18 +159,12 @@ async function insert(pool: Pool, sent: readonly Creation[], now: number): Promi
   )
 }
 
-/** By then the others are stored: if it fails, that must not make them fail too. */
 async function findRemembered(pool: Pool, taken: readonly Creation[]): Promise<Map<string, Animal>> {
   if (taken.length === 0) return new Map()
   const scopes = taken.map(({ idempotency }) => idempotency?.scope)
   const keys = taken.map(({ idempotency }) => idempotency?.key)
-  try {
-    const { rows } = await pool.query(sql.FIND_REMEMBERED, [scopes, keys])
-    return new Map(rows.map(row => [JSON.stringify([row.scope, row.key]), toAnimal(row)]))
-  } catch (error) {
-    if (error instanceof ServiceError) return new Map()
-    throw error
-  }
+  const { rows } = await pool.query(sql.FIND_REMEMBERED, [scopes, keys])
+  return new Map(rows.map(row => [JSON.stringify([row.scope, row.key]), toAnimal(row)]))
 }
 
 function keyOf({ idempotency }: Creation): string | undefined {

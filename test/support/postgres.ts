@@ -62,14 +62,14 @@ export async function startPostgres(flags: readonly string[] = ['-c', 'fsync=off
     const args = ['-D', data, ...settings.flatMap(setting => ['-c', setting]), ...flags]
     server = spawn(programs.postgres, args, { ...options, stdio: 'ignore' })
     for (let attempt = 0; !(await answers(url)); attempt++) {
-      if (attempt > 200 || server.exitCode !== null) throw new Error('PostgreSQL did not start')
+      if (attempt > 200 || hasEnded(server)) throw new Error('PostgreSQL did not start')
       await delay(50)
     }
   }
 
   /** Its fast shutdown: connections are broken off, what is committed is written. */
   async function halt(): Promise<void> {
-    if (server === undefined || server.exitCode !== null) return
+    if (server === undefined || hasEnded(server)) return
     server.kill('SIGINT')
     await once(server, 'exit')
   }
@@ -94,6 +94,10 @@ export async function startPostgres(flags: readonly string[] = ['-c', 'fsync=off
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
 }
 
 function installedBinaries(): Promise<Binaries> {
