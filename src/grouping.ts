@@ -77,6 +77,8 @@ export function groupCreations(store: Store, limits = GROUP_LIMITS): Store {
 }
 
 async function storeBatch(store: Store, batch: readonly Entry[]): Promise<void> {
+  // Those that waited may all have been let go in the meantime.
+  if (batch.length === 0) return
   try {
     const outcomes = await store.createAnimals(batch.flatMap(({ creations }) => creations))
     let from = 0
