@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ServiceError } from '../error.ts'
 import { UnusableDatabase } from '../store.ts'
-import { type Files, filesAt, type OpenOptions, openDatabase } from './open.ts'
+import { fileAt, logOf, type OpenOptions, openDatabase } from './open.ts'
 
 const WAIT_MS = 2_000
 const RETRY_MS = 10
@@ -43,7 +43,7 @@ export function connect<Statements>(
   function openSession(how: OpenOptions) {
     const database = openDatabase(path, how)
     try {
-      return { database, statements: prepare(database), files: filesAt(path) }
+      return { database, statements: prepare(database), file: fileAt(path), log: fileAt(logOf(path)) }
     } catch (error) {
       database.close()
       throw new UnusableDatabase(`The database ${path} does not have the tables it should have.`, {
@@ -55,20 +55,20 @@ export function connect<Statements>(
   // An open file can be moved or deleted under SQLite, which would go on writing to it: those animals would be
   // lost. So its name is looked up each time (2 µs), and another file there, a restored backup, is opened instead.
   function current() {
-    const files = filesAt(path)
-    if (files.database === undefined) throw new UnusableDatabase(`The database ${path} is gone.`)
-    if (files.database !== session.files.database || !session.database.isOpen) session = replace(files)
+    const file = fileAt(path)
+    if (file === undefined) throw new UnusableDatabase(`The database ${path} is gone.`)
+    if (file !== session.file || !session.database.isOpen) session = replace(file)
     return session
   }
 
   // SQLite finds a log by its name: the old file's would be taken for the new one's, and ruin it. It may hold the
   // newest animals of the old file, so it is not ours to remove.
-  function replace(files: Files) {
-    const { log } = session.files
+  function replace(file: string) {
+    const { log } = session
     if (session.database.isOpen) session.database.close()
-    if (files.database !== session.files.database && log !== undefined && filesAt(path).log === log) {
+    if (file !== session.file && log !== undefined && fileAt(logOf(path)) === log) {
       throw new UnusableDatabase(
-        `The database ${path} was replaced, but ${path}-wal still belongs to the old one.`,
+        `The database ${path} was replaced, but ${logOf(path)} still belongs to the old one.`,
       )
     }
     return openSession({ create: false })

@@ -37,22 +37,16 @@ export function openDatabase(path: string, { create }: OpenOptions): DatabaseSyn
   }
 }
 
-/** Which files there are now: by device and inode, whatever their names come to mean later. */
-export interface Files {
-  readonly database: string | undefined
-  /** The write-ahead log, which SQLite finds by name alone. */
-  readonly log: string | undefined
-}
-
-export function filesAt(path: string): Files {
-  return path === MEMORY
-    ? { database: MEMORY, log: undefined }
-    : { database: identity(path), log: identity(`${path}-wal`) }
-}
-
-function identity(path: string): string | undefined {
+/** Which file a name means now, by device and inode; undefined where there is none. */
+export function fileAt(path: string): string | undefined {
+  if (path === MEMORY) return MEMORY
   const stats = statSync(path, { throwIfNoEntry: false })
   return stats && `${stats.dev}:${stats.ino}`
+}
+
+/** Where SQLite keeps the newest changes to a file. It finds them by this name alone. */
+export function logOf(path: string): string {
+  return `${path}-wal`
 }
 
 function prepareFile(path: string, create: boolean): Stats | undefined {
