@@ -48,10 +48,16 @@ async function main(args: readonly string[]): Promise<number> {
       for (const problem of error.problems) streams.say(problem)
       return MISUSED
     }
-    if (error instanceof CommandFailed || error instanceof ServiceError) streams.say(error.message)
+    if (error instanceof CommandFailed) streams.say(error.message)
+    else if (error instanceof ServiceError)
+      streams.say(`The database cannot be used right now: ${reasonOf(error)}.`)
     else console.error(error)
     return FAILED
   }
+}
+
+function reasonOf({ message, cause }: ServiceError): string {
+  return cause instanceof Error ? cause.message : message
 }
 
 function misused(args: readonly string[]): number {

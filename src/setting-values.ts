@@ -36,7 +36,10 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
   if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return { kind: 'postgres', url: text }
   // sqlite://x would mean the file /x to some programs and x to others; sqlite::mem is a slip of the pen.
   const path = /^sqlite:(?!\/\/[^/]|:)(.+)$/.exec(text)?.[1]
-  if (path === undefined) throw new Problem('sqlite:<path>, sqlite::memory: or postgres://…')
+  if (path === undefined)
+    throw new Problem(
+      'sqlite:<path>, sqlite::memory: or postgres://user:password@host:port/database, percent-encoded',
+    )
   return { kind: 'sqlite', path }
 }
 

@@ -73,7 +73,7 @@ export interface Store {
    */
   rotateKey(id: string, successor: ApiKey, expiresAt: Date): Promise<boolean>
 
-  /** Resolves if the database answers. */
+  /** Resolves if the database answers, and is not known to be read-only. */
   ping(): Promise<void>
 
   close(): Promise<void>

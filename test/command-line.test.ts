@@ -87,7 +87,7 @@ suite('settings', () => {
     assert.equal(code, 2)
     assert.equal(out, '')
     assert.deepEqual(err.trim().split('\n').sort(), [
-      '--database-url (DATABASE_URL) must be sqlite:<path>, sqlite::memory: or postgres://…',
+      '--database-url (DATABASE_URL) must be sqlite:<path>, sqlite::memory: or postgres://user:password@host:port/database, percent-encoded',
       '--environment (ANIMAL_STORE_ENV) must be one of production, staging, not "test"',
       '--host needs a value',
       '--log-level (LOG_LEVEL) must be one of fatal, error, warn, info, debug, trace, silent, not "loud"',
@@ -242,7 +242,7 @@ suite('serve', () => {
     other.exec('begin immediate')
     const { code, err } = await run(t, ['serve', '--port', '0', '--database-url', 'sqlite:a.db'], { cwd })
     assert.equal(code, 1)
-    assert.equal(err, 'The catalogue cannot be reached right now. Try again shortly.\n')
+    assert.equal(err, 'The database cannot be used right now: database is locked.\n')
     other.exec('rollback')
     const { out } = await run(t, ['keys', 'list', '--json', '--database-url', 'sqlite:a.db'], { cwd })
     assert.deepEqual(JSON.parse(out), [])

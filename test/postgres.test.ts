@@ -81,6 +81,21 @@ suite('the schema on PostgreSQL', () => {
     await store.forgetIdempotencyKeys(1)
   })
 
+  test('is not begun in a database that has such a table already, which is left as it was', async t => {
+    const url = await newDatabase(t)
+    await administer('create table animals (x int)', url)
+    await assert.rejects(openPostgresStore({ url, clock: systemClock }), /relation "animals" already exists/)
+    const { rows } = await administer("select tablename from pg_tables where schemaname = 'public'", url)
+    assert.deepEqual(rows, [{ tablename: 'animals' }])
+  })
+
+  test('must have its tables', async t => {
+    const url = await newDatabase(t)
+    await (await openPostgresStore({ url, clock: systemClock })).close()
+    await administer('alter table animals rename to animals_x', url)
+    await assert.rejects(openPostgresStore({ url, clock: systemClock }), /does not have its tables/)
+  })
+
   test('must be in UTF-8', async t => {
     const url = await newDatabase(t)
     const name = `${new URL(url).pathname.slice(1)}_latin`

@@ -1,6 +1,8 @@
 // `animal-store serve`: starts the service, greets, and stops it on a signal.
 
 import type { Environment } from '../api-key.ts'
+import type { DatabaseAddress } from '../setting-values.ts'
+import { defaultDatabase } from '../settings.ts'
 import { command, type Streams } from './command.ts'
 import { logStreamFor } from './log-stream.ts'
 import type { Service } from './service.ts'
@@ -31,12 +33,18 @@ export const serve = command({
     })
     const stop = stopOnSignal(service)
     if (stopWithParent) whenOrphaned(stop)
-    greet(service, settings.environment ?? 'production', streams)
+    const { environment = 'production' } = settings
+    greet(service, environment, databaseUrl ?? defaultDatabase(environment), streams)
   },
 })
 
-function greet({ address, firstKey }: Service, environment: Environment, { say }: Streams): void {
-  say(`animal-store is listening on ${address} (${environment}); try ${address}/docs`)
+function greet(
+  { address, firstKey }: Service,
+  environment: Environment,
+  database: DatabaseAddress,
+  { say }: Streams,
+): void {
+  say(`animal-store is listening on ${address} (${environment}, ${nameOf(database)}); try ${address}/docs`)
   if (firstKey === undefined) return
   say('')
   say('This is the first run, so here is an API key. It is shown this once: only its digest is stored.')
@@ -45,6 +53,14 @@ function greet({ address, firstKey }: Service, environment: Environment, { say }
   say('')
   say(`  curl -H 'Authorization: Bearer ${firstKey}' ${address}/v1/pets`)
   say('')
+}
+
+/** Which database it is, without the password that its address may hold. */
+function nameOf(database: DatabaseAddress): string {
+  if (database.kind === 'sqlite') return `sqlite:${database.path}`
+  if (database.kind === 'sqlite-memory') return 'sqlite::memory:'
+  const { host, pathname } = new URL(database.url)
+  return `postgres://${host}${pathname}`
 }
 
 /**

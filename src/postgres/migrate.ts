@@ -11,35 +11,40 @@ const MIGRATIONS = [animals, apiKeys, idempotencyKeys]
 
 export const LATEST_SCHEMA = MIGRATIONS.length
 
+const TABLES = ['animals', 'api_keys', 'idempotency_keys']
+
 const MIGRATION_MS = 60 * 60 * 1000
 
 const UNDEFINED_TABLE = '42P01'
+
+// "if not exists" does not exclude two at once: the one that comes second is told that it exists.
 const DUPLICATES = new Set(['23505', '42P07', '42710'])
+const ATTEMPTS = 10
 
 /** Safe when many instances start at once: the one row of the version table is locked for each step. */
 export async function migrate(pool: Pool): Promise<void> {
-  // Where nothing is to be done, no right to do it is needed.
   let version = await currentVersion(pool)
-  if (version === LATEST_SCHEMA) return
-  if (version === undefined) {
-    await prepareVersionTable(pool)
-    version = await pool.transact(lockSchema)
+  for (let attempt = 1; version < LATEST_SCHEMA; attempt++) {
+    try {
+      version = await pool.transact(step)
+    } catch (error) {
+      if (attempt > ATTEMPTS || !DUPLICATES.has(codeOf(error))) throw error
+      version = await currentVersion(pool)
+    }
   }
   if (version > LATEST_SCHEMA) {
     throw new UnusableDatabase(
-      `The database has schema ${version}, newer than ${LATEST_SCHEMA}, the newest this version knows: start a newer animal-store.`,
+      `The PostgreSQL database has schema ${version}, newer than ${LATEST_SCHEMA}, the newest this version knows: start a newer animal-store.`,
     )
   }
-  while (version < LATEST_SCHEMA) version = await pool.transact(step)
-}
-
-async function currentVersion(pool: Pool): Promise<number | undefined> {
-  try {
-    const { rows } = await pool.query('select version from animal_store_schema where id = 1')
-    return rows[0]?.version
-  } catch (error) {
-    if ((error as { code?: unknown }).code === UNDEFINED_TABLE) return undefined
-    throw error
+  const { rows } = await pool.query(
+    'select name from unnest($1::text[]) name where to_regclass(name) is null',
+    [TABLES],
+  )
+  if (rows.length > 0) {
+    throw new UnusableDatabase(
+      `The PostgreSQL database says it has schema ${version}, but does not have its tables: restore it from a backup.`,
+    )
   }
 }
 
@@ -49,7 +54,14 @@ export async function lockSchema(client: ClientBase): Promise<number> {
   return rows[0].version
 }
 
+/** One migration, and before the first of them the version table: all of it, or nothing. */
 async function step(client: ClientBase): Promise<number> {
+  await client.query(
+    'create table if not exists animal_store_schema (id integer primary key, version integer not null)',
+  )
+  await client.query(
+    'insert into animal_store_schema (id, version) values (1, 0) on conflict (id) do nothing',
+  )
   const version = await lockSchema(client)
   const sql = MIGRATIONS[version]
   if (sql === undefined) return version
@@ -59,14 +71,17 @@ async function step(client: ClientBase): Promise<number> {
   return version + 1
 }
 
-/** "if not exists" does not exclude two at once: the loser is told that it exists, and that is all it wanted. */
-async function prepareVersionTable(pool: Pool): Promise<void> {
+/** Where nothing is to be done, no right to do it is needed: this only looks. */
+async function currentVersion(pool: Pool): Promise<number> {
   try {
-    await pool.query(
-      'create table if not exists animal_store_schema (id integer primary key, version integer not null)',
-    )
+    const { rows } = await pool.query('select version from animal_store_schema where id = 1')
+    return rows[0]?.version ?? 0
   } catch (error) {
-    if (!DUPLICATES.has(String((error as { code?: unknown }).code))) throw error
+    if (codeOf(error) === UNDEFINED_TABLE) return 0
+    throw error
   }
-  await pool.query('insert into animal_store_schema (id, version) values (1, 0) on conflict (id) do nothing')
+}
+
+function codeOf(error: unknown): string {
+  return String((error as { code?: unknown }).code)
 }

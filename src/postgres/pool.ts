@@ -19,6 +19,8 @@ export interface Pool {
   query(sql: string, values?: readonly unknown[]): Promise<pg.QueryResult>
   /** Runs the work in a transaction; a connection that fails in it is not used again. */
   transact<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>
+  /** Resolves if the database answers and can be written. */
+  ping(): Promise<void>
   close(): Promise<void>
 }
 
@@ -40,7 +42,7 @@ export function openPool(url: string): Pool {
   // An idle connection that breaks is dropped by the pool. Whoever asks next gets a new one.
   pool.on('error', () => {})
 
-  /** Lends a connection to the work. One that fails otherwise than by a word of the server is not used again. */
+  /** Lends a connection to the work. It is not used again unless all that failed was our statement. */
   async function lend<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
     let client: pg.PoolClient | undefined
     try {
@@ -51,11 +53,12 @@ export function openPool(url: string): Pool {
       client.release()
       return result
     } catch (error) {
-      const isSound = error instanceof pg.DatabaseError && !isFatal(error)
-      if (client !== undefined && !isSound) cancel(client)
+      const outcome = asServiceError(error)
+      if (client !== undefined && !(error instanceof pg.DatabaseError)) cancel(client)
       client?.off('error', ignore)
-      client?.release(!isSound)
-      throw asServiceError(error)
+      // One that says it is read-only may be to a server that was demoted, and would say so for ever.
+      client?.release(outcome instanceof ServiceError)
+      throw outcome
     }
   }
 
@@ -74,6 +77,12 @@ export function openPool(url: string): Pool {
           if (error instanceof pg.DatabaseError) await client.query('rollback')
           throw error
         }
+      }),
+
+    ping: () =>
+      lend(async client => {
+        const { rows } = await client.query("select current_setting('transaction_read_only') as read_only")
+        if (rows[0].read_only === 'on') throw new Error('the database is read-only')
       }),
 
     close: () => pool.end(),

@@ -98,9 +98,7 @@ export async function openPostgresStore({ url, clock }: PostgresStoreOptions): P
       })
     },
 
-    async ping() {
-      await pool.query('select 1')
-    },
+    ping: () => pool.ping(),
 
     close: () => pool.close(),
   }
