@@ -30,6 +30,8 @@ interface Answer {
 
 const counts = { requests: 0, acknowledged: 0, failed: new Map<string, number>() }
 const acknowledged = new Map<string, string>()
+/** How many requests are under way, by the phase they were sent in. */
+const inFlight = new Map<string, number>()
 let phase = 'start'
 
 const postgres = await startPostgres([])
@@ -53,17 +55,20 @@ try {
     const [victim] = instances as [Instance]
     victim.process.kill('SIGKILL')
     await exit(victim.process)
-    await delay(500)
+    await until(() => !victim.isReady, 'the balancer did not notice that an instance is gone')
     victim.process = spawnInstance(victim.port)
     await ready(victim)
   })
   await during('restart of PostgreSQL', async () => {
     await postgres.halt()
-    await delay(1_000)
+    await until(
+      () => instances.every(({ isReady }) => !isReady),
+      'an instance went on saying that it is ready',
+    )
     await postgres.resume()
     await Promise.all(instances.map(ready))
   })
-  await during('afterwards', () => delay(500))
+  await during('afterwards', () => Promise.all(instances.map(ready)))
   stopped.abort()
   await Promise.all(load)
   await report()
@@ -74,12 +79,22 @@ try {
   await postgres.stop()
 }
 
+/** What was sent before is answered before, and each client is answered again and again after the action. */
 async function during(name: string, action: () => Promise<unknown>): Promise<void> {
+  const before = phase
   phase = name
-  // What was sent before is answered before, and what the action sets off fails in its own phase.
-  await delay(300)
+  await until(() => !inFlight.get(before), 'a request was not answered')
   await action()
-  await delay(300)
+  const enough = counts.acknowledged + WORKERS * 20
+  await until(() => counts.acknowledged >= enough, 'the clients were not served')
+}
+
+async function until(condition: () => boolean, otherwise: string): Promise<void> {
+  const since = performance.now()
+  while (!condition()) {
+    assert.ok(performance.now() - since < 20_000, otherwise)
+    await delay(20)
+  }
 }
 
 /** Adds animals and lists them. A creation that fails is repeated with its own Idempotency-Key until it is known. */
@@ -112,6 +127,7 @@ async function send(
 ): Promise<Answer | undefined> {
   const during = phase
   counts.requests++
+  inFlight.set(during, (inFlight.get(during) ?? 0) + 1)
   try {
     const answer = await exchange(balancer.port, agent, method, path, body, headers)
     if (answer.status >= 400) fail(`${during}: ${answer.status}`)
@@ -119,6 +135,8 @@ async function send(
   } catch (error) {
     fail(`${during}: ${(error as NodeJS.ErrnoException).code ?? error}`)
     return undefined
+  } finally {
+    inFlight.set(during, (inFlight.get(during) ?? 1) - 1)
   }
 }
 
@@ -179,12 +197,8 @@ function spawnInstance(port: number): ChildProcess {
   })
 }
 
-async function ready(instance: Instance): Promise<void> {
-  const since = performance.now()
-  while (!instance.isReady) {
-    assert.ok(performance.now() - since < 20_000, 'an instance did not become ready')
-    await delay(20)
-  }
+function ready(instance: Instance): Promise<void> {
+  return until(() => instance.isReady, 'an instance did not become ready')
 }
 
 function exit(child: ChildProcess): Promise<number | null> {
