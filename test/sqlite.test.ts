@@ -216,6 +216,17 @@ suite('a SQLite file that cannot be used is refused in one line and left as it w
       },
     ],
     [
+      'large, with a damaged page in the middle',
+      /is corrupt/,
+      async path => {
+        await makeDatabase(path, 50_000)
+        const bytes = readFileSync(path)
+        const middle = Math.floor(bytes.length / 2 / 4096) * 4096
+        bytes.fill(0xa5, middle, middle + 3 * 4096)
+        writeFileSync(path, bytes)
+      },
+    ],
+    [
       'large, with a damaged end',
       /is corrupt/,
       async path => {

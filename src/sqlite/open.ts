@@ -11,7 +11,7 @@ export const MEMORY = ':memory:'
 /** Several processes may start on one file at once, and wait for each other. Later the connection waits by itself. */
 const OPENING_WAIT_MS = 2_000
 
-/** Checking a whole file takes about 14 ms per megabyte; a larger one is checked at its edges only. */
+/** Checking every row takes about 14 ms per megabyte; in a larger file only every page is, in 3 ms per megabyte. */
 const FULL_CHECK_BYTES = 8 * 1024 * 1024
 
 export interface OpenOptions {
@@ -98,7 +98,7 @@ function problemOf(database: DatabaseSync, size: number): string | undefined {
   if (version < 1 || !hasTablesOf(version, database)) {
     return `says it has schema ${version}, but does not have its tables: restore it from a backup`
   }
-  const damage = size <= FULL_CHECK_BYTES ? checkWhole(database) : checkEdges(database)
+  const damage = size <= FULL_CHECK_BYTES ? checkWhole(database) : checkPages(database)
   return damage && `is corrupt (${damage}): restore it from a backup`
 }
 
@@ -107,14 +107,15 @@ function checkWhole(database: DatabaseSync): string | undefined {
   return answer === 'ok' ? undefined : firstLine(answer.replace(/^\*\*\* in database main \*\*\*\s*/, ''))
 }
 
-function checkEdges(database: DatabaseSync): string | undefined {
+/** Counting goes through every page of a table or an index, without looking at each row. */
+function checkPages(database: DatabaseSync): string | undefined {
   try {
-    for (const order of ['asc', 'desc']) {
-      for (const rows of ['animals', "animals where status = 'sold'", 'api_keys']) {
-        const statement = database.prepare(`select * from ${rows} order by id ${order} limit 100`)
-        statement.setReadBigInts(true)
-        statement.all()
-      }
+    for (const rows of [
+      'animals not indexed',
+      'animals indexed by animals_by_status where status is not null',
+      'api_keys',
+    ]) {
+      database.prepare(`select count(*) from ${rows}`).get()
     }
     return undefined
   } catch (error) {
