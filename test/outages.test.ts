@@ -147,6 +147,9 @@ suite('when PostgreSQL', () => {
       assert.equal(reply.status, 503)
       assert.match(service.logText(), /25006|read-only/)
       assert.equal((await service.send('GET', '/v1/pets')).status, 200)
+      // Every connection of the pool is made while it lasts, and has served a listing.
+      const listings = Array.from({ length: 30 }, () => service.send('GET', '/v1/pets'))
+      for (const { status } of await Promise.all(listings)) assert.equal(status, 200)
       assert.equal((await service.send('GET', '/readyz')).status, 503)
     } finally {
       await administer(
@@ -155,6 +158,8 @@ suite('when PostgreSQL', () => {
       )
     }
     await assertResumes(service)
+    const creations = Array.from({ length: 20 }, () => service.create({ name: 'after', categoryId: 1 }))
+    for (const { status } of await Promise.all(creations)) assert.equal(status, 201)
   })
 
   test('ends our connections (57P01): no answer is a 500, and service resumes', async t => {

@@ -42,11 +42,24 @@ export function openPool(url: string): Pool {
   // An idle connection that breaks is dropped by the pool. Whoever asks next gets a new one.
   pool.on('error', () => {})
 
+  const madeAt = new WeakMap<pg.ClientBase, number>()
+  let lastReadOnly = 0
+  pool.on('connect', client => madeAt.set(client, performance.now()))
+
+  /** A connection that is older than the last word of being read-only may be to a server that was demoted. */
+  async function take(): Promise<pg.PoolClient> {
+    for (;;) {
+      const client = await pool.connect()
+      if ((madeAt.get(client) ?? 0) >= lastReadOnly) return client
+      client.release(true)
+    }
+  }
+
   /** Lends a connection to the work. It is not used again unless all that failed was our statement. */
   async function lend<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
     let client: pg.PoolClient | undefined
     try {
-      client = await pool.connect()
+      client = await take()
       client.on('error', ignore)
       const result = await work(client)
       client.off('error', ignore)
@@ -56,7 +69,7 @@ export function openPool(url: string): Pool {
       const outcome = asServiceError(error)
       if (client !== undefined && !(error instanceof pg.DatabaseError)) cancel(client)
       client?.off('error', ignore)
-      // One that says it is read-only may be to a server that was demoted, and would say so for ever.
+      if (isReadOnly(error)) lastReadOnly = performance.now()
       client?.release(outcome instanceof ServiceError)
       throw outcome
     }
@@ -82,7 +95,7 @@ export function openPool(url: string): Pool {
     ping: () =>
       lend(async client => {
         const { rows } = await client.query("select current_setting('transaction_read_only') as read_only")
-        if (rows[0].read_only === 'on') throw new Error('the database is read-only')
+        if (rows[0].read_only === 'on') throw new ReadOnly('the database is read-only')
       }),
 
     close: () => pool.end(),
@@ -126,6 +139,12 @@ function asServiceError(error: unknown): unknown {
   return new ServiceError('unavailable', 'The catalogue cannot be reached right now. Try again shortly.', {
     cause: error,
   })
+}
+
+class ReadOnly extends Error {}
+
+function isReadOnly(error: unknown): boolean {
+  return error instanceof ReadOnly || (error instanceof pg.DatabaseError && error.code === '25006')
 }
 
 /** The server has ended the connection with it. */
