@@ -47,8 +47,9 @@ export function isSameAnimal(one: NewAnimal, other: NewAnimal): boolean {
 
 function parseName(value: unknown): string {
   if (typeof value !== 'string') throw invalid(`name must be a string of 1 to ${NAME_MAX_LENGTH} characters.`)
-  // A string of more code units than two per character is too long whatever they are: no need to count it.
-  if (value.length > NAME_MAX_LENGTH * 2 || [...value].length > NAME_MAX_LENGTH) {
+  // A character has one or two code units: only in between do they need to be counted.
+  const units = value.length
+  if (units > NAME_MAX_LENGTH && (units > NAME_MAX_LENGTH * 2 || [...value].length > NAME_MAX_LENGTH)) {
     throw invalid(`name must have at most ${NAME_MAX_LENGTH} characters.`)
   }
   if (!value.isWellFormed()) throw invalid('name must be well-formed Unicode, without lone surrogates.')

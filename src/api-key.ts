@@ -11,7 +11,8 @@ export interface ApiKey {
   readonly id: string
   readonly name: string
   readonly environment: Environment
-  readonly digest: Uint8Array
+  /** In hexadecimal digits. */
+  readonly digest: string
   /** What idempotency keys are remembered under: shared by a key and the keys it was rotated into. */
   readonly scope: string
   readonly createdAt: Date
@@ -68,8 +69,8 @@ export function hasKeyForm(secret: string, environment: Environment): boolean {
 }
 
 /** Plain SHA-256: a key has 190 random bits, so there is nothing for a slow hash to protect. */
-export function digestOf(secret: string): Uint8Array {
-  return new Uint8Array(hash('sha256', secret, 'buffer'))
+export function digestOf(secret: string): string {
+  return hash('sha256', secret, 'hex')
 }
 
 export function isInForce(key: ApiKey, now: Date): boolean {

@@ -21,7 +21,7 @@ export function toKey(row: Row): ApiKey {
     id: row.id as string,
     name: row.name as string,
     environment,
-    digest: new Uint8Array(row.digest as Uint8Array),
+    digest: Buffer.from(row.digest as Uint8Array).toString('hex'),
     scope: row.scope as string,
     createdAt: new Date(Number(row.created_at)),
     expiresAt: toDate(row.expires_at),

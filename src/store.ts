@@ -54,7 +54,7 @@ export interface Store {
   forgetIdempotencyKeys(atMost: number): Promise<number>
 
   /** The key with this digest, in force or not, or undefined. */
-  findKey(digest: Uint8Array): Promise<ApiKey | undefined>
+  findKey(digest: string): Promise<ApiKey | undefined>
 
   /** All keys of the environment, oldest first. */
   listKeys(environment: Environment): Promise<ApiKey[]>

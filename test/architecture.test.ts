@@ -57,7 +57,7 @@ suite('the plan of the house', () => {
     const users = (name: RegExp) =>
       [...new Set(FILES.filter(file => importsOf(file).some(target => name.test(target))).map(roomOf))].sort()
     assert.deepEqual(users(/^node:sqlite$/), ['sqlite'])
-    assert.deepEqual(users(/^fastify$/), ['cli', 'http'])
+    assert.deepEqual(users(/^pino$/), ['cli', 'http'])
     assert.deepEqual(users(/^node:http$/), ['http'])
   })
 

@@ -29,7 +29,7 @@ suite('the log', () => {
     ) => ({ method, route, status, keyId, animalId })
     assert.deepEqual(seen, [
       row('POST', '/v1/pets', 201n, 'environment', 1n),
-      row('GET', '/v1/pets/:petId', 200n, 'environment', 1n),
+      row('GET', '/v1/pets/{petId}', 200n, 'environment', 1n),
       row('GET', '/v1/pets', 200n, 'environment'),
       row('GET', null, 401n),
       row('DELETE', '/v1/pets', 405n, 'environment'),
@@ -134,7 +134,7 @@ suite('log lines for a person', () => {
 
   test('large ids are exact', () => {
     const line =
-      '{"level":30,"time":0,"method":"GET","route":"/v1/pets/:petId","status":200,"durationMs":1,"animalId":9007199254740993,"msg":"request"}'
+      '{"level":30,"time":0,"method":"GET","route":"/v1/pets/{petId}","status":200,"durationMs":1,"animalId":9007199254740993,"msg":"request"}'
     assert.match(stripVTControlCharacters(readable(line)), /animalId=9007199254740993/)
   })
 

@@ -1,8 +1,9 @@
 // The service as a whole: the one place where all parts meet.
 
-import { type AddressInfo, isIPv6 } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, isIPv6, type Server } from 'node:net'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
-import type { FastifyInstance } from 'fastify'
+import { type Logger, pino } from 'pino'
 import { type Environment, makeKey } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { GROUP_LIMITS, groupCreations } from '../grouping.ts'
@@ -61,12 +62,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let address = ''
   const document = () => openApiDocument(publishedAddresses(options, environment, address))
 
-  const { app, cut } = buildApp({
+  const log = pino({ level: options.logLevel ?? 'info', base: null }, options.logStream)
+  const { server, cut } = buildApp({
     store,
     clock,
     environment,
     extraKey: apiKey,
-    log: { level: options.logLevel ?? 'info', stream: options.logStream },
+    log,
     documents: [
       { path: '/openapi.json', mediaType: 'application/json', body: () => `${renderJson(document(), 2)}\n` },
       ...pages({ environment, document }),
@@ -75,15 +77,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   })
   let firstKey: string | undefined
   try {
-    address = await listen(app, options.host ?? '127.0.0.1', options.port ?? 8080)
+    address = await listen(server, options.host ?? '127.0.0.1', options.port ?? 8080)
     // Not before it listens: a key that is made and then not shown would be lost.
     if (apiKey === undefined) firstKey = await makeFirstKey(store, environment, clock)
+    log.info(`listening on ${address}`)
   } catch (error) {
-    await app.close()
+    await closed(server)
     await store.close()
     throw error
   }
-  const cleanUp = every(FORGET_EVERY_MS, () => forgetPassed(store, app, () => isAccepting))
+  const cleanUp = every(FORGET_EVERY_MS, () => forgetPassed(store, log, () => isAccepting))
 
   return {
     address,
@@ -92,14 +95,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     async stop() {
       const deadline = performance.now() + STOP_WITHIN_MS
       isAccepting = false
-      app.log.info('stopping')
+      log.info('stopping')
       await delay(shutdownDelayMs)
       const cutting = setTimeout(cut, deadline - performance.now())
-      await app.close()
+      await closed(server)
       clearTimeout(cutting)
       await cleanUp.stop()
       await store.close()
-      app.log.info('stopped')
+      log.info('stopped')
     },
   }
 }
@@ -120,16 +123,21 @@ function every(ms: number, work: () => Promise<void>): { stop(): Promise<void> }
   }
 }
 
-async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
+async function listen(server: Server, host: string, port: number): Promise<string> {
   try {
-    await app.listen({ host, port, listenTextResolver: address => `listening on ${address}` })
+    await once(server.listen({ host, port }), 'listening')
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
     const reason = code === 'EADDRINUSE' ? 'the port is taken' : String(code ?? error)
     throw new CommandFailed(`Cannot listen on ${host}, port ${port}: ${reason}.`, { cause: error })
   }
-  const { port: actualPort } = app.server.address() as AddressInfo
+  const { port: actualPort } = server.address() as AddressInfo
   return `http://${reachable(host)}:${actualPort}`
+}
+
+/** Idle connections end at once, the others with their request. */
+function closed(server: Server): Promise<void> {
+  return new Promise(resolve => server.close(() => resolve()))
 }
 
 /** An address that a program on this machine can connect to. */
@@ -159,7 +167,7 @@ async function makeFirstKey(
 }
 
 /** In steps that hold the write lock briefly, as many as it takes to keep pace with what was remembered. */
-async function forgetPassed(store: Store, { log }: FastifyInstance, goesOn: () => boolean): Promise<void> {
+async function forgetPassed(store: Store, log: Logger, goesOn: () => boolean): Promise<void> {
   try {
     while (goesOn() && (await store.forgetIdempotencyKeys(FORGET_AT_ONCE)) === FORGET_AT_ONCE)
       await nextTurn()

@@ -1,47 +1,46 @@
 // The three operations of the specification.
 
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Animal, parseNewAnimal } from '../animal.ts'
 import type { Clock } from '../clock.ts'
 import { ServiceError } from '../error.ts'
 import { canonicalInteger } from '../json.ts'
 import type { Outcome, Store } from '../store.ts'
 import { readBody } from './body.ts'
+import type { Exchange } from './exchange.ts'
+import { joinedHeader } from './headers.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
-import { sendJson } from './json-reply.ts'
 import { nextPage, parseListQuery } from './list-query.ts'
+import { jsonReply, type Reply } from './reply.ts'
 
 /** 15 November 2026, as RFC 9745 wants it. */
 export const DEPRECATED_SINCE = '@1794700800'
 export const REMOVED_AT = new Date('2030-12-05T00:00:00Z')
 
-export const DEPRECATION_HEADERS = {
-  deprecation: DEPRECATED_SINCE,
-  sunset: REMOVED_AT.toUTCString(),
-  link: '</docs#getPet>; rel="deprecation"; type="text/html", </v1/pets>; rel="successor-version"',
-}
-
-export type Operations = ReturnType<typeof operations>
+export const DEPRECATION_HEADERS = [
+  ['deprecation', DEPRECATED_SINCE],
+  ['sunset', REMOVED_AT.toUTCString()],
+  ['link', '</docs#getPet>; rel="deprecation"; type="text/html", </v1/pets>; rel="successor-version"'],
+].flat()
 
 export function operations({ store, clock }: { store: Store; clock: Clock }) {
   return {
-    async listPets(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-      const page = parseListQuery(request.query as URLSearchParams)
+    async listPets({ query }: Exchange): Promise<Reply> {
+      const page = parseListQuery(query)
       // One more than asked for tells whether another page follows.
       const animals = await store.listAnimals({ ...page, limit: page.limit + 1 })
       const shown = animals.slice(0, page.limit)
       const last = shown.at(-1)
-      if (last !== undefined && animals.length > shown.length) {
-        reply.header('link', `<${nextPage(page, last.id)}>; rel="next"`)
-      }
-      return sendJson(reply, 200, `[${shown.map(renderAnimal).join(',')}]`)
+      const hasNext = last !== undefined && animals.length > shown.length
+      const headers = hasNext ? ['link', `<${nextPage(page, last.id)}>; rel="next"`] : []
+      return jsonReply(200, `[${shown.map(renderAnimal).join(',')}]`, headers)
     },
 
-    async createPet(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-      const body = await readBody(request.raw, reply.raw)
-      const key = parseIdempotencyKey(request.headers['idempotency-key'] as string | undefined)
+    async createPet(exchange: Exchange): Promise<Reply> {
+      const { request, response, caller } = exchange
+      const body = await readBody(request, response)
+      const key = parseIdempotencyKey(joinedHeader(request, 'idempotency-key'))
       const animal = parseNewAnimal(body.parse())
-      const idempotency = key === undefined ? undefined : { scope: request.caller.scope, key }
+      const idempotency = caller && key !== undefined ? { scope: caller.scope, key } : undefined
       const [outcome] = (await store.createAnimals([{ animal, idempotency }])) as [Outcome]
       if (outcome.kind === 'unavailable') {
         throw new ServiceError(
@@ -54,25 +53,24 @@ export function operations({ store, clock }: { store: Store; clock: Clock }) {
         throw new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for another animal.')
       }
       const { id } = outcome.animal
-      request.animalId = id
-      if (outcome.kind === 'replayed') reply.header('idempotent-replayed', 'true')
-      reply.header('location', `/v1/pets/${id}`)
-      return sendJson(reply, 201, renderAnimal(outcome.animal))
+      exchange.animalId = id
+      const headers = ['location', `/v1/pets/${id}`]
+      if (outcome.kind === 'replayed') headers.push('idempotent-replayed', 'true')
+      return jsonReply(201, renderAnimal(outcome.animal), headers)
     },
 
-    async getPet(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    async getPet(exchange: Exchange): Promise<Reply> {
       if (clock() >= REMOVED_AT) {
         throw new ServiceError(
           'gone',
           'This operation was removed on 5 December 2030. Use GET /v1/pets instead.',
         )
       }
-      const { petId } = request.params as { petId: string }
-      const id = canonicalInteger(petId)
+      const id = canonicalInteger(exchange.path.slice(exchange.path.lastIndexOf('/') + 1))
       const animal = id === undefined ? undefined : await store.findAnimal(id)
       if (animal === undefined) throw new ServiceError('not_found', 'There is no animal with this id.')
-      request.animalId = animal.id
-      return sendJson(reply, 200, renderAnimal(animal))
+      exchange.animalId = animal.id
+      return jsonReply(200, renderAnimal(animal))
     },
   }
 }

@@ -1,9 +1,8 @@
-// The one error object: how a refusal or a failure becomes a response.
+// The one error object: how a refusal or a failure becomes an answer.
 
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ServiceError } from '../error.ts'
 import { Unauthorized } from './authentication.ts'
-import { sendJson } from './json-reply.ts'
+import { jsonReply, type Reply } from './reply.ts'
 
 export const RETRY_AFTER_SECONDS = 1
 
@@ -21,24 +20,21 @@ export function renderError({ code, message, status }: ServiceError): string {
   return JSON.stringify({ code, message, status })
 }
 
-/** Unknown failures are logged whole and reported blank. */
-export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal =
-    error instanceof ServiceError
-      ? error
-      : new ServiceError(
-          'internal_error',
-          'Something went wrong on our side. The request id helps to find it.',
-        )
-  // A refusal without a cause, such as while stopping, is no failure.
-  const isFailure = refusal.status >= 500 && (refusal !== error || refusal.cause !== undefined)
-  if (isFailure) request.log.error({ err: error }, refusal.code)
-  if (refusal instanceof Unauthorized) reply.header('www-authenticate', refusal.challenge)
-  if (refusal instanceof MethodNotAllowed) reply.header('allow', refusal.allow)
-  if (refusal.code === 'unavailable') reply.header('retry-after', RETRY_AFTER_SECONDS)
-  return sendJson(reply, refusal.status, renderError(refusal))
+/** Says nothing of a failure that is not one of ours: it may tell of what is inside. */
+export function asRefusal(error: unknown): ServiceError {
+  return error instanceof ServiceError
+    ? error
+    : new ServiceError(
+        'internal_error',
+        'Something went wrong on our side. The request id helps to find it.',
+        { cause: error },
+      )
 }
 
-export function notFound(): never {
-  throw new ServiceError('not_found', 'There is nothing at this path.')
+export function errorReply(refusal: ServiceError): Reply {
+  const headers: string[] = []
+  if (refusal instanceof Unauthorized) headers.push('www-authenticate', refusal.challenge)
+  if (refusal instanceof MethodNotAllowed) headers.push('allow', refusal.allow)
+  if (refusal.code === 'unavailable') headers.push('retry-after', String(RETRY_AFTER_SECONDS))
+  return jsonReply(refusal.status, renderError(refusal), headers)
 }

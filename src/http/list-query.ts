@@ -9,7 +9,9 @@ export const LIMIT = { minimum: 1, maximum: 100, default: 20 } as const
 
 const PARAMETERS = ['limit', 'status', 'after']
 
-export function parseListQuery(query: URLSearchParams): Page {
+export function parseListQuery(text: string): Page {
+  // URLSearchParams would drop a question mark in front, which here is a second one and part of a name.
+  const query = new URLSearchParams(text.startsWith('?') ? `%3F${text.slice(1)}` : text)
   // A filter that is silently dropped gives a wrong answer (docs/decisions/unknown-parameters.md).
   for (const name of query.keys()) {
     if (!PARAMETERS.includes(name))

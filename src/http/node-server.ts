@@ -1,17 +1,13 @@
-// The HTTP server below Fastify: time-outs that no client can outwait, and connections that end in good order.
+// The HTTP server below the application: time-outs that no client can outwait, and connections that end in good order.
 
 import { randomUUID } from 'node:crypto'
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { FastifyBaseLogger } from 'fastify'
+import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../error.ts'
+import type { Exchange } from './exchange.ts'
 import { answerRaw, refusalFor } from './refusals.ts'
+import { parseTarget } from './target.ts'
 
 const LIMITS = {
   headersTimeout: 10_000,
@@ -28,12 +24,10 @@ const IDLE_MS = 60_000
 
 const MAX_CONNECTIONS = 10_000
 
-/** How long a client may go on sending a body after its request was answered. */
-const LINGER_MS = 1_000
-
-interface Exchange {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+export interface NodeServerOptions {
+  readonly requestId: (request: IncomingMessage) => string
+  readonly respond: (exchange: Exchange) => Promise<void>
+  readonly log: Logger
 }
 
 export interface NodeServer {
@@ -42,17 +36,24 @@ export interface NodeServer {
   cut(): void
 }
 
-export function createNodeServer(onRequest: RequestListener, log: () => FastifyBaseLogger): NodeServer {
+export function createNodeServer({ requestId, respond, log }: NodeServerOptions): NodeServer {
   /** What is going on on each connection, in order: clients may send before they are answered. */
   const exchanges = new WeakMap<Duplex, Exchange[]>()
   const broken = new WeakSet<Duplex>()
   const connections = new Set<Duplex>()
 
+  function goingOn(socket: Duplex): Exchange[] {
+    return (exchanges.get(socket) ?? []).filter(exchange => !isOver(exchange))
+  }
+
   function begin(request: IncomingMessage, response: ServerResponse): void {
-    const going = (exchanges.get(request.socket) ?? []).filter(exchange => !isOver(exchange))
-    exchanges.set(request.socket, [...going, { request, response }])
-    response.once('finish', () => linger(request))
-    onRequest(request, response)
+    const { path, query } = parseTarget(request.url ?? '/')
+    const exchange = { id: requestId(request), request, response, path, query, headers: [] }
+    exchanges.set(request.socket, [...goingOn(request.socket), exchange])
+    respond(exchange).catch(error => {
+      log.fatal({ requestId: exchange.id, err: error }, 'an answer could not be sent')
+      request.socket.destroy()
+    })
   }
 
   // A missing Host is refused like everything else, with the error object, instead of by Node.
@@ -75,7 +76,7 @@ export function createNodeServer(onRequest: RequestListener, log: () => FastifyB
     // Node says so again for every further packet.
     if (broken.has(socket)) return
     broken.add(socket)
-    const going = (exchanges.get(socket) ?? []).filter(exchange => !isOver(exchange))
+    const going = goingOn(socket)
     const last = going.at(-1)
     const current = last?.request.complete ? undefined : last
     // Whole requests are answered first: an animal must not be stored and its sender told 400.
@@ -89,15 +90,15 @@ export function createNodeServer(onRequest: RequestListener, log: () => FastifyB
     } else {
       // Its body broke off: this is the answer to it, and its log line is to say so.
       const refusal = refusalFor(error)
-      const isAnswered = answerRaw(socket, refusal, String(current.response.getHeader('x-request-id')))
+      const isAnswered = answerRaw(socket, refusal, current.id)
       if (isAnswered) current.response.statusCode = refusal.status
     }
   })
 
   function refuseNew(socket: Duplex, refusal: ServiceError, refused: string | undefined): void {
-    const requestId = randomUUID()
-    if (answerRaw(socket, refusal, requestId)) {
-      log().info({ requestId, status: refusal.status, refused }, 'request')
+    const id = randomUUID()
+    if (answerRaw(socket, refusal, id)) {
+      log.info({ requestId: id, status: refusal.status, refused }, 'request')
     }
   }
 
@@ -117,11 +118,4 @@ function isOver({ request, response }: Exchange): boolean {
 
 function closed(response: ServerResponse): Promise<void> {
   return new Promise(resolve => (response.closed ? resolve() : response.once('close', () => resolve())))
-}
-
-/** Closing while the client still sends would reset the connection, and it might never see its answer. */
-function linger(request: IncomingMessage): void {
-  if (request.complete) return
-  const timer = setTimeout(() => request.complete || request.socket.destroy(), LINGER_MS)
-  request.once('close', () => clearTimeout(timer))
 }

@@ -2,15 +2,17 @@
 
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import type { Exchange } from './exchange.ts'
+import { headerValues } from './headers.ts'
 
 const REQUEST_ID = /^[!-~]{1,128}$/
 
 /** The client's own `X-Request-Id` where it is short, plain and no API key, else a new one. */
 export function requestIds(extraKey: string | undefined): (request: IncomingMessage) => string {
-  return ({ headers }) => {
-    const given = headers['x-request-id']
-    const isUsable = typeof given === 'string' && REQUEST_ID.test(given) && !holdsKey(given)
+  return request => {
+    const [given, second] = headerValues(request, 'x-request-id')
+    const isUsable = given !== undefined && second === undefined && REQUEST_ID.test(given) && !holdsKey(given)
     return isUsable ? given : randomUUID()
   }
 
@@ -19,20 +21,22 @@ export function requestIds(extraKey: string | undefined): (request: IncomingMess
   }
 }
 
-export async function logRequest(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+export function logRequest(exchange: Exchange, log: Logger): void {
+  if (!log.isLevelEnabled('info')) return
   const start = performance.now()
-  reply.raw.setHeader('x-request-id', request.id)
-  reply.raw.once('close', () => {
-    const status = statusOf(reply.raw)
-    const hasLeft = status === null || (reply.raw.headersSent && !reply.raw.writableFinished)
-    request.log.info(
+  const { id: requestId, request, response } = exchange
+  response.once('close', () => {
+    const status = statusOf(response)
+    const hasLeft = status === null || (response.headersSent && !response.writableFinished)
+    log.info(
       {
+        requestId,
         method: request.method,
-        route: request.is404 ? null : request.routeOptions.url,
+        route: exchange.route ?? null,
         status,
         durationMs: Math.round((performance.now() - start) * 1000) / 1000,
-        keyId: request.caller?.keyId,
-        animalId: request.animalId,
+        keyId: exchange.caller?.keyId,
+        animalId: exchange.animalId,
         aborted: hasLeft ? true : undefined,
       },
       'request',

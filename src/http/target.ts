@@ -1,24 +1,26 @@
-// The request target, brought to the one form that the router reads.
+// The request target, taken apart into the path that is looked up and the query.
 
 const ORIGIN = /^https?:\/\/[^/?#]*/i
 
-/** A path with malformed percent-encoding names nothing: it is led to a place below itself, where nothing is. */
-export function normaliseTarget(target: string): string {
-  const relative = target.replace(ORIGIN, '')
-  const queryAt = relative.indexOf('?')
-  const path = queryAt === -1 ? relative : relative.slice(0, queryAt)
-  const query = queryAt === -1 ? '' : relative.slice(queryAt)
-  const escaped = isWellFormed(path) ? path : `${path.replaceAll('%', '%25')}/malformed`
-  const rooted = escaped.startsWith('/') ? escaped : `/${escaped}`
-  return rooted.replaceAll('#', '%23') + query
+export interface Target {
+  readonly path: string
+  readonly query: string
 }
 
-function isWellFormed(path: string): boolean {
-  if (!path.includes('%')) return true
+/** A path with malformed percent-encoding names nothing: it is led to a place below itself, where nothing is. */
+export function parseTarget(target: string): Target {
+  const relative = target.startsWith('/') ? target : target.replace(ORIGIN, '')
+  const queryAt = relative.indexOf('?')
+  const path = queryAt === -1 ? relative : relative.slice(0, queryAt)
+  const query = queryAt === -1 ? '' : relative.slice(queryAt + 1)
+  return { path: decode(path) || '/', query }
+}
+
+function decode(path: string): string {
+  if (!path.includes('%')) return path
   try {
-    decodeURI(path)
-    return true
+    return decodeURI(path)
   } catch {
-    return false
+    return `${path}/`
   }
 }

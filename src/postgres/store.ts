@@ -60,7 +60,7 @@ export async function openPostgresStore({ url, clock }: PostgresStoreOptions): P
     },
 
     async findKey(digest) {
-      const { rows } = await pool.query(sql.FIND_KEY_BY_DIGEST, [Buffer.from(digest)])
+      const { rows } = await pool.query(sql.FIND_KEY_BY_DIGEST, [Buffer.from(digest, 'hex')])
       return rows[0] && toKey(rows[0])
     },
 
@@ -174,7 +174,7 @@ function keyValues(key: ApiKey): unknown[] {
     key.id,
     key.name,
     key.environment,
-    Buffer.from(key.digest),
+    Buffer.from(key.digest, 'hex'),
     key.scope,
     key.createdAt.getTime(),
     key.expiresAt?.getTime() ?? null,

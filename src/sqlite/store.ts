@@ -52,7 +52,7 @@ export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): St
 
     findKey(digest) {
       return connection.read(({ findKeyByDigest }) => {
-        const row = findKeyByDigest.get(digest)
+        const row = findKeyByDigest.get(Buffer.from(digest, 'hex'))
         return row && toKey(row)
       })
     },
@@ -124,7 +124,7 @@ function insertKey({ insertKey }: Statements, key: ApiKey): void {
     key.id,
     key.name,
     key.environment,
-    key.digest,
+    Buffer.from(key.digest, 'hex'),
     key.scope,
     key.createdAt.getTime(),
     key.expiresAt?.getTime() ?? null,

@@ -1,0 +1,43 @@
+// An answer as a value, and how it is sent.
+
+import type { Exchange } from './exchange.ts'
+
+export interface Reply {
+  readonly status: number
+  readonly mediaType: string
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+  readonly body: string | Buffer
+}
+
+/** JSON that is already text. */
+export function jsonReply(status: number, body: string, headers: readonly string[] = []): Reply {
+  return { status, mediaType: 'application/json', headers, body }
+}
+
+export function send(
+  { id, request, response, headers }: Exchange,
+  { status, mediaType, headers: ofReply, body }: Reply,
+  isAccepting: boolean,
+): void {
+  // The connection is gone, or broke and was answered without us.
+  if (response.destroyed || response.headersSent) return
+  const length = Buffer.byteLength(body)
+  const all = ['content-type', mediaType, 'content-length', String(length), 'x-request-id', id]
+  all.push(...ofReply, ...headers)
+  // Asks the client to reconnect, elsewhere, before this connection is closed.
+  if (!isAccepting) all.push('connection', 'close')
+  response.writeHead(status, all)
+  // Text of as many bytes as characters is ASCII, which Latin-1 writes several times faster than UTF-8.
+  response.end(body, length === body.length ? 'latin1' : 'utf8')
+  if (!request.complete) linger(request)
+}
+
+/** How long a client may go on sending a body after its request was answered. */
+const LINGER_MS = 1_000
+
+/** Closing while the client still sends would reset the connection, and it might never see its answer. */
+function linger(request: Exchange['request']): void {
+  const timer = setTimeout(() => request.complete || request.socket.destroy(), LINGER_MS)
+  request.once('close', () => clearTimeout(timer))
+}
