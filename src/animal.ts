@@ -36,9 +36,12 @@ export function parseNewAnimal(body: unknown): NewAnimal {
 }
 
 export function parseStatus(value: unknown): Status {
-  const status = STATUSES.find(known => known === value)
-  if (status === undefined) throw invalid(`status must be one of ${STATUSES.join(', ')}.`)
-  return status
+  if (!isStatus(value)) throw invalid(`status must be one of ${STATUSES.join(', ')}.`)
+  return value
+}
+
+export function isStatus(value: unknown): value is Status {
+  return (STATUSES as readonly unknown[]).includes(value)
 }
 
 export function isSameAnimal(one: NewAnimal, other: NewAnimal): boolean {

@@ -18,35 +18,38 @@ interface Entry {
   readonly creations: readonly Creation[]
   readonly resolve: (outcomes: Outcome[]) => void
   readonly reject: (error: unknown) => void
-  readonly timer: NodeJS.Timeout
+  /** When it can wait no longer. */
+  readonly until: number
 }
 
 /** The same store, with `createAnimals` grouped. A creation that cannot wait any longer is `unavailable`. */
 export function groupCreations(store: Store, limits = GROUP_LIMITS): Store {
-  const waiting = new Set<Entry>()
+  /** In the order they came, which is also that in which their time runs out. */
+  const waiting: Entry[] = []
   let waitingCreations = 0
   let isStoring = false
+  let isWatched = false
 
-  function leave(entry: Entry): void {
-    clearTimeout(entry.timer)
-    if (waiting.delete(entry)) waitingCreations -= entry.creations.length
+  function take(): Entry | undefined {
+    const entry = waiting.shift()
+    waitingCreations -= entry?.creations.length ?? 0
+    return entry
   }
 
   function nextBatch(): Entry[] {
     const batch: Entry[] = []
     let size = 0
-    for (const entry of waiting) {
-      if (size > 0 && size + entry.creations.length > limits.batch) break
-      size += entry.creations.length
-      batch.push(entry)
-      leave(entry)
+    while (waiting[0] !== undefined) {
+      size += waiting[0].creations.length
+      if (batch.length > 0 && size > limits.batch) break
+      batch.push(take() as Entry)
     }
     return batch
   }
 
   async function storeAll(): Promise<void> {
     isStoring = true
-    while (waiting.size > 0) {
+    while (waiting.length > 0) {
       // All that is arriving in this turn of the event loop belongs to the batch.
       await new Promise(resolve => setImmediate(resolve))
       await storeBatch(store, nextBatch())
@@ -54,22 +57,28 @@ export function groupCreations(store: Store, limits = GROUP_LIMITS): Store {
     isStoring = false
   }
 
+  /** One timer for all: when it rings, it looks who is next. */
+  function watch(): void {
+    const next = waiting[0]
+    if (isWatched || next === undefined) return
+    isWatched = true
+    setTimeout(ring, next.until - performance.now()).unref()
+  }
+
+  function ring(): void {
+    isWatched = false
+    while (waiting[0] !== undefined && waiting[0].until <= performance.now()) take()?.reject(tooLate())
+    watch()
+  }
+
   return {
     ...store,
     createAnimals(creations) {
       if (waitingCreations + creations.length > limits.waiting) return Promise.reject(tooLate())
       return new Promise((resolve, reject) => {
-        const entry: Entry = {
-          creations,
-          resolve,
-          reject,
-          timer: setTimeout(() => {
-            leave(entry)
-            reject(tooLate())
-          }, limits.waitMs),
-        }
-        waiting.add(entry)
+        waiting.push({ creations, resolve, reject, until: performance.now() + limits.waitMs })
         waitingCreations += creations.length
+        watch()
         if (!isStoring) storeAll()
       })
     },

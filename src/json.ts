@@ -15,6 +15,11 @@ const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 const INT64_DIGITS = 19
 const CANONICAL_INTEGER = /^(?:0|-?[1-9]\d{0,18})$/
 
+/** Digits that a double may not hold, or that are no plain integer; in a name they only cost time. */
+const NEEDS_DIGITS = /\d(?:[.eE]|\d{15})/
+
+const MEMBER = { writable: true, enumerable: true, configurable: true }
+
 type Container = { array: unknown[] } | { object: Record<string, unknown>; member: string | undefined }
 
 /**
@@ -22,10 +27,27 @@ type Container = { array: unknown[] } | { object: Record<string, unknown>; membe
  * number stays a `number`. Throws a `SyntaxError` for malformed text.
  *
  * `JSON.parse` with a reviver would see the digits too, but recurses: 3,000 brackets overflow the stack. So the
- * text is checked by `JSON.parse` and then built from its tokens, on a stack of our own.
+ * text is checked by `JSON.parse` and then built from its tokens, on a stack of our own. What almost everyone sends, a
+ * flat object with short integers, is exact as `JSON.parse` reads it.
  */
 export function parseJson(text: string): unknown {
-  JSON.parse(text)
+  const value: unknown = JSON.parse(text)
+  return NEEDS_DIGITS.test(text) || !isFlatObject(value) ? build(text) : withBigInts(value)
+}
+
+function isFlatObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  return Object.values(value).every(member => typeof member !== 'object' || member === null)
+}
+
+function withBigInts(object: Record<string, unknown>): Record<string, unknown> {
+  for (const name in object) {
+    if (typeof object[name] === 'number') object[name] = BigInt(object[name])
+  }
+  return object
+}
+
+function build(text: string): unknown {
   const root: unknown[] = []
   let current: Container = { array: root }
   const enclosing: Container[] = []
@@ -33,7 +55,8 @@ export function parseJson(text: string): unknown {
   function add(value: unknown): void {
     if ('array' in current) current.array.push(value)
     else if (current.member !== undefined) {
-      current.object[current.member] = value
+      // Not by assignment, to which `__proto__` is no member.
+      Object.defineProperty(current.object, current.member, { ...MEMBER, value })
       current.member = undefined
     }
   }
@@ -47,7 +70,7 @@ export function parseJson(text: string): unknown {
   for (const [token] of text.matchAll(TOKEN)) {
     switch (token[0]) {
       case '{': {
-        const object = Object.create(null)
+        const object = {}
         enter({ object, member: undefined }, object)
         break
       }

@@ -1,17 +1,16 @@
 // The rows of a database as domain values: the tables have the same columns in each.
 
-import { type Animal, STATUSES } from './animal.ts'
+import { type Animal, isStatus } from './animal.ts'
 import { type ApiKey, ENVIRONMENTS } from './api-key.ts'
 
 export type Row = Readonly<Record<string, unknown>>
 
-/** The integers of the row must have been read as `bigint`. */
-export function toAnimal(row: Row): Animal {
-  const animal = { id: row.id as bigint, name: row.name as string, categoryId: row.category_id as bigint }
-  if (row.status === null) return animal
-  const status = STATUSES.find(known => known === row.status)
-  if (status === undefined) throw new Error('an animal is stored with an unknown status')
-  return { ...animal, status }
+/** The values of id, name, category_id and status, in this order; the integers must have been read as `bigint`. */
+export function toAnimal(values: readonly unknown[]): Animal {
+  const [id, name, categoryId, status] = values as [bigint, string, bigint, string | null]
+  if (status === null) return { id, name, categoryId }
+  if (!isStatus(status)) throw new Error('an animal is stored with an unknown status')
+  return { id, name, categoryId, status }
 }
 
 export function toKey(row: Row): ApiKey {

@@ -40,6 +40,12 @@ export interface Store {
   /** At most `limit` animals, by ascending id. */
   listAnimals(page: Page): Promise<Animal[]>
 
+  /**
+   * A mark that is another one once anything that can be read may have changed, whoever changed it; undefined where
+   * that cannot be told for less than to read again.
+   */
+  revision(): string | undefined
+
   /** The animal with this id, or undefined. */
   findAnimal(id: bigint): Promise<Animal | undefined>
 

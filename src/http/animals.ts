@@ -4,12 +4,13 @@ import { type Animal, parseNewAnimal } from '../animal.ts'
 import type { Clock } from '../clock.ts'
 import { ServiceError } from '../error.ts'
 import { canonicalInteger } from '../json.ts'
-import type { Outcome, Store } from '../store.ts'
+import type { Outcome, Page, Store } from '../store.ts'
 import { readBody } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { joinedHeader } from './headers.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
 import { nextPage, parseListQuery } from './list-query.ts'
+import { pageCache } from './page-cache.ts'
 import { jsonReply, type Reply } from './reply.ts'
 
 /** 15 November 2026, as RFC 9745 wants it. */
@@ -23,16 +24,27 @@ export const DEPRECATION_HEADERS = [
 ].flat()
 
 export function operations({ store, clock }: { store: Store; clock: Clock }) {
+  const firstPages = pageCache()
+
+  async function makePage(page: Page): Promise<Reply> {
+    // One more than asked for tells whether another page follows.
+    const animals = await store.listAnimals({ ...page, limit: page.limit + 1 })
+    const hasNext = animals.length > page.limit
+    if (hasNext) animals.pop()
+    const last = animals.at(-1)
+    const headers = hasNext && last ? ['link', `<${nextPage(page, last.id)}>; rel="next"`] : []
+    return jsonReply(200, renderAnimals(animals), headers)
+  }
+
   return {
     async listPets({ query }: Exchange): Promise<Reply> {
+      const revision = store.revision()
+      const kept = firstPages.find(query, revision)
+      if (kept !== undefined) return kept
       const page = parseListQuery(query)
-      // One more than asked for tells whether another page follows.
-      const animals = await store.listAnimals({ ...page, limit: page.limit + 1 })
-      const shown = animals.slice(0, page.limit)
-      const last = shown.at(-1)
-      const hasNext = last !== undefined && animals.length > shown.length
-      const headers = hasNext ? ['link', `<${nextPage(page, last.id)}>; rel="next"`] : []
-      return jsonReply(200, `[${shown.map(renderAnimal).join(',')}]`, headers)
+      const made = await makePage(page)
+      if (page.after === undefined) firstPages.keep(query, revision, made)
+      return made
     },
 
     async createPet(exchange: Exchange): Promise<Reply> {
@@ -73,6 +85,12 @@ export function operations({ store, clock }: { store: Store; clock: Clock }) {
       return jsonReply(200, renderAnimal(animal))
     },
   }
+}
+
+function renderAnimals(animals: readonly Animal[]): string {
+  let text = '['
+  for (const animal of animals) text += text === '[' ? renderAnimal(animal) : `,${renderAnimal(animal)}`
+  return `${text}]`
 }
 
 export function renderAnimal({ id, name, categoryId, status }: Animal): string {

@@ -72,33 +72,37 @@ export function buildApp({
 
   /** The order is part of the interface (docs/decisions/order-of-judgement.md). */
   async function answer(exchange: Exchange): Promise<Reply> {
-    const { request, path } = exchange
-    const resource = resourceAt(path)
-    if (resource !== undefined) exchange.route = resource.route
-    judgeHost(request)
-    if (path === '/v1' || path.startsWith('/v1/')) {
-      exchange.caller = await authenticate(headerValues(request, 'authorization'))
+    try {
+      const { request, path } = exchange
+      const resource = resourceAt(path)
+      exchange.route = resource?.route
+      judgeHost(request)
+      if (path === '/v1' || path.startsWith('/v1/')) {
+        exchange.caller = await authenticate(headerValues(request, 'authorization'))
+      }
+      if (resource === undefined) throw new ServiceError('not_found', 'There is nothing at this path.')
+      const handler = handlerFor(resource, request.method)
+      if (handler === resource.get && resource.headers !== undefined) exchange.headers = resource.headers
+      judgeExpectation(request)
+      return await handler(exchange)
+    } catch (error) {
+      return refuse(error, exchange)
     }
-    if (resource === undefined) throw new ServiceError('not_found', 'There is nothing at this path.')
-    const handler = handlerFor(resource, request.method)
-    if (handler === resource.get && resource.headers !== undefined) exchange.headers = resource.headers
-    judgeExpectation(request)
-    return handler(exchange)
+  }
+
+  /** Unknown failures are logged whole and reported blank. */
+  function refuse(error: unknown, { id }: Exchange): Reply {
+    const refusal = asRefusal(error)
+    // One without a cause, such as while stopping, is no failure.
+    if (refusal.status >= 500 && refusal.cause !== undefined) {
+      log.error({ requestId: id, err: error }, refusal.code)
+    }
+    return errorReply(refusal)
   }
 
   async function respond(exchange: Exchange): Promise<void> {
     logRequest(exchange, log)
-    let reply: Reply
-    try {
-      reply = await answer(exchange)
-    } catch (error) {
-      const refusal = asRefusal(error)
-      // One without a cause, such as while stopping, is no failure.
-      if (refusal.status >= 500 && refusal.cause !== undefined) {
-        log.error({ requestId: exchange.id, err: error }, refusal.code)
-      }
-      reply = errorReply(refusal)
-    }
+    const reply = await answer(exchange)
     send(exchange, reply, isAccepting())
   }
 

@@ -31,7 +31,16 @@ export function asRefusal(error: unknown): ServiceError {
       )
 }
 
+/** Refusals of the commonest kinds are made once, and so are their answers. */
+const replies = new WeakMap<ServiceError, Reply>()
+
 export function errorReply(refusal: ServiceError): Reply {
+  const made = replies.get(refusal) ?? makeReply(refusal)
+  replies.set(refusal, made)
+  return made
+}
+
+function makeReply(refusal: ServiceError): Reply {
   const headers: string[] = []
   if (refusal instanceof Unauthorized) headers.push('www-authenticate', refusal.challenge)
   if (refusal instanceof MethodNotAllowed) headers.push('allow', refusal.allow)

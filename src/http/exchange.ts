@@ -16,10 +16,10 @@ export interface Exchange {
   /** All that follows the first question mark. */
   readonly query: string
   /** The path as the documentation writes it; there if it is one of ours. */
-  route?: string
+  route: string | undefined
   /** There once the credential was accepted. */
-  caller?: Caller
-  animalId?: bigint
+  caller: Caller | undefined
+  animalId: bigint | undefined
   /** Sent with every answer from here on, names and values in turn. */
   headers: readonly string[]
 }

@@ -24,6 +24,8 @@ const IDLE_MS = 60_000
 
 const MAX_CONNECTIONS = 10_000
 
+const NONE: readonly string[] = []
+
 export interface NodeServerOptions {
   readonly requestId: (request: IncomingMessage) => string
   readonly respond: (exchange: Exchange) => Promise<void>
@@ -42,17 +44,29 @@ export function createNodeServer({ requestId, respond, log }: NodeServerOptions)
   const broken = new WeakSet<Duplex>()
   const connections = new Set<Duplex>()
 
-  function goingOn(socket: Duplex): Exchange[] {
-    return (exchanges.get(socket) ?? []).filter(exchange => !isOver(exchange))
-  }
-
   function begin(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request
     const { path, query } = parseTarget(request.url ?? '/')
-    const exchange = { id: requestId(request), request, response, path, query, headers: [] }
-    exchanges.set(request.socket, [...goingOn(request.socket), exchange])
+    const exchange: Exchange = {
+      id: requestId(request),
+      request,
+      response,
+      path,
+      query,
+      route: undefined,
+      caller: undefined,
+      animalId: undefined,
+      headers: NONE,
+    }
+    const going = exchanges.get(socket)
+    if (going === undefined) exchanges.set(socket, [exchange])
+    else {
+      while (going[0] !== undefined && isOver(going[0])) going.shift()
+      going.push(exchange)
+    }
     respond(exchange).catch(error => {
       log.fatal({ requestId: exchange.id, err: error }, 'an answer could not be sent')
-      request.socket.destroy()
+      socket.destroy()
     })
   }
 
@@ -76,7 +90,7 @@ export function createNodeServer({ requestId, respond, log }: NodeServerOptions)
     // Node says so again for every further packet.
     if (broken.has(socket)) return
     broken.add(socket)
-    const going = goingOn(socket)
+    const going = (exchanges.get(socket) ?? []).filter(exchange => !isOver(exchange))
     const last = going.at(-1)
     const current = last?.request.complete ? undefined : last
     // Whole requests are answered first: an animal must not be stored and its sender told 400.

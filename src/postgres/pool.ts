@@ -17,6 +17,8 @@ const INT8 = 20
 
 export interface Pool {
   query(sql: string, values?: readonly unknown[]): Promise<pg.QueryResult>
+  /** The rows as arrays of values, which are made faster. */
+  rows(sql: string, values: readonly unknown[]): Promise<unknown[][]>
   /** Runs the work in a transaction; a connection that fails in it is not used again. */
   transact<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>
   /** Resolves if the database answers and can be written. */
@@ -77,6 +79,13 @@ export function openPool(url: string): Pool {
 
   return {
     query: (sql, values) => lend(client => client.query(sql, values as unknown[])),
+
+    async rows(text, values) {
+      const { rows } = await lend(client =>
+        client.query({ text, values: values as unknown[], rowMode: 'array' }),
+      )
+      return rows
+    },
 
     transact: work =>
       lend(async client => {

@@ -40,17 +40,19 @@ export async function openPostgresStore({ url, clock }: PostgresStoreOptions): P
   }
   return {
     async listAnimals({ limit, after = INT64_MIN, status }) {
-      const { rows } =
+      const rows =
         status === undefined
-          ? await pool.query(sql.LIST_ANIMALS, [after, limit])
-          : await pool.query(sql.LIST_ANIMALS_BY_STATUS, [status, after, limit])
+          ? await pool.rows(sql.LIST_ANIMALS, [after, limit])
+          : await pool.rows(sql.LIST_ANIMALS_BY_STATUS, [status, after, limit])
       return rows.map(toAnimal)
     },
 
     async findAnimal(id) {
-      const { rows } = await pool.query(sql.FIND_ANIMAL, [id])
-      return rows[0] && toAnimal(rows[0])
+      const [row] = await pool.rows(sql.FIND_ANIMAL, [id])
+      return row && toAnimal(row)
     },
+
+    revision: () => undefined,
 
     createAnimals: creations => createAnimals(pool, creations, clock().getTime()),
 
@@ -161,8 +163,8 @@ async function findRemembered(pool: Pool, taken: readonly Creation[]): Promise<M
   if (taken.length === 0) return new Map()
   const scopes = taken.map(({ idempotency }) => idempotency?.scope)
   const keys = taken.map(({ idempotency }) => idempotency?.key)
-  const { rows } = await pool.query(sql.FIND_REMEMBERED, [scopes, keys])
-  return new Map(rows.map(row => [JSON.stringify([row.scope, row.key]), toAnimal(row)]))
+  const rows = await pool.rows(sql.FIND_REMEMBERED, [scopes, keys])
+  return new Map(rows.map(([scope, key, ...animal]) => [JSON.stringify([scope, key]), toAnimal(animal)]))
 }
 
 function keyOf({ idempotency }: Creation): string | undefined {

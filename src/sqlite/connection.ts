@@ -9,6 +9,9 @@ import { fileAt, logOf, type OpenOptions, openDatabase } from './open.ts'
 const WAIT_MS = 2_000
 const RETRY_MS = 10
 
+/** A file that was moved away is let go within this time, even if nobody asks for it. */
+const LET_GO_MS = 500
+
 // https://www.sqlite.org/rescode.html. Not among them: SQLITE_ERROR, CONSTRAINT, MISMATCH, MISUSE, which are our bugs.
 const LOCKED = { busy: 5, locked: 6 }
 const UNAVAILABLE = {
@@ -29,6 +32,11 @@ export interface Connection<Statements> {
   read<Result>(step: (statements: Statements) => Result): Promise<Result>
   /** Runs a step in a transaction of its own, after those before it; resolves once it is on disk. */
   write<Result>(step: (statements: Statements) => Result): Promise<Result>
+  /**
+   * A mark that is another one after every change by another connection, in this process or not; undefined where it
+   * cannot be told. Changes by this connection do not count.
+   */
+  revision(): string | undefined
   close(): void
 }
 
@@ -37,13 +45,22 @@ export function connect<Statements>(
   options: OpenOptions,
   prepare: (database: DatabaseSync) => Statements,
 ): Connection<Statements> {
+  let sessions = 0
   let session = openSession(options)
   let lastWrite: Promise<unknown> = Promise.resolve()
+  const noticing = setInterval(letGo, LET_GO_MS).unref()
 
   function openSession(how: OpenOptions) {
     const database = openDatabase(path, how)
     try {
-      return { database, statements: prepare(database), file: fileAt(path), log: fileAt(logOf(path)) }
+      sessions++
+      return {
+        database,
+        statements: prepare(database),
+        version: database.prepare('pragma data_version'),
+        file: fileAt(path),
+        log: fileAt(logOf(path)),
+      }
     } catch (error) {
       database.close()
       throw new UnusableDatabase(`The database ${path} does not have the tables it should have.`, {
@@ -62,7 +79,7 @@ export function connect<Statements>(
   }
 
   // SQLite finds a log by its name: the old file's would be taken for the new one's, and ruin it. It may hold the
-  // newest animals of the old file, so it is not ours to remove.
+  // newest animals of the old file, so it is not ours to remove: SQLite does, when the last connection lets go.
   function replace(file: string) {
     const { log } = session
     if (session.database.isOpen) session.database.close()
@@ -74,9 +91,24 @@ export function connect<Statements>(
     return openSession({ create: false })
   }
 
+  function letGo(): void {
+    if (session.database.isOpen && fileAt(path) !== session.file) session.database.close()
+  }
+
+  /** What a look at the file says holds for all that is read in one turn of the event loop (docs/decisions/kept-pages.md). */
+  const currentInTurn = oncePerTurn(current)
+  const revisionInTurn = oncePerTurn(() => {
+    const { version } = currentInTurn()
+    return `${sessions}:${version.get()?.data_version}`
+  })
+
   return {
     read(step) {
-      return patiently(() => step(current().statements))
+      try {
+        return Promise.resolve(step(currentInTurn().statements))
+      } catch {
+        return patiently(() => step(current().statements))
+      }
     },
 
     // One after the other: many that wait for a lock would only be in each other's way.
@@ -91,9 +123,33 @@ export function connect<Statements>(
       return written
     },
 
+    revision() {
+      try {
+        return revisionInTurn()
+      } catch {
+        return undefined
+      }
+    },
+
     close() {
+      clearInterval(noticing)
       if (session.database.isOpen) session.database.close()
     },
+  }
+}
+
+/** Keeps a value until the turn of the event loop is over. One that could not be had is asked for again. */
+function oncePerTurn<Value>(find: () => Value): () => Value {
+  let kept: { readonly value: Value } | undefined
+  const forget = () => {
+    kept = undefined
+  }
+  return () => {
+    if (kept === undefined) {
+      kept = { value: find() }
+      setImmediate(forget)
+    }
+    return kept.value
   }
 }
 

@@ -1,24 +1,31 @@
 // Every statement the store runs, whole and visible.
 
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 
 export type Statements = ReturnType<typeof prepareStatements>
 
+interface RowStatement {
+  all(...values: SQLInputValue[]): unknown[][]
+  get(...values: SQLInputValue[]): unknown[] | undefined
+}
+
 export function prepareStatements(database: DatabaseSync) {
-  /** For rows of animals: their integers are int64, and a double would round them. */
-  function exact(sql: string): StatementSync {
+  /** For animals: their integers are int64, and a double would round them. Rows are arrays, which are made faster. */
+  function exact(sql: string): RowStatement {
     const statement = database.prepare(sql)
     statement.setReadBigInts(true)
-    return statement
+    statement.setReturnArrays(true)
+    return statement as unknown as RowStatement
   }
 
   return {
+    // A bare `limit ?` would have SQLite plan the statement anew for every value, which takes as long as to run it.
     listAnimals: exact(`
       select id, name, category_id, status from animals
-      where id > ? order by id limit ?`),
+      where id > ? order by id limit ? + 0`),
     listAnimalsByStatus: exact(`
       select id, name, category_id, status from animals
-      where status = ? and id > ? order by id limit ?`),
+      where status = ? and id > ? order by id limit ? + 0`),
     findAnimal: exact(`
       select id, name, category_id, status from animals where id = ?`),
     insertAnimal: exact(`

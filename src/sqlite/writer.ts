@@ -1,0 +1,89 @@
+// The way to the writing thread. Commits wait for the disk there, and readers do not wait for them here.
+
+import { once } from 'node:events'
+import { extname } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { ServiceError } from '../error.ts'
+import type { Write } from './writes.ts'
+import type { Answer, Request } from './writing-thread.ts'
+
+export interface Writer {
+  readonly write: Write
+  /** What was asked for before is still done. */
+  close(): Promise<void>
+}
+
+/** Longer than any disk that is still of use takes. What is given up after it may have been stored, or not. */
+const GIVE_UP_MS = 10_000
+
+const CLOSE_WITHIN_MS = 2_000
+
+interface Pending {
+  readonly resolve: (value: never) => void
+  readonly reject: (error: unknown) => void
+  readonly timer: NodeJS.Timeout
+}
+
+/** The thread is started by the first write, and again by the next one should it ever end. */
+export function openWriter(path: string): Writer {
+  const pending = new Map<number, Pending>()
+  let thread: Worker | undefined
+  let calls = 0
+
+  function settle(call: number): Pending | undefined {
+    const waiting = pending.get(call)
+    clearTimeout(waiting?.timer)
+    pending.delete(call)
+    return waiting
+  }
+
+  function start(): Worker {
+    const script = new URL(`./writing-thread${extname(import.meta.url)}`, import.meta.url)
+    const started = new Worker(script, { workerData: path })
+    started.on('message', (answer: Answer) => {
+      const waiting = settle(answer.call)
+      if ('value' in answer) waiting?.resolve(answer.value as never)
+      else waiting?.reject(answer.isAway ? unavailable(answer.error) : answer.error)
+    })
+    started.on('error', error => end(started, error as Error))
+    started.on('exit', () => end(started, new Error('the writing thread has ended')))
+    return started
+  }
+
+  function end(ended: Worker, cause: Error): void {
+    if (thread !== ended) return
+    thread = undefined
+    for (const call of pending.keys()) settle(call)?.reject(unavailable(cause))
+  }
+
+  return {
+    write(name, ...args) {
+      thread ??= start()
+      const call = ++calls
+      const request: Request = { call, name, args }
+      thread.postMessage(request)
+      return new Promise<never>((resolve, reject) => {
+        const timer = setTimeout(() => {
+          settle(call)
+          reject(unavailable(new Error('the disk takes too long')))
+        }, GIVE_UP_MS)
+        pending.set(call, { resolve, reject, timer })
+      }) as never
+    },
+
+    async close() {
+      if (thread === undefined) return
+      const ended = once(thread, 'exit')
+      thread.postMessage('close')
+      await Promise.race([ended, delay(CLOSE_WITHIN_MS, undefined, { ref: false })])
+      await thread?.terminate()
+    },
+  }
+}
+
+function unavailable(cause: Error): ServiceError {
+  return new ServiceError('unavailable', 'The catalogue cannot be reached right now. Try again shortly.', {
+    cause,
+  })
+}
