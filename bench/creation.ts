@@ -24,8 +24,8 @@ const BODY = JSON.stringify({ name: 'Bella', categoryId: 7, status: 'available' 
 const postgres = await startPostgres([])
 const contenders = [
   { name: 'animal-store', file: '../bin/animal-store.js', args: ['serve', '--log-level', 'silent'] },
-  { name: 'animal-store, ungrouped', file: 'ungrouped.ts', args: [] },
-  { name: 'bare server, one insert', file: 'one-insert-per-request.ts', args: [] },
+  { name: 'animal-store, ungrouped', file: 'servers/ungrouped.ts', args: [] },
+  { name: 'bare server, one insert', file: 'servers/one-insert-per-request.ts', args: [] },
 ]
 const started: { name: string; port: number; child: ChildProcess }[] = []
 try {

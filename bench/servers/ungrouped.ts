@@ -1,9 +1,9 @@
 // The contender: this service without grouping, one insert, and so one commit, for each request.
 
 import { pino } from 'pino'
-import { systemClock } from '../src/clock.ts'
-import { buildApp } from '../src/http/app.ts'
-import { openPostgresStore } from '../src/postgres/store.ts'
+import { systemClock } from '../../src/clock.ts'
+import { buildApp } from '../../src/http/app.ts'
+import { openPostgresStore } from '../../src/postgres/store.ts'
 
 const { DATABASE_URL = '', PORT, ANIMAL_STORE_API_KEY } = process.env
 const { server } = buildApp({

@@ -1,0 +1,108 @@
+// `npm run bench -- [--quick]`: every contender on every workload, in turns, and bench/results.md with the outcome.
+
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs, promisify } from 'node:util'
+import { startPostgres } from '../test/support/postgres.ts'
+import { chart } from './chart.ts'
+import { ANIMAL_STORE, BARE, type Contender, OTHERS } from './contenders.ts'
+import { dataFor, postgresOf } from './data.ts'
+import { GENERATOR } from './load.ts'
+import { type Measured, measure, type Rounds } from './measure.ts'
+import { type Running, start } from './processes.ts'
+import { report } from './report.ts'
+import { WORKLOADS } from './workloads.ts'
+
+export interface Table {
+  readonly database: 'SQLite' | 'PostgreSQL'
+  readonly size: number
+  readonly measured: readonly Measured[]
+}
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    sizes: { type: 'string' },
+    rounds: { type: 'string' },
+    seconds: { type: 'string' },
+  },
+})
+const sizes = (values.sizes ?? (values.quick ? '1000' : '1000,1000000,10000000')).split(',').map(Number)
+const rounds: Rounds = {
+  count: Number(values.rounds ?? (values.quick ? 2 : 5)),
+  seconds: Number(values.seconds ?? 1),
+}
+const startedAt = new Date()
+const folder = mkdtempSync(join(tmpdir(), 'animal-store-bench-'))
+const tables: Table[] = []
+const loops: { size: number; cpuMicros: number }[] = []
+try {
+  console.log(
+    `Load comes from ${GENERATOR}. Each contender in turn, ${rounds.count} rounds of ${rounds.seconds} s.`,
+  )
+  for (const size of sizes) {
+    const contenders = [BARE, ANIMAL_STORE, ...OTHERS].filter(({ most = Infinity }) => size <= most)
+    tables.push(await compare('SQLite', size, contenders, contender => dataFor(contender, size, folder)))
+  }
+  const postgres = await startPostgres([])
+  try {
+    for (const size of sizes) {
+      const url = await postgresOf(size, postgres.url)
+      tables.push(
+        await compare('PostgreSQL', size, [BARE, ANIMAL_STORE], async () => ({ DATABASE_URL: url })),
+      )
+      loops.push({ size, cpuMicros: await loopOfQueries(url, size) })
+    }
+  } finally {
+    await postgres.stop()
+  }
+} finally {
+  rmSync(folder, { recursive: true })
+}
+const written = values.quick ? [] : ['results.md', 'chart.svg']
+const results = report({ startedAt, rounds, tables, loops })
+if (values.quick) console.log(`\n${results}`)
+else {
+  writeFileSync(new URL('results.md', import.meta.url), results)
+  writeFileSync(new URL('chart.svg', import.meta.url), chart(tables))
+  console.log(`Wrote ${written.map(file => `bench/${file}`).join(' and ')}.`)
+}
+
+async function compare(
+  database: Table['database'],
+  size: number,
+  contenders: readonly Contender[],
+  environmentOf: (contender: Contender) => Promise<Record<string, string>>,
+): Promise<Table> {
+  const running: Running[] = []
+  const measured: Measured[] = []
+  try {
+    for (const contender of contenders) running.push(await start(contender, await environmentOf(contender)))
+    const imitated = running.find(({ contender }) => contender === ANIMAL_STORE) as Running
+    for (const workload of WORKLOADS) {
+      const results = await measure(workload, size, running, imitated, rounds)
+      measured.push(...results)
+      for (const { contender, cpuMicros, requestsPerSecond, ratio } of results) {
+        console.log(
+          `${database}, ${size} animals, ${workload.name}: ${contender.padEnd(24)} ${cpuMicros.toFixed(1).padStart(8)} µs of CPU, ratio ${ratio.toFixed(2)}, ${Math.round(requestsPerSecond)}/s`,
+        )
+      }
+    }
+  } finally {
+    for (const each of running) await each.stop()
+  }
+  return { database, size, measured }
+}
+
+async function loopOfQueries(url: string, size: number): Promise<number> {
+  const script = fileURLToPath(new URL('servers/pg-loop.ts', import.meta.url))
+  const { stdout } = await promisify(execFile)(process.execPath, [script, url, String(size)])
+  const cpuMicros = Number(stdout)
+  console.log(
+    `PostgreSQL, ${size} animals, random page: a bare loop of the query: ${cpuMicros.toFixed(1)} µs of CPU`,
+  )
+  return cpuMicros
+}

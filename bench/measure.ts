@@ -1,0 +1,141 @@
+// One workload on several contenders, in turns: what each uses for a request, and how that compares to a bare server.
+
+import { API_KEY, BARE, WRONG_KEY } from './contenders.ts'
+import { putLoad } from './load.ts'
+import type { FullAnswer, Running } from './processes.ts'
+import { check, type Operation, type Workload } from './workloads.ts'
+
+/** How many different requests a workload is made of, and how many answers are looked at before and after. */
+const DRAWN = 1_000
+const SAMPLE = 20
+
+export interface Rounds {
+  readonly count: number
+  readonly seconds: number
+}
+
+export interface Measured {
+  readonly workload: string
+  readonly contender: string
+  readonly requestsPerSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly cpuMicros: number
+  readonly memoryMiB: number
+  /** CPU per request of the bare server, divided by that of this one: the median of the rounds. */
+  readonly ratio: number
+}
+
+interface Round {
+  readonly requestsPerSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly cpuMicros: number
+  readonly memoryMiB: number
+}
+
+/** Throws if any answer was wrong: a run with one does not count. */
+export async function measure(
+  workload: Workload,
+  size: number,
+  all: readonly Running[],
+  imitated: Running,
+  rounds: Rounds,
+): Promise<Measured[]> {
+  const operations = draw(workload, size)
+  const running = all.filter(({ contender }) => contender.hasKeys || !workload.isRejected)
+  for (const each of running) {
+    if (each.contender === BARE) await each.imitate(await answersOf(imitated, workload, operations))
+  }
+  const found = new Map(running.map(each => [each, [] as Round[]]))
+  // The first round warms up.
+  for (let round = 0; round <= rounds.count; round++) {
+    for (const each of running) {
+      const result = await oneRound(each, workload, operations, rounds.seconds)
+      if (round > 0) found.get(each)?.push(result)
+    }
+  }
+  const bare = [...found].find(([{ contender }]) => contender === BARE)?.[1] ?? []
+  return [...found].map(([{ contender }, results]) => ({
+    workload: workload.name,
+    contender: contender.name,
+    requestsPerSecond: median(results.map(result => result.requestsPerSecond)),
+    p50Ms: median(results.map(result => result.p50Ms)),
+    p99Ms: median(results.map(result => result.p99Ms)),
+    cpuMicros: median(results.map(result => result.cpuMicros)),
+    memoryMiB: Math.max(...results.map(result => result.memoryMiB)),
+    ratio: median(results.map((result, index) => (bare[index]?.cpuMicros ?? Number.NaN) / result.cpuMicros)),
+  }))
+}
+
+async function oneRound(
+  running: Running,
+  workload: Workload,
+  operations: readonly Operation[],
+  seconds: number,
+): Promise<Round> {
+  const { contender, address, usage } = running
+  const key = workload.isRejected ? WRONG_KEY : API_KEY
+  await checkSample(running, workload, operations, key)
+  const before = await usage()
+  const load = await putLoad(address, operations.map(contender.ask), key, seconds)
+  const after = await usage()
+  await checkSample(running, workload, operations, key)
+  const expected = workload.isRejected ? load.requests : 0
+  if (load.refused !== expected || load.broken > 0) {
+    throw new Error(`${contender.name}, ${workload.name}: ${load.refused} refused, ${load.broken} broken`)
+  }
+  return {
+    requestsPerSecond: load.requests / load.seconds,
+    p50Ms: load.p50Ms,
+    p99Ms: load.p99Ms,
+    cpuMicros: (after.cpuMicros - before.cpuMicros) / load.requests,
+    memoryMiB: after.rssBytes / 2 ** 20,
+  }
+}
+
+/** A bare server sends the same for everything: only its status can be looked at. */
+async function checkSample(
+  { contender, send }: Running,
+  workload: Workload,
+  operations: readonly Operation[],
+  key: string,
+): Promise<void> {
+  for (const operation of operations.slice(0, SAMPLE)) {
+    const answer = await send(contender.ask(operation), key)
+    if (contender !== BARE) check(operation, workload.isRejected ?? false, answer)
+    else if (answer.status >= 500) throw new Error('the bare server does not know what to answer')
+  }
+}
+
+/** What the service answers, for the bare server to send: one answer for each method. */
+async function answersOf(
+  { contender, send }: Running,
+  workload: Workload,
+  operations: readonly Operation[],
+): Promise<Record<string, FullAnswer>> {
+  const answers: Record<string, FullAnswer> = {}
+  for (const operation of operations) {
+    const ask = contender.ask(operation)
+    if (ask.method in answers) continue
+    const { headers, ...answer } = await send(ask, workload.isRejected ? WRONG_KEY : API_KEY)
+    // Node adds these by itself.
+    const { date: _date, connection: _connection, 'keep-alive': _keepAlive, ...others } = headers
+    answers[ask.method] = { ...answer, headers: others }
+  }
+  return answers
+}
+
+/** The same operations for everyone, and in every run. */
+function draw(workload: Workload, size: number): Operation[] {
+  let seed = 1
+  const random = () => {
+    seed = (seed * 48_271) % 0x7fffffff
+    return seed / 0x7fffffff
+  }
+  return Array.from({ length: DRAWN }, () => workload.draw(size, random))
+}
+
+export function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
+}

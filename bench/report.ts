@@ -1,0 +1,129 @@
+// The outcome as Markdown.
+
+import { readFileSync } from 'node:fs'
+import { cpus, release, totalmem, type } from 'node:os'
+import { ANIMAL_STORE } from './contenders.ts'
+import { CONNECTIONS, GENERATOR } from './load.ts'
+import type { Table } from './main.ts'
+import type { Measured, Rounds } from './measure.ts'
+
+export interface Outcome {
+  readonly startedAt: Date
+  readonly rounds: Rounds
+  readonly tables: readonly Table[]
+  /** What a random page costs in a bare loop of its query through pg. */
+  readonly loops: readonly { readonly size: number; readonly cpuMicros: number }[]
+}
+
+const PACKAGES = ['@platformatic/db', 'better-sqlite3', 'fastify', 'json-server']
+
+/** CPU per request that the service is to reach, as a ratio to the bare server, on SQLite. */
+const TARGETS: Readonly<Record<string, number>> = {
+  'first page': 0.85,
+  'random page': 0.55,
+  'one by id': 0.7,
+  creation: 0.7,
+  'rejected key': 0.85,
+}
+
+export function report({ startedAt, rounds, tables, loops }: Outcome): string {
+  return `${[
+    '# Results',
+    `${startedAt.toISOString().slice(0, 10)}, ${cpus().length} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}. Node.js ${process.versions.node} with SQLite ${process.versions.sqlite}; ${PACKAGES.map(name => `${name} ${versionOf(name)}`).join(', ')}. Made by \`npm run bench\`.`,
+    `Load comes from ${GENERATOR} on ${CONNECTIONS} connections, on the same machine. Contenders take turns, ${rounds.count} rounds of ${rounds.seconds} s after one to warm up; each figure is the median of its rounds. **CPU** is what the process itself says it used, threads included, divided by its requests: of all figures it depends the least on what else the machine does. **Ratio** is the CPU of a bare \`node:http\` server that sends the same bytes divided by that of the contender in the same round, so that 1.0 is as fast as Node.js goes and more is better. All writes are durable (\`synchronous = full\`; json-server writes its file without a sync). None writes a log line for each request.`,
+    ...targets(tables),
+    ...growth(tables),
+    ...loopRatios(tables, loops),
+    ...tables.map(section),
+  ].join('\n\n')}\n`
+}
+
+function section({ database, size, measured }: Table): string {
+  return [
+    `## ${database}, ${words(size)} animals`,
+    table(
+      ['workload', 'contender', 'ratio', 'CPU µs', 'requests/s', 'p50 ms', 'p99 ms', 'memory MiB'],
+      measured.map(each => [
+        each.workload,
+        each.contender === ANIMAL_STORE.name ? `**${each.contender}**` : each.contender,
+        each.ratio.toFixed(2),
+        each.cpuMicros.toFixed(1),
+        String(Math.round(each.requestsPerSecond)),
+        each.p50Ms.toFixed(2),
+        each.p99Ms.toFixed(2),
+        String(Math.round(each.memoryMiB)),
+      ]),
+    ),
+  ].join('\n\n')
+}
+
+function targets(tables: readonly Table[]): string[] {
+  const onSqlite = tables.filter(({ database }) => database === 'SQLite')
+  const rows = Object.entries(TARGETS).map(([workload, target]) => [
+    workload,
+    target.toFixed(2),
+    ...onSqlite.map(each => find(each, workload, ANIMAL_STORE.name)?.ratio.toFixed(2) ?? ''),
+  ])
+  const heads = onSqlite.map(({ size }) => `${words(size)} animals`)
+  return [
+    '## This service on SQLite: ratio to the bare server',
+    table(['workload', 'target', ...heads], rows),
+  ]
+}
+
+function growth(tables: readonly Table[]): string[] {
+  const lists = ['first page', 'random page', 'random page, filtered', 'one by id']
+  const rows = (['SQLite', 'PostgreSQL'] as const).flatMap(database => {
+    const ordered = tables.filter(each => each.database === database)
+    const [smallest] = ordered
+    if (smallest === undefined || ordered.length < 2) return []
+    // As ratios to the bare server of the same run, so that a machine that was slower then does not count.
+    const costOf = (each: Table, workload: string) =>
+      1 / (find(each, workload, ANIMAL_STORE.name)?.ratio ?? 0)
+    return lists.map(workload => [
+      database,
+      workload,
+      ...ordered.map(each => (costOf(each, workload) / costOf(smallest, workload)).toFixed(2)),
+    ])
+  })
+  if (rows.length === 0) return []
+  const sizes = [...new Set(tables.map(({ size }) => size))].map(size => `${words(size)} animals`)
+  return ['## Cost as the catalogue grows', table(['database', 'workload', ...sizes], rows)]
+}
+
+function loopRatios(tables: readonly Table[], loops: Outcome['loops']): string[] {
+  const rows = loops.map(({ size, cpuMicros }) => {
+    const onPostgres = tables.find(each => each.database === 'PostgreSQL' && each.size === size)
+    const ours = onPostgres && find(onPostgres, 'random page', ANIMAL_STORE.name)
+    return [
+      words(size),
+      cpuMicros.toFixed(1),
+      ours?.cpuMicros.toFixed(1) ?? '',
+      ((ours?.cpuMicros ?? 0) / cpuMicros).toFixed(2),
+    ]
+  })
+  return [
+    '## A random page on PostgreSQL, and a bare loop of its query through pg',
+    table(['animals', 'loop, CPU µs', 'service, CPU µs', 'service / loop'], rows),
+  ]
+}
+
+export function find({ measured }: Table, workload: string, contender: string): Measured | undefined {
+  return measured.find(each => each.workload === workload && each.contender === contender)
+}
+
+export function words(size: number): string {
+  if (size === 1_000) return '1 thousand'
+  return size % 1_000_000 === 0 ? `${size / 1_000_000} million` : String(size)
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const isNumber = (column: number) => rows.every(row => /^[\d.]*$/.test(row[column] ?? ''))
+  const rule = head.map((_, column) => (isNumber(column) ? '--:' : '---'))
+  return [head, rule, ...rows].map(row => `| ${row.join(' | ')} |`).join('\n')
+}
+
+function versionOf(name: string): string {
+  const file = new URL(`node_modules/${name}/package.json`, import.meta.url)
+  return JSON.parse(readFileSync(file, 'utf8')).version
+}

@@ -1,0 +1,27 @@
+// The measure for PostgreSQL: a loop of the query for a random page through pg, with no service around it.
+
+import pg from 'pg'
+import { LIST_ANIMALS } from '../../src/postgres/sql.ts'
+
+const QUERIES = 20_000
+const AT_ONCE = 10
+
+const [url, count] = process.argv.slice(2)
+const pool = new pg.Pool({ connectionString: url, max: AT_ONCE })
+await ask(2_000)
+const before = process.cpuUsage()
+await ask(QUERIES)
+const { user, system } = process.cpuUsage(before)
+console.log((user + system) / QUERIES)
+await pool.end()
+
+async function ask(times: number): Promise<void> {
+  let left = times
+  const asker = async () => {
+    while (left-- > 0) {
+      const after = Math.floor(Math.random() * (Number(count) - 100))
+      await pool.query({ text: LIST_ANIMALS, values: [after, 21], rowMode: 'array' })
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, asker))
+}
