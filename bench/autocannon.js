@@ -3,8 +3,11 @@
 import { readFileSync } from 'node:fs'
 import autocannon from 'autocannon'
 
-const { address, asks, key, seconds, connections } = JSON.parse(readFileSync(process.argv[2], 'utf8'))
-const result = await autocannon({
+const { address, asks, key, isRejected, seconds, connections } = JSON.parse(
+  readFileSync(process.argv[2], 'utf8'),
+)
+let wrong = 0
+const running = autocannon({
   url: address,
   connections,
   duration: seconds,
@@ -18,13 +21,18 @@ const result = await autocannon({
     }),
   })),
 })
+running.on('response', (_client, status, bytes) => {
+  const isExpected = isRejected ? status === 401 : status === 200 || status === 201
+  if (!isExpected || bytes === 0) wrong++
+})
+const result = await running
 console.log(
   JSON.stringify({
     requests: result.requests.total,
     seconds: result.duration,
     p50Ms: result.latency.p50,
     p99Ms: result.latency.p99,
-    refused: result['4xx'] + result['5xx'],
+    wrong,
     broken: result.errors + result.timeouts,
   }),
 )

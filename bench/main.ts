@@ -32,6 +32,7 @@ const { values } = parseArgs({
 })
 const sizes = (values.sizes ?? (values.quick ? '1000' : '1000,1000000,10000000')).split(',').map(Number)
 const rounds: Rounds = {
+  warmUp: values.quick ? 1 : 2,
   count: Number(values.rounds ?? (values.quick ? 2 : 5)),
   seconds: Number(values.seconds ?? 1),
 }
@@ -62,13 +63,12 @@ try {
 } finally {
   rmSync(folder, { recursive: true })
 }
-const written = values.quick ? [] : ['results.md', 'chart.svg']
 const results = report({ startedAt, rounds, tables, loops })
 if (values.quick) console.log(`\n${results}`)
 else {
   writeFileSync(new URL('results.md', import.meta.url), results)
   writeFileSync(new URL('chart.svg', import.meta.url), chart(tables))
-  console.log(`Wrote ${written.map(file => `bench/${file}`).join(' and ')}.`)
+  console.log('Wrote bench/results.md and bench/chart.svg.')
 }
 
 async function compare(

@@ -7,7 +7,7 @@ import type { Clock } from '../clock.ts'
 import { invalid, ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
 import { DEPRECATION_HEADERS, operations } from './animals.ts'
-import { authenticator } from './authentication.ts'
+import { authenticator, Unauthorized } from './authentication.ts'
 import { asRefusal, errorReply } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { headerValues } from './headers.ts'
@@ -78,7 +78,9 @@ export function buildApp({
       exchange.route = resource?.route
       judgeHost(request)
       if (path === '/v1' || path.startsWith('/v1/')) {
-        exchange.caller = await authenticate(headerValues(request, 'authorization'))
+        const verdict = await authenticate(headerValues(request, 'authorization'))
+        if (verdict instanceof Unauthorized) return errorReply(verdict)
+        exchange.caller = verdict
       }
       if (resource === undefined) throw new ServiceError('not_found', 'There is nothing at this path.')
       const handler = handlerFor(resource, request.method)

@@ -12,10 +12,15 @@ const TRUST_MS = 3_000
 /** More keys than this in use at once only means more look-ups. */
 const MAX_REMEMBERED = 1_000
 
+/** No key is longer, with the word before it. */
+const MAX_LENGTH = 512
+
 const BEARER = /^bearer(?: +(.+))?$/i
 
-/** The caller is there at once where its key is remembered. */
-export type Authenticate = (authorization: readonly string[]) => Caller | Promise<Caller>
+/** The verdict is there at once where the key is remembered. A refusal is returned: to throw one takes much longer. */
+export type Authenticate = (
+  authorization: readonly string[],
+) => Caller | Unauthorized | Promise<Caller | Unauthorized>
 
 export class Unauthorized extends ServiceError {
   readonly challenge: string
@@ -27,7 +32,7 @@ export class Unauthorized extends ServiceError {
   }
 }
 
-// Made once: where one came from says nothing, and to find it out takes longer than all the rest of a refusal.
+// Made once: where one came from says nothing.
 const NO_TOKEN = new Unauthorized(false)
 const WRONG_TOKEN = new Unauthorized(true)
 
@@ -39,75 +44,100 @@ export interface AuthenticationOptions {
   readonly extraKey: string | undefined
 }
 
+/** The key that a header holds, as far as it is known, or why it holds none. */
+type Holder = ApiKey | Unauthorized
+
 /** Takes the values of all `Authorization` headers of a request. Two of them are no credential at all. */
 export function authenticator({ store, clock, environment, extraKey }: AuthenticationOptions): Authenticate {
-  const extraDigest = extraKey === undefined ? undefined : digestOf(extraKey)
-  const extraCaller = { keyId: 'environment', scope: `environment:${extraDigest}` }
-  const findKey = rememberKeys(store)
+  const extra = extraKey === undefined ? undefined : keyFromEnvironment(extraKey, environment, clock())
+  const holderOf = remember(find)
 
-  function callerOf(key: ApiKey | undefined): Caller {
-    if (key === undefined || key.environment !== environment || !isInForce(key, clock())) throw WRONG_TOKEN
-    return { keyId: key.id, scope: key.scope }
+  function find(authorization: string): Holder | Promise<Holder> {
+    const secret = BEARER.exec(authorization)?.[1]
+    if (secret === undefined) return NO_TOKEN
+    // Digests may be compared in any way: how long that takes tells nothing of the key they were made from.
+    const digest = digestOf(secret)
+    if (extra?.digest === digest) return extra
+    if (!hasKeyForm(secret, environment)) return WRONG_TOKEN
+    return store.findKey(digest).then(key => key ?? WRONG_TOKEN)
+  }
+
+  function judge(holder: Holder): Caller | Unauthorized {
+    if (holder instanceof Unauthorized) return holder
+    const isValid = holder.environment === environment && isInForce(holder, clock())
+    return isValid ? { keyId: holder.id, scope: holder.scope } : WRONG_TOKEN
   }
 
   return authorization => {
-    const secret = BEARER.exec(authorization[0] ?? '')?.[1]
-    if (secret === undefined) throw NO_TOKEN
-    if (authorization.length > 1) throw WRONG_TOKEN
-    // Digests may be compared in any way: how long that takes tells nothing of the key they were made from.
-    const digest = digestOf(secret)
-    if (digest === extraDigest) return extraCaller
-    if (!hasKeyForm(secret, environment)) throw WRONG_TOKEN
-    const found = findKey(digest)
-    return found instanceof Promise ? found.then(callerOf) : callerOf(found)
+    const [first = ''] = authorization
+    if (authorization.length > 1) return BEARER.exec(first)?.[1] === undefined ? NO_TOKEN : WRONG_TOKEN
+    const holder = holderOf(first)
+    return holder instanceof Promise ? holder.then(judge) : judge(holder)
   }
 }
 
-interface Remembered<Key> {
-  readonly found: Key
+function keyFromEnvironment(secret: string, environment: Environment, createdAt: Date): ApiKey {
+  const digest = digestOf(secret)
+  return {
+    id: 'environment',
+    name: 'from the environment',
+    environment,
+    digest,
+    scope: `environment:${digest}`,
+    createdAt,
+    expiresAt: undefined,
+    revokedAt: undefined,
+  }
+}
+
+interface Remembered {
+  holder: Holder | Promise<Holder>
   readonly until: number
 }
 
 /**
- * Looks keys up in the store and remembers what it found, for a short while and up to a number. Those that do not exist
- * as well, since a client with a wrong key goes on trying, and a new key is none that was tried before; but apart, so
- * that no flood of them drives the others out. Real time, not the service's clock: what is limited is how long a
+ * Remembers who holds which header, for a short while and up to a number: those that hold nothing as well, since a
+ * client with a wrong key goes on trying, and a new key is none that was tried before; but apart, so that no flood of
+ * them drives the others out. A map compares texts only once their hashes agree, whose seed nobody knows, so how long
+ * it takes tells nothing of the keys in it. Real time, not the service's clock: what is limited is how long a
  * revocation may go unnoticed.
  */
-function rememberKeys(store: Store): (digest: string) => ApiKey | undefined | Promise<ApiKey | undefined> {
-  const existing = new Map<string, Remembered<ApiKey | Promise<ApiKey | undefined>>>()
-  const missing = new Map<string, Remembered<undefined>>()
+function remember(find: (authorization: string) => Holder | Promise<Holder>): typeof find {
+  const keys = new Map<string, Remembered>()
+  const refusals = new Map<string, Remembered>()
 
-  return digest => {
-    const known = existing.get(digest) ?? missing.get(digest)
-    return known !== undefined && performance.now() < known.until ? known.found : lookUp(digest)
+  function put(entries: Map<string, Remembered>, authorization: string, entry: Remembered): void {
+    if (authorization.length > MAX_LENGTH) return
+    entries.delete(authorization)
+    const oldest = entries.size >= MAX_REMEMBERED ? entries.keys().next().value : undefined
+    if (oldest !== undefined) entries.delete(oldest)
+    entries.set(authorization, entry)
+  }
+
+  function settle(authorization: string, entry: Remembered, holder: Holder | undefined): void {
+    if (holder !== undefined) entry.holder = holder
+    if (holder instanceof Unauthorized) put(refusals, authorization, entry)
+    const isKey = holder !== undefined && !(holder instanceof Unauthorized)
+    if (!isKey && keys.get(authorization) === entry) keys.delete(authorization)
   }
 
   /** Many that need the same key at once share one question, and the time it is trusted for begins with it. */
-  function lookUp(digest: string): Promise<ApiKey | undefined> {
+  function ask(authorization: string): Holder | Promise<Holder> {
     const until = performance.now() + TRUST_MS
-    const asked = store.findKey(digest)
-    const entry = { found: asked, until }
-    remember(existing, digest, entry)
-    const settle = (key?: ApiKey) => {
-      if (existing.get(digest) !== entry) return
-      existing.delete(digest)
-      if (key !== undefined) remember(existing, digest, { found: key, until })
+    const holder = find(authorization)
+    const entry = { holder, until }
+    put(holder instanceof Unauthorized ? refusals : keys, authorization, entry)
+    if (holder instanceof Promise) {
+      holder.then(
+        found => settle(authorization, entry, found),
+        () => settle(authorization, entry, undefined),
+      )
     }
-    asked.then(
-      key => {
-        settle(key)
-        if (key === undefined) remember(missing, digest, { found: undefined, until })
-      },
-      () => settle(),
-    )
-    return asked
+    return holder
   }
-}
 
-function remember<Entry>(entries: Map<string, Entry>, digest: string, entry: Entry): void {
-  entries.delete(digest)
-  const oldest = entries.size >= MAX_REMEMBERED ? entries.keys().next().value : undefined
-  if (oldest !== undefined) entries.delete(oldest)
-  entries.set(digest, entry)
+  return authorization => {
+    const known = keys.get(authorization) ?? refusals.get(authorization)
+    return known !== undefined && performance.now() < known.until ? known.holder : ask(authorization)
+  }
 }

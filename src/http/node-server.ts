@@ -1,12 +1,12 @@
 // The HTTP server below the application: time-outs that no client can outwait, and connections that end in good order.
 
-import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../error.ts'
 import type { Exchange } from './exchange.ts'
 import { answerRaw, refusalFor } from './refusals.ts'
+import { newRequestId } from './request-log.ts'
 import { parseTarget } from './target.ts'
 
 const LIMITS = {
@@ -110,7 +110,7 @@ export function createNodeServer({ requestId, respond, log }: NodeServerOptions)
   })
 
   function refuseNew(socket: Duplex, refusal: ServiceError, refused: string | undefined): void {
-    const id = randomUUID()
+    const id = newRequestId()
     if (answerRaw(socket, refusal, id)) {
       log.info({ requestId: id, status: refusal.status, refused }, 'request')
     }

@@ -1,6 +1,6 @@
 // One log line per request, with the route instead of the address: an address may hold what must not be logged.
 
-import { randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { Exchange } from './exchange.ts'
@@ -8,12 +8,20 @@ import { headerValues } from './headers.ts'
 
 const REQUEST_ID = /^[!-~]{1,128}$/
 
+/** Tells the requests of this process from those of every other. */
+const PROCESS_ID = randomBytes(8).toString('hex')
+let requests = 0
+
+export function newRequestId(): string {
+  return `${PROCESS_ID}-${(++requests).toString(36)}`
+}
+
 /** The client's own `X-Request-Id` where it is short, plain and no API key, else a new one. */
 export function requestIds(extraKey: string | undefined): (request: IncomingMessage) => string {
   return request => {
     const [given, second] = headerValues(request, 'x-request-id')
     const isUsable = given !== undefined && second === undefined && REQUEST_ID.test(given) && !holdsKey(given)
-    return isUsable ? given : randomUUID()
+    return isUsable ? given : newRequestId()
   }
 
   function holdsKey(text: string): boolean {
