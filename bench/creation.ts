@@ -1,117 +1,73 @@
 // Creation on PostgreSQL with 64 connections: this service, which groups what arrives together, in turns with itself
-// without grouping, and with a bare server that runs a plain insert for each request and checks nothing.
+// with a plain insert for each request, and with a bare server that does the same and checks nothing.
 // `npm run bench:creation -- [seconds per round]`. Durable: PostgreSQL runs with its own defaults.
 
-import { type ChildProcess, spawn } from 'node:child_process'
-import { Agent, request } from 'node:http'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { administer, freePort, startPostgres } from '../test/support/postgres.ts'
+import { administer, startPostgres } from '../test/support/postgres.ts'
+import { ANIMAL_STORE, API_KEY, type Contender } from './contenders.ts'
+import { postgresOf } from './data.ts'
+import { putLoad } from './load.ts'
+import { median } from './measure.ts'
+import { type Running, start } from './processes.ts'
 
-const CONNECTIONS = 64
-const ROUNDS = 3
+const ROUNDS = 5
+const seconds = Number(process.argv[2] ?? 2)
 
 /** How long a sync takes, in microseconds more than here: PostgreSQL waits so long before it flushes a commit. */
 const DISKS = [
   ['this disk', 0],
   ['a disk that syncs in 5 ms', 5_000],
 ] as const
-const seconds = Number(process.argv[2] ?? 3)
 
-const API_KEY = 'bench-key-0123456789'
-const BODY = JSON.stringify({ name: 'Bella', categoryId: 7, status: 'available' })
+const contenders: Contender[] = [
+  ANIMAL_STORE,
+  { ...ANIMAL_STORE, name: 'this service, a plain insert for each', ...script('ungrouped.ts') },
+  { ...ANIMAL_STORE, name: 'bare server, a plain insert for each', ...script('one-insert-per-request.ts') },
+]
 
 const postgres = await startPostgres([])
-const contenders = [
-  { name: 'animal-store', file: '../bin/animal-store.js', args: ['serve', '--log-level', 'silent'] },
-  { name: 'animal-store, ungrouped', file: 'servers/ungrouped.ts', args: [] },
-  { name: 'bare server, one insert', file: 'servers/one-insert-per-request.ts', args: [] },
-]
-const started: { name: string; port: number; child: ChildProcess }[] = []
+const running: Running[] = []
 try {
-  for (const { name, file, args } of contenders) {
-    const port = await freePort()
-    const child = spawn(process.execPath, [fileURLToPath(new URL(file, import.meta.url)), ...args], {
-      env: {
-        PATH: process.env.PATH ?? '',
-        PORT: String(port),
-        DATABASE_URL: postgres.url,
-        ANIMAL_STORE_API_KEY: API_KEY,
-      },
-      stdio: 'ignore',
-    })
-    started.push({ name, port, child })
-    await answering(port)
-  }
+  const environment = { DATABASE_URL: await postgresOf(1_000, postgres.url) }
+  for (const contender of contenders) running.push(await start(contender, environment))
   for (const [disk, delayUs] of DISKS) {
     await administer(`alter system set commit_delay = ${delayUs}`, postgres.url)
     await administer('alter system set commit_siblings = 0', postgres.url)
     await administer('select pg_reload_conf()', postgres.url)
-    const rates = new Map(started.map(({ name }) => [name, [] as number[]]))
-    for (let round = 1; round <= ROUNDS; round++) {
-      for (const { name, port } of started) {
-        const rate = await measure(port)
-        rates.get(name)?.push(rate)
-        console.log(`${disk}, round ${round}: ${name.padEnd(24)} ${Math.round(rate)} creations/s`)
-      }
-    }
-    const [ours = 0, ...others] = [...rates.values()].map(median)
-    for (const [index, rate] of others.entries()) {
-      console.log(`${disk}: ${(ours / rate).toFixed(2)} times ${started[index + 1]?.name}`)
-    }
+    await compare(disk)
   }
 } finally {
-  for (const { child } of started) child.kill('SIGKILL')
+  for (const each of running) await each.stop()
   await postgres.stop()
 }
 
-async function measure(port: number): Promise<number> {
-  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
-  const end = performance.now() + seconds * 1000
-  let created = 0
-  const client = async () => {
-    while (performance.now() < end) {
-      if ((await post(port, agent)) !== 201)
-        throw new Error('a creation was refused: this run does not count')
-      created++
+async function compare(disk: string): Promise<void> {
+  const rates = new Map(running.map(each => [each, [] as number[]]))
+  // The first round warms up.
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const each of running) {
+      const rate = await creationsPerSecond(each)
+      if (round === 0) continue
+      rates.get(each)?.push(rate)
+      console.log(
+        `${disk}, round ${round}: ${each.contender.name.padEnd(38)} ${Math.round(rate)} creations/s`,
+      )
     }
   }
-  const since = performance.now()
-  await Promise.all(Array.from({ length: CONNECTIONS }, client))
-  agent.destroy()
-  return created / ((performance.now() - since) / 1000)
-}
-
-function post(port: number, agent?: Agent): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const outgoing = request(
-      {
-        host: '127.0.0.1',
-        port,
-        ...(agent && { agent }),
-        method: 'POST',
-        path: '/v1/pets',
-        headers: {
-          authorization: `Bearer ${API_KEY}`,
-          'content-type': 'application/json',
-          'content-length': BODY.length,
-        },
-      },
-      incoming => incoming.resume().on('end', () => resolve(incoming.statusCode ?? 0)),
-    )
-    outgoing.on('error', reject)
-    outgoing.end(BODY)
-  })
-}
-
-async function answering(port: number): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt++) {
-    if ((await post(port).catch(() => 0)) === 201) return
-    await delay(50)
+  const [ours = [], ...others] = [...rates.values()]
+  for (const [index, rate] of others.entries()) {
+    const ratios = ours.map((mine, round) => mine / (rate[round] ?? Number.NaN))
+    console.log(`${disk}: ${median(ratios).toFixed(2)} times ${running[index + 1]?.contender.name}`)
   }
-  throw new Error('a contender did not start')
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0
+async function creationsPerSecond({ address, contender }: Running): Promise<number> {
+  const asks = [contender.ask({ kind: 'creation' })]
+  const load = await putLoad({ address, asks, key: API_KEY, isRejected: false, seconds })
+  if (load.wrong > 0 || load.broken > 0) throw new Error('a creation failed: this run does not count')
+  return load.requests / load.seconds
+}
+
+function script(name: string): Pick<Contender, 'file' | 'args'> {
+  return { file: fileURLToPath(new URL(`servers/${name}`, import.meta.url)), args: [] }
 }

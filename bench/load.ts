@@ -30,6 +30,7 @@ export interface Plan {
   readonly key: string
   readonly isRejected: boolean
   readonly seconds: number
+  readonly connections?: number
 }
 
 /**
@@ -49,7 +50,14 @@ export async function putLoad(plan: Plan): Promise<Load> {
 async function withWrk(folder: string, plan: Plan): Promise<string> {
   const script = join(folder, 'load.lua')
   writeFileSync(script, luaScript(plan))
-  const args = ['-t1', `-c${CONNECTIONS}`, `-d${plan.seconds}s`, '-s', script, plan.address]
+  const args = [
+    '-t1',
+    `-c${plan.connections ?? CONNECTIONS}`,
+    `-d${plan.seconds}s`,
+    '-s',
+    script,
+    plan.address,
+  ]
   const { stdout } = await promisify(execFile)('wrk', args)
   return stdout.slice(stdout.indexOf('{'))
 }
@@ -103,7 +111,7 @@ end
 
 async function withAutocannon(folder: string, plan: Plan): Promise<string> {
   const file = join(folder, 'plan.json')
-  writeFileSync(file, JSON.stringify({ ...plan, connections: CONNECTIONS }))
+  writeFileSync(file, JSON.stringify({ connections: CONNECTIONS, ...plan }))
   const script = fileURLToPath(new URL('autocannon.js', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, [script, file])
   return stdout

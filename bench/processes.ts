@@ -32,12 +32,18 @@ export interface Running {
   stop(): Promise<void>
 }
 
+/** `below` is a command to run it with, such as a tracer. */
 export async function start(
   contender: Contender,
   environment: Readonly<Record<string, string>>,
+  below: readonly string[] = [],
 ): Promise<Running> {
   const port = await freePort()
-  const child = spawn(process.execPath, ['--import', ACCOUNTING, contender.file, ...(contender.args ?? [])], {
+  const [program = '', ...args] = [
+    ...below,
+    ...[process.execPath, '--import', ACCOUNTING, contender.file, ...(contender.args ?? [])],
+  ]
+  const child = spawn(program, args, {
     env: {
       PATH: process.env.PATH ?? '',
       PORT: String(port),
@@ -70,7 +76,7 @@ export async function start(
     async stop() {
       agent.destroy()
       const ended = once(child, 'exit')
-      child.kill('SIGKILL')
+      child.send('end')
       await ended
     },
   }

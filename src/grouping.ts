@@ -4,6 +4,8 @@ import { ServiceError } from './error.ts'
 import type { Creation, Outcome, Store } from './store.ts'
 
 export interface GroupLimits {
+  /** How many batches may be on their way at once. */
+  readonly atOnce: number
   /** The most creations in one batch. */
   readonly batch: number
   /** The most creations that wait for their batch; more are refused at once. */
@@ -12,7 +14,7 @@ export interface GroupLimits {
   readonly waitMs: number
 }
 
-export const GROUP_LIMITS: GroupLimits = { batch: 256, waiting: 4_096, waitMs: 2_500 }
+export const GROUP_LIMITS: GroupLimits = { atOnce: 1, batch: 256, waiting: 4_096, waitMs: 2_500 }
 
 interface Entry {
   readonly creations: readonly Creation[]
@@ -27,7 +29,7 @@ export function groupCreations(store: Store, limits = GROUP_LIMITS): Store {
   /** In the order they came, which is also that in which their time runs out. */
   const waiting: Entry[] = []
   let waitingCreations = 0
-  let isStoring = false
+  let storing = 0
   let isWatched = false
 
   function take(): Entry | undefined {
@@ -48,13 +50,13 @@ export function groupCreations(store: Store, limits = GROUP_LIMITS): Store {
   }
 
   async function storeAll(): Promise<void> {
-    isStoring = true
+    storing++
     while (waiting.length > 0) {
       // All that is arriving in this turn of the event loop belongs to the batch.
       await new Promise(resolve => setImmediate(resolve))
       await storeBatch(store, nextBatch())
     }
-    isStoring = false
+    storing--
   }
 
   /** One timer for all: when it rings, it looks who is next. */
@@ -79,7 +81,7 @@ export function groupCreations(store: Store, limits = GROUP_LIMITS): Store {
         waiting.push({ creations, resolve, reject, until: performance.now() + limits.waitMs })
         waitingCreations += creations.length
         watch()
-        if (!isStoring) storeAll()
+        if (storing < limits.atOnce) storeAll()
       })
     },
   }

@@ -6,6 +6,10 @@ import pg from 'pg'
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 10 })
 
 createServer(async (request, response) => {
+  if (request.method !== 'POST') {
+    response.writeHead(405).end()
+    return
+  }
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk)
   const { name, categoryId, status = null } = JSON.parse(Buffer.concat(chunks).toString())

@@ -21,10 +21,11 @@ import { openStore } from './open-store.ts'
 const STOP_WITHIN_MS = 9_000
 
 /**
- * How long a creation waits for its batch. On SQLite longer than the two seconds for which a batch may wait for a lock;
- * on PostgreSQL, with what the statement may take, short enough for an answer within three.
+ * How long a creation waits for its batch: on SQLite longer than the two seconds for which a batch may wait for a lock;
+ * on PostgreSQL, with what the statement may take, short enough for an answer within three. There a second batch may
+ * be on its way while the first waits for the disk; SQLite writes one at a time.
  */
-const POSTGRES_WAIT_MS = 600
+const ON_POSTGRES = { atOnce: 2, waitMs: 600 }
 
 const FORGET_EVERY_MS = 60_000
 const FORGET_AT_ONCE = 1_000
@@ -57,7 +58,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const { environment = 'production', clock = systemClock, shutdownDelayMs = 1_000, apiKey } = options
   const opened = await openStore({ database: options.database, environment, clock, create: true })
   const isPostgres = options.database?.kind === 'postgres'
-  const store = groupCreations(opened, { ...GROUP_LIMITS, ...(isPostgres && { waitMs: POSTGRES_WAIT_MS }) })
+  const store = groupCreations(opened, { ...GROUP_LIMITS, ...(isPostgres && ON_POSTGRES) })
   let isAccepting = true
   let address = ''
   const document = () => openApiDocument(publishedAddresses(options, environment, address))

@@ -141,16 +141,20 @@ async function createAnimals(pool: Pool, creations: readonly Creation[], now: nu
 
 /** Stores those whose idempotency key is free. */
 async function insert(pool: Pool, sent: readonly Creation[], now: number): Promise<Map<Creation, Animal>> {
-  const { rows } = await pool.query(sql.CREATE_ANIMALS, [
+  const animals = [
     sent.map(({ animal }) => animal.name),
     sent.map(({ animal }) => animal.categoryId),
     sent.map(({ animal }) => animal.status ?? null),
+  ]
+  const keys = [
     sent.map(({ idempotency }) => idempotency?.scope ?? null),
     sent.map(({ idempotency }) => idempotency?.key ?? null),
-    now,
-    now - IDEMPOTENCY_WINDOW_MS,
-  ])
-  const ids = new Map<number, bigint>(rows.map(({ position, id }) => [Number(position), id]))
+  ]
+  const hasKeys = sent.some(({ idempotency }) => idempotency !== undefined)
+  const rows = hasKeys
+    ? await pool.rows(sql.CREATE_ANIMALS_ONCE, [...animals, ...keys, now, now - IDEMPOTENCY_WINDOW_MS])
+    : await pool.rows(sql.CREATE_ANIMALS, animals)
+  const ids = new Map((rows as [bigint, bigint][]).map(([position, id]) => [Number(position), id]))
   return new Map(
     sent.flatMap((creation, index) => {
       const id = ids.get(index + 1)
