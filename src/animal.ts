@@ -48,6 +48,12 @@ export function isSameAnimal(one: NewAnimal, other: NewAnimal): boolean {
   return one.name === other.name && one.categoryId === other.categoryId && one.status === other.status
 }
 
+/** As JSON, with exact integers. */
+export function renderAnimal({ id, name, categoryId, status }: Animal): string {
+  const ending = status === undefined ? '}' : `,"status":"${status}"}`
+  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId}${ending}`
+}
+
 function parseName(value: unknown): string {
   if (typeof value !== 'string') throw invalid(`name must be a string of 1 to ${NAME_MAX_LENGTH} characters.`)
   // A character has one or two code units: only in between do they need to be counted.

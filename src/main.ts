@@ -2,6 +2,8 @@
 
 import { readFileSync } from 'node:fs'
 import { type Command, CommandFailed, type Streams } from './cli/command.ts'
+import { exportAnimals } from './cli/export.ts'
+import { importAnimals } from './cli/import.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from './cli/keys.ts'
 import { migrate } from './cli/migrate.ts'
 import { openapi } from './cli/openapi.ts'
@@ -10,7 +12,17 @@ import { closest } from './cli/suggest.ts'
 import { ServiceError } from './error.ts'
 import { describeSettings, readSettings, SettingsError } from './settings.ts'
 
-const COMMANDS = [serve, createKey, listKeys, revokeKey, rotateKey, migrate, openapi] as readonly Command[]
+const COMMANDS = [
+  serve,
+  createKey,
+  listKeys,
+  revokeKey,
+  rotateKey,
+  importAnimals,
+  exportAnimals,
+  migrate,
+  openapi,
+] as readonly Command[]
 
 const FAILED = 1
 const MISUSED = 2

@@ -8,6 +8,9 @@ export type DatabaseAddress =
   | { readonly kind: 'sqlite-memory' }
   | { readonly kind: 'postgres'; readonly url: string }
 
+export const FORMATS = ['jsonl', 'csv'] as const
+export type FormatName = (typeof FORMATS)[number]
+
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 export function matching(pattern: RegExp, words: string): (text: string) => string {
@@ -29,6 +32,11 @@ export function parsePort(text: string): number {
   const port = /^(0|[1-9]\d{0,4})$/.test(text) ? Number(text) : Number.NaN
   if (!(port <= 65_535)) throw new Problem('a whole number from 0 to 65535')
   return port
+}
+
+export function parseLineNumber(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new Problem('the number of a line, from 1 on')
+  return Number(text)
 }
 
 export function parseDatabaseUrl(text: string): DatabaseAddress {

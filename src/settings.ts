@@ -5,12 +5,14 @@ import { ENVIRONMENTS, type Environment } from './api-key.ts'
 import {
   type DatabaseAddress,
   durationOf,
+  FORMATS,
   keyTime,
   matching,
   oneOf,
   Problem,
   parseBaseUrl,
   parseDatabaseUrl,
+  parseLineNumber,
   parsePort,
 } from './setting-values.ts'
 
@@ -149,6 +151,25 @@ export const SETTINGS = {
     meaning: 'how long the old key goes on working, such as 0s or 24h',
     parse: keyTime(0),
   },
+  format: {
+    flag: 'format',
+    placeholder: 'NAME',
+    standard: 'csv for a FILE that ends in .csv, else jsonl',
+    meaning: FORMATS.join(' or '),
+    parse: oneOf(FORMATS),
+  },
+  skipInvalid: {
+    flag: 'skip-invalid',
+    meaning: 'report lines that are no animals, and import the others',
+    parse: () => true,
+  },
+  fromLine: {
+    flag: 'from-line',
+    placeholder: 'NUMBER',
+    standard: '1',
+    meaning: 'the line to begin with, to go on with an import that was interrupted',
+    parse: parseLineNumber,
+  },
   json: { flag: 'json', meaning: 'answer in JSON', parse: () => true },
 } as const satisfies Record<string, Setting<unknown>>
 
@@ -164,7 +185,7 @@ export interface Given {
 
 /**
  * Reads the named settings; a flag wins over its variable, and an empty variable counts as not given. Throws one
- * SettingsError for everything that is wrong. `operands` names what must follow the flags.
+ * SettingsError for everything that is wrong. `operands` names what must follow the flags, in brackets what may.
  */
 export function readSettings<Name extends SettingName>(
   names: readonly Name[],
@@ -250,7 +271,8 @@ function readFlags(
       problems.push(`${token.rawName} takes no value`)
     else values.set(token.name, token.value ?? '')
   }
-  for (const missing of operands.slice(found.length)) problems.push(`${missing} is missing`)
+  for (const missing of operands.slice(found.length))
+    if (!missing.startsWith('[')) problems.push(`${missing} is missing`)
   for (const extra of found.slice(operands.length))
     problems.push(`${JSON.stringify(extra)} is one argument too many`)
   return { values, operands: found }

@@ -13,7 +13,7 @@ export interface Command<Name extends SettingName = SettingName> {
   readonly name: string
   readonly summary: string
   readonly settings: readonly Name[]
-  /** What must follow the flags, by the names the help gives them. */
+  /** What follows the flags, by the names the help gives it; what may be left out is in brackets. */
   readonly operands?: readonly string[]
   readonly run: (settings: Settings<Name>, operands: readonly string[], streams: Streams) => Promise<void>
 }

@@ -2,24 +2,17 @@
 
 import { type ApiKey, type Environment, isInForce, makeKey } from '../api-key.ts'
 import { systemClock } from '../clock.ts'
-import type { DatabaseAddress } from '../setting-values.ts'
-import type { Store } from '../store.ts'
 import { CommandFailed, command, type Streams } from './command.ts'
-import { openStore } from './open-store.ts'
+import { withLastingStore } from './open-store.ts'
 
 const DEFAULT_OVERLAP_MS = 24 * 60 * 60 * 1000
-
-interface Target {
-  readonly databaseUrl: DatabaseAddress | undefined
-  readonly environment: Environment | undefined
-}
 
 export const createKey = command({
   name: 'keys create',
   summary: 'Make a key and show it, this once.',
   settings: ['name', 'expires', 'databaseUrl', 'environment', 'json'],
   async run({ name = '', expires, json, ...target }, _operands, streams) {
-    await withStore(target, true, async (store, environment) => {
+    await withLastingStore(target, true, async (store, environment) => {
       const createdAt = systemClock()
       const expiresAt = expires === undefined ? undefined : later(createdAt, expires)
       const { secret, apiKey } = makeKey({ name, environment, createdAt, expiresAt })
@@ -34,7 +27,7 @@ export const listKeys = command({
   summary: 'List the keys, those no longer in force included.',
   settings: ['databaseUrl', 'environment', 'json'],
   async run({ json, ...target }, _operands, { out, say }) {
-    await withStore(target, false, async (store, environment) => {
+    await withLastingStore(target, false, async (store, environment) => {
       const keys = await store.listKeys(environment)
       if (json) out(JSON.stringify(keys.map(describe), null, 2))
       else if (keys.length === 0) say(`There are no keys in ${environment}.`)
@@ -49,7 +42,7 @@ export const revokeKey = command({
   settings: ['databaseUrl', 'environment', 'json'],
   operands: ['ID'],
   async run({ json, ...target }, [id = ''], { out, say }) {
-    await withStore(target, false, async (store, environment) => {
+    await withLastingStore(target, false, async (store, environment) => {
       const key = await store.revokeKey(id, environment, systemClock())
       if (key === undefined) throw noSuchKey(id, environment)
       if (json) out(JSON.stringify(describe(key), null, 2))
@@ -64,7 +57,7 @@ export const rotateKey = command({
   settings: ['overlap', 'databaseUrl', 'environment', 'json'],
   operands: ['ID'],
   async run({ overlap = DEFAULT_OVERLAP_MS, json, ...target }, [id = ''], streams) {
-    await withStore(target, false, async (store, environment) => {
+    await withLastingStore(target, false, async (store, environment) => {
       const now = systemClock()
       const old = (await store.listKeys(environment)).find(key => key.id === id)
       if (old === undefined) throw noSuchKey(id, environment)
@@ -85,22 +78,6 @@ export const rotateKey = command({
     })
   },
 })
-
-async function withStore(
-  { databaseUrl, environment = 'production' }: Target,
-  create: boolean,
-  work: (store: Store, environment: Environment) => Promise<void>,
-): Promise<void> {
-  if (databaseUrl?.kind === 'sqlite-memory') {
-    throw new CommandFailed('sqlite::memory: ends with this command, and its keys with it; name a file.')
-  }
-  const store = await openStore({ database: databaseUrl, environment, clock: systemClock, create })
-  try {
-    await work(store, environment)
-  } finally {
-    await store.close()
-  }
-}
 
 /** The key alone on stdout, so that a script can take it; the words beside it on stderr. */
 function showSecret(secret: string, key: ApiKey, json: boolean | undefined, { out, say }: Streams): void {

@@ -1,7 +1,7 @@
 // Opens the store that an address names.
 
 import type { Environment } from '../api-key.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, systemClock } from '../clock.ts'
 import type { DatabaseAddress } from '../setting-values.ts'
 import { defaultDatabase } from '../settings.ts'
 import { MEMORY } from '../sqlite/open.ts'
@@ -34,5 +34,27 @@ export async function openStore({ database, environment, clock, create }: StoreO
   } catch (error) {
     if (error instanceof UnusableDatabase) throw new CommandFailed(error.message, { cause: error })
     throw error
+  }
+}
+
+export interface Target {
+  readonly databaseUrl: DatabaseAddress | undefined
+  readonly environment: Environment | undefined
+}
+
+/** Opens the store that a command works on, and closes it. */
+export async function withLastingStore(
+  { databaseUrl, environment = 'production' }: Target,
+  create: boolean,
+  work: (store: Store, environment: Environment) => Promise<void>,
+): Promise<void> {
+  if (databaseUrl?.kind === 'sqlite-memory') {
+    throw new CommandFailed('sqlite::memory: ends with this command, and all that is in it; name a file.')
+  }
+  const store = await openStore({ database: databaseUrl, environment, clock: systemClock, create })
+  try {
+    await work(store, environment)
+  } finally {
+    await store.close()
   }
 }

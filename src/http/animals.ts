@@ -1,6 +1,6 @@
 // The three operations of the specification.
 
-import { type Animal, parseNewAnimal } from '../animal.ts'
+import { type Animal, parseNewAnimal, renderAnimal } from '../animal.ts'
 import type { Clock } from '../clock.ts'
 import { ServiceError } from '../error.ts'
 import { canonicalInteger } from '../json.ts'
@@ -91,9 +91,4 @@ function renderAnimals(animals: readonly Animal[]): string {
   let text = '['
   for (const animal of animals) text += text === '[' ? renderAnimal(animal) : `,${renderAnimal(animal)}`
   return `${text}]`
-}
-
-export function renderAnimal({ id, name, categoryId, status }: Animal): string {
-  const ending = status === undefined ? '}' : `,"status":"${status}"}`
-  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId}${ending}`
 }

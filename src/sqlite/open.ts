@@ -14,25 +14,25 @@ const OPENING_WAIT_MS = 2_000
 /** Checking every row takes about 14 ms per megabyte; in a larger file only every page is, in 3 ms per megabyte. */
 const FULL_CHECK_BYTES = 8 * 1024 * 1024
 
-/** Of the file's pages, for each connection: enough for the inner ones of ten million animals and the busiest others. */
+/** Of the file's pages: enough for the inner ones of ten million animals, and the busiest others. */
 const CACHE_KIB = 16 * 1024
 
 export interface OpenOptions {
   /** Make the file and its folder where there is none. */
   readonly create: boolean
-  /** Another connection of this process has just judged the file: once is enough. */
-  readonly isJudged?: boolean
+  /** The writing thread's: another connection has just judged the file, and it needs no large cache. */
+  readonly isWriter?: boolean
 }
 
-export function openDatabase(path: string, { create, isJudged = false }: OpenOptions): DatabaseSync {
+export function openDatabase(path: string, { create, isWriter = false }: OpenOptions): DatabaseSync {
   const file = path === MEMORY ? undefined : prepareFile(path, create)
   let database: DatabaseSync | undefined
   try {
-    if (!isJudged && file !== undefined && file.size > 0) judge(path, file.size)
+    if (!isWriter && file !== undefined && file.size > 0) judge(path, file.size)
     database = new DatabaseSync(path, { timeout: OPENING_WAIT_MS, enableForeignKeyConstraints: true })
     database.exec('pragma journal_mode = wal')
     database.exec('pragma synchronous = full')
-    database.exec(`pragma cache_size = -${CACHE_KIB}`)
+    if (!isWriter) database.exec(`pragma cache_size = -${CACHE_KIB}`)
     migrate(database)
     database.exec('pragma busy_timeout = 0')
     return database

@@ -7,6 +7,7 @@ export type Statements = ReturnType<typeof prepareStatements>
 interface RowStatement {
   all(...values: SQLInputValue[]): unknown[][]
   get(...values: SQLInputValue[]): unknown[] | undefined
+  run(...values: SQLInputValue[]): { readonly lastInsertRowid: number | bigint }
 }
 
 export function prepareStatements(database: DatabaseSync) {
@@ -29,7 +30,7 @@ export function prepareStatements(database: DatabaseSync) {
     findAnimal: exact(`
       select id, name, category_id, status from animals where id = ?`),
     insertAnimal: exact(`
-      insert into animals (name, category_id, status) values (?, ?, ?) returning id`),
+      insert into animals (name, category_id, status) values (?, ?, ?)`),
 
     findRemembered: exact(`
       select animals.id, name, category_id, status

@@ -17,6 +17,9 @@ export interface Writer {
 /** Longer than any disk that is still of use takes. What is given up after it may have been stored, or not. */
 const GIVE_UP_MS = 10_000
 
+/** All that the thread makes is soon garbage: with V8's own limit it would take three times as much memory. */
+const YOUNG_MIB = 8
+
 const CLOSE_WITHIN_MS = 2_000
 
 interface Pending {
@@ -40,7 +43,10 @@ export function openWriter(path: string): Writer {
 
   function start(): Worker {
     const script = new URL(`./writing-thread${extname(import.meta.url)}`, import.meta.url)
-    const started = new Worker(script, { workerData: path })
+    const started = new Worker(script, {
+      workerData: path,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
+    })
     started.on('message', (answer: Answer) => {
       const waiting = settle(answer.call)
       if ('value' in answer) waiting?.resolve(answer.value as never)

@@ -106,7 +106,12 @@ function createAnimal(
       return isSameAnimal(first, animal) ? { kind: 'replayed', animal: first } : { kind: 'key_reused' }
     }
   }
-  const [id] = statements.insertAnimal.get(animal.name, animal.categoryId, animal.status ?? null) as [bigint]
+  const { lastInsertRowid } = statements.insertAnimal.run(
+    animal.name,
+    animal.categoryId,
+    animal.status ?? null,
+  )
+  const id = BigInt(lastInsertRowid)
   if (idempotency !== undefined) statements.remember.run(idempotency.scope, idempotency.key, id, now)
   return id
 }

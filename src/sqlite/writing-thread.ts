@@ -18,7 +18,7 @@ export type Answer = { readonly call: number } & (
   | { readonly isAway: boolean; readonly error: Error }
 )
 
-const connection = connect(workerData, { create: false, isJudged: true }, prepareStatements)
+const connection = connect(workerData, { create: false, isWriter: true }, prepareStatements)
 const writes = writesOn(connection) as Record<keyof Writes, (...args: readonly unknown[]) => Promise<unknown>>
 let last: Promise<unknown> = Promise.resolve()
 

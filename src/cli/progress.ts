@@ -1,0 +1,44 @@
+// How far a long task is: a bar on a terminal, a plain line now and then where nobody watches.
+
+const REDRAW_MS = 100
+const LINE_EVERY_MS = 5_000
+const BAR_WIDTH = 24
+
+export interface Progress {
+  /** `share` is the part that is done, from 0 to 1, where that is known. */
+  update(count: number, share?: number): void
+  /** Leaves the terminal as it was found. */
+  end(): void
+}
+
+export function progressOn(stream: NodeJS.WriteStream, what: string): Progress {
+  const start = performance.now()
+  let last = start
+
+  return {
+    update(count, share) {
+      const now = performance.now()
+      if (now - last < (stream.isTTY ? REDRAW_MS : LINE_EVERY_MS)) return
+      last = now
+      const seconds = (now - start) / 1000
+      const words = describe(count, seconds, share)
+      stream.write(stream.isTTY ? `\r${bar(share)}${what} ${words}\u001b[K` : `${what} ${words}\n`)
+    },
+    end() {
+      if (stream.isTTY) stream.write('\r\u001b[K')
+    },
+  }
+}
+
+function describe(count: number, seconds: number, share: number | undefined): string {
+  const rate = Math.round(count / seconds)
+  const words = [`${count.toLocaleString('en')} animals`, `${rate.toLocaleString('en')} a second`]
+  if (share !== undefined && share > 0) words.push(`${Math.ceil((seconds / share) * (1 - share))} s left`)
+  return words.join(', ')
+}
+
+function bar(share: number | undefined): string {
+  if (share === undefined) return ''
+  const done = Math.round(share * BAR_WIDTH)
+  return `[${'#'.repeat(done)}${'.'.repeat(BAR_WIDTH - done)}] ${Math.floor(share * 100)} % `
+}
