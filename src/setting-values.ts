@@ -1,5 +1,7 @@
 // The values that settings may have: one parser for each kind, text in, a value out.
 
+import { availableParallelism } from 'node:os'
+
 /** Something is wrong with a value: the message completes "… must be". */
 export class Problem extends Error {}
 
@@ -32,6 +34,12 @@ export function parsePort(text: string): number {
   const port = /^(0|[1-9]\d{0,4})$/.test(text) ? Number(text) : Number.NaN
   if (!(port <= 65_535)) throw new Problem('a whole number from 0 to 65535')
   return port
+}
+
+export function parseWorkers(text: string): number {
+  if (text === 'auto') return availableParallelism()
+  if (!/^[1-9]\d?$/.test(text)) throw new Problem('auto, or a whole number from 1 to 99')
+  return Number(text)
 }
 
 export function parseLineNumber(text: string): number {

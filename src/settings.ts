@@ -14,6 +14,7 @@ import {
   parseDatabaseUrl,
   parseLineNumber,
   parsePort,
+  parseWorkers,
 } from './setting-values.ts'
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
@@ -112,6 +113,14 @@ export const SETTINGS = {
     standard: '1s',
     meaning: 'how long to go on serving, unready, before the listener closes; 0s to 5s',
     parse: durationOf({ least: 0, most: 5_000, words: 'a time from 0s to 5s' }),
+  },
+  workers: {
+    flag: 'workers',
+    variable: 'WORKERS',
+    placeholder: 'NUMBER',
+    standard: '1',
+    meaning: 'how many processes serve the port; auto is one for each core',
+    parse: parseWorkers,
   },
   stopWithParent: {
     flag: 'stop-with-parent',

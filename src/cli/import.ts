@@ -72,80 +72,29 @@ interface Import {
 }
 
 interface Batch {
-  readonly firstLine: number
   readonly creations: Creation[]
+  lastLine: number
+  /** Of the source, when the batch was whole. */
+  readBytes: number
 }
 
 /** Throws a CommandFailed that says what was stored and how to go on, whatever ends it early. */
 async function importAll(task: Import): Promise<void> {
-  const { store, source, fromLine, skipInvalid, progress } = task
+  const { store, source, progress, fromLine } = task
   const { say } = task.streams
-  const reader = FORMATS[task.format].reader()
   const start = performance.now()
-  const whole: Batch[] = []
-  let gathering: Batch | undefined
   let storing: Promise<void> = Promise.resolve()
+  /** All lines before it are done with. */
   let next = fromLine
   let stored = 0
   let skipped = 0
-  let bytes = 0
   let isStopped = false
 
-  function take(entry: Entry | undefined): void {
-    if (entry === undefined || entry.line < fromLine) return
-    next = entry.line + 1
-    const animal = animalOf(entry)
-    if (animal === undefined) return
-    gathering ??= { firstLine: entry.line, creations: [] }
-    gathering.creations.push({ animal })
-    if (gathering.creations.length === BATCH) finishBatch()
-  }
-
-  function animalOf(entry: Entry): NewAnimal | undefined {
-    try {
-      return entry.animal()
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error
-      const words = `Line ${entry.line}: ${error.message}`
-      if (!skipInvalid) throw stopped(words, gathering?.firstLine ?? entry.line)
-      say(words)
-      skipped++
-      return undefined
-    }
-  }
-
-  function finishBatch(): void {
-    if (gathering !== undefined) whole.push(gathering)
-    gathering = undefined
-  }
-
-  /** While one batch is being stored the next is read. */
-  async function storeWhole(): Promise<void> {
-    for (let batch = whole.shift(); batch !== undefined && !isStopped; batch = whole.shift()) {
-      await storing
-      storing = storeBatch(batch)
-      // Whoever waits for it next is told.
-      storing.catch(() => {})
-    }
-  }
-
-  async function storeBatch({ firstLine, creations }: Batch): Promise<void> {
-    try {
-      await store.createAnimals(creations)
-    } catch (error) {
-      const cause = error instanceof ServiceError ? error.cause : error
-      const reason = cause instanceof Error ? cause.message : String(cause)
-      throw stopped(
-        `The ${creations.length} animals from line ${firstLine} on were not stored: ${reason}.`,
-        firstLine,
-      )
-    }
+  async function storeBatch({ creations, lastLine, readBytes }: Batch): Promise<void> {
+    await store.createAnimals(creations)
     stored += creations.length
-    progress.update(stored, source.bytes && bytes / source.bytes)
-  }
-
-  function stopped(words: string, line: number): CommandFailed {
-    return new CommandFailed(`${words}\n${counted(stored)} stored. Go on with --from-line ${line}.`)
+    next = lastLine + 1
+    progress.update(stored, source.bytes && readBytes / source.bytes)
   }
 
   const stop = () => {
@@ -153,28 +102,103 @@ async function importAll(task: Import): Promise<void> {
     source.stream.destroy()
   }
   process.once('SIGINT', stop).once('SIGTERM', stop)
-  const lines = lineSplitter(MAX_ENTRY_BYTES, (line, number) => take(reader.read(line, number)))
   try {
-    for await (const chunk of source.stream) {
-      bytes += chunk.length
-      lines.push(chunk)
-      await storeWhole()
+    const onInvalid = (words: string) => {
+      say(words)
+      skipped++
     }
-    lines.end()
-    take(reader.end())
-    finishBatch()
-    await storeWhole()
+    for await (const batch of batchesOf(task, onInvalid)) {
+      await storing
+      // While one batch is being stored the next is read.
+      storing = storeBatch(batch)
+      // Whoever waits for it next is told.
+      storing.catch(() => {})
+    }
     await storing
+    if (isStopped) throw new Error('stopped')
   } catch (error) {
-    await storing
-    if (!isStopped) throw error
-    throw stopped('Stopped.', whole[0]?.firstLine ?? gathering?.firstLine ?? next)
+    await storing.catch(() => {})
+    const reason = isStopped ? 'Stopped.' : reasonFor(error)
+    throw new CommandFailed(`${reason}\n${counted(stored)} stored. Go on with --from-line ${next}.`, {
+      cause: error,
+    })
   } finally {
     progress.end()
     process.off('SIGINT', stop).off('SIGTERM', stop)
   }
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
   say(`${counted(stored)} imported in ${seconds} s${skipped > 0 ? `, ${skipped} lines skipped` : ''}.`)
+}
+
+class BadLine extends Error {}
+
+/** The animals of the source, in batches. What ends it early is thrown after the last batch that was whole. */
+async function* batchesOf(
+  { source, format, fromLine, skipInvalid }: Import,
+  onInvalid: (words: string) => void,
+): AsyncGenerator<Batch> {
+  const reader = FORMATS[format].reader()
+  let whole: Batch[] = []
+  let gathering = emptyBatch()
+  let readBytes = 0
+  let failure: unknown
+
+  function take(entry: Entry | undefined): void {
+    if (entry === undefined || entry.line < fromLine) return
+    const animal = animalOf(entry)
+    if (animal === undefined) return
+    gathering.creations.push({ animal })
+    gathering.lastLine = entry.line
+    gathering.readBytes = readBytes
+    if (gathering.creations.length < BATCH) return
+    whole.push(gathering)
+    gathering = emptyBatch()
+  }
+
+  function animalOf({ line, animal }: Entry): NewAnimal | undefined {
+    try {
+      return animal()
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+      const words = `Line ${line}: ${error.message}`
+      if (!skipInvalid) throw new BadLine(words)
+      onInvalid(words)
+      return undefined
+    }
+  }
+
+  const lines = lineSplitter(MAX_ENTRY_BYTES, (line, number) => take(reader.read(line, number)))
+  try {
+    for await (const chunk of source.stream) {
+      readBytes += chunk.length
+      lines.push(chunk)
+      yield* whole
+      whole = []
+    }
+    lines.end()
+    take(reader.end())
+    whole.push(gathering)
+  } catch (error) {
+    failure = error
+  }
+  yield* whole.filter(({ creations }) => creations.length > 0)
+  if (failure !== undefined) throw failure
+}
+
+function emptyBatch(): Batch {
+  return { creations: [], lastLine: 0, readBytes: 0 }
+}
+
+function reasonFor(error: unknown): string {
+  if (error instanceof BadLine) return error.message
+  if (error instanceof ServiceError) {
+    if (error.code === 'invalid_request') return `Line 1: ${error.message}`
+    const cause = error.cause instanceof Error ? error.cause.message : error.message
+    return `The next animals could not be stored: ${cause}.`
+  }
+  const { syscall, code } = error as NodeJS.ErrnoException
+  if (syscall === 'read') return `Cannot read on: ${code}.`
+  throw error
 }
 
 function counted(animals: number): string {

@@ -1,11 +1,15 @@
 // `animal-store serve`: starts the service, greets, and stops it on a signal.
 
+import cluster from 'node:cluster'
 import type { Environment } from '../api-key.ts'
+import { systemClock } from '../clock.ts'
 import type { DatabaseAddress } from '../setting-values.ts'
-import { defaultDatabase } from '../settings.ts'
+import { defaultDatabase, SettingsError } from '../settings.ts'
 import { command, type Streams } from './command.ts'
+import { makeFirstKey } from './first-key.ts'
 import { logStreamFor } from './log-stream.ts'
-import type { Service } from './service.ts'
+import { withLastingStore } from './open-store.ts'
+import { reportToWatcher, startWorkers } from './workers.ts'
 
 export const serve = command({
   name: 'serve',
@@ -19,32 +23,77 @@ export const serve = command({
     'stagingUrl',
     'logLevel',
     'shutdownDelay',
+    'workers',
     'stopWithParent',
     'apiKey',
   ],
-  async run({ databaseUrl, shutdownDelay, stopWithParent, ...settings }, _operands, streams) {
-    // Loaded here, so that the other commands need not wait for the web framework.
+  async run({ databaseUrl, shutdownDelay, workers = 1, stopWithParent, ...settings }, _operands, streams) {
+    if (workers > 1 && databaseUrl?.kind === 'sqlite-memory') {
+      throw new SettingsError([
+        '--workers (WORKERS) needs a database that processes can share: name a file, or a PostgreSQL server',
+      ])
+    }
+    const { environment = 'production' } = settings
+    const greetWith = (address: string, firstKey: string | undefined) =>
+      greet(
+        { address, firstKey, environment, database: databaseUrl ?? defaultDatabase(environment), workers },
+        streams,
+      )
+
+    if (workers > 1 && cluster.isPrimary) {
+      const started = await startWorkers(workers, streams)
+      const stop = stopOnSignal(started)
+      if (stopWithParent) whenOrphaned(stop)
+      const firstKey =
+        settings.apiKey === undefined ? await firstKeyOf({ databaseUrl, environment }) : undefined
+      greetWith(started.address, firstKey)
+      return
+    }
+    // Loaded here, so that the other commands need not wait for it.
     const { startService } = await import('./service.ts')
     const service = await startService({
       ...settings,
       database: databaseUrl,
       shutdownDelayMs: shutdownDelay,
+      makesFirstKey: cluster.isPrimary,
       logStream: logStreamFor(process.stdout),
+    }).catch(error => {
+      // Else the way to the watching process would keep this one alive.
+      cluster.worker?.disconnect()
+      throw error
     })
     const stop = stopOnSignal(service)
-    if (stopWithParent) whenOrphaned(stop)
-    const { environment = 'production' } = settings
-    greet(service, environment, databaseUrl ?? defaultDatabase(environment), streams)
+    if (cluster.isWorker) reportToWatcher(service.address, stop)
+    else {
+      if (stopWithParent) whenOrphaned(stop)
+      greetWith(service.address, service.firstKey)
+    }
   },
 })
 
-function greet(
-  { address, firstKey }: Service,
-  environment: Environment,
-  database: DatabaseAddress,
-  { say }: Streams,
-): void {
-  say(`animal-store is listening on ${address} (${environment}, ${nameOf(database)}); try ${address}/docs`)
+/** Made by the one process that all workers have in common, so that it is shown once. */
+async function firstKeyOf(target: {
+  databaseUrl: DatabaseAddress | undefined
+  environment: Environment
+}): Promise<string | undefined> {
+  let secret: string | undefined
+  await withLastingStore(target, false, async (store, environment) => {
+    secret = await makeFirstKey(store, environment, systemClock)
+  })
+  return secret
+}
+
+interface Greeting {
+  readonly address: string
+  readonly firstKey: string | undefined
+  readonly environment: Environment
+  readonly database: DatabaseAddress
+  readonly workers: number
+}
+
+function greet({ address, firstKey, environment, database, workers }: Greeting, { say }: Streams): void {
+  const what = [environment, nameOf(database), ...(workers > 1 ? [`${workers} workers`] : [])].join(', ')
+  say(`animal-store is listening on ${address} (${what}); try ${address}/docs`)
   if (firstKey === undefined) return
   say('')
   say('This is the first run, so here is an API key. It is shown this once: only its digest is stored.')
@@ -67,7 +116,7 @@ function nameOf(database: DatabaseAddress): string {
  * The first signal stops the service in good order, a second one at once. A terminal, a supervisor, npm and the shell
  * below it may each pass on the same one, so what comes within a moment of the first is not a second.
  */
-function stopOnSignal(service: Service): () => void {
+function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }): () => void {
   const ECHO_MS = 100
   let stoppingSince: number | undefined
 
@@ -85,7 +134,10 @@ function stopOnSignal(service: Service): () => void {
 
   function onSignal(signal: NodeJS.Signals): void {
     const isSecond = stoppingSince !== undefined && performance.now() - stoppingSince > ECHO_MS
-    if (isSecond) process.exit(signal === 'SIGTERM' ? 143 : 130)
+    if (isSecond) {
+      service.kill?.()
+      process.exit(signal === 'SIGTERM' ? 143 : 130)
+    }
     stop()
   }
   process.on('SIGTERM', onSignal)

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, isIPv6, type Server } from 'node:net'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { type Logger, pino } from 'pino'
-import { type Environment, makeKey } from '../api-key.ts'
+import type { Environment } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { GROUP_LIMITS, groupCreations } from '../grouping.ts'
 import { buildApp } from '../http/app.ts'
@@ -14,6 +14,7 @@ import { pages } from '../page/pages.ts'
 import type { DatabaseAddress } from '../setting-values.ts'
 import type { Store } from '../store.ts'
 import { CommandFailed } from './command.ts'
+import { makeFirstKey } from './first-key.ts'
 import type { LogStream } from './log-stream.ts'
 import { openStore } from './open-store.ts'
 
@@ -40,6 +41,8 @@ export interface ServiceOptions {
   readonly logLevel?: string | undefined
   readonly shutdownDelayMs?: number | undefined
   readonly apiKey?: string | undefined
+  /** Make a key where there is none, unless one comes from the environment. */
+  readonly makesFirstKey?: boolean
   readonly clock?: Clock
   readonly logStream: LogStream
 }
@@ -56,6 +59,7 @@ export interface Service {
 
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { environment = 'production', clock = systemClock, shutdownDelayMs = 1_000, apiKey } = options
+  const { makesFirstKey = true } = options
   const opened = await openStore({ database: options.database, environment, clock, create: true })
   const isPostgres = options.database?.kind === 'postgres'
   const store = groupCreations(opened, { ...GROUP_LIMITS, ...(isPostgres && ON_POSTGRES) })
@@ -80,7 +84,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   try {
     address = await listen(server, options.host ?? '127.0.0.1', options.port ?? 8080)
     // Not before it listens: a key that is made and then not shown would be lost.
-    if (apiKey === undefined) firstKey = await makeFirstKey(store, environment, clock)
+    if (makesFirstKey && apiKey === undefined) firstKey = await makeFirstKey(store, environment, clock)
     log.info(`listening on ${address}`)
   } catch (error) {
     await closed(server)
@@ -156,15 +160,6 @@ function publishedAddresses(
 ): Addresses {
   const own = { [environment]: `${address}/v1` }
   return { production: productionUrl ?? own.production, staging: stagingUrl ?? own.staging }
-}
-
-async function makeFirstKey(
-  store: Store,
-  environment: Environment,
-  clock: Clock,
-): Promise<string | undefined> {
-  const { secret, apiKey } = makeKey({ name: 'first run', environment, createdAt: clock() })
-  return (await store.createFirstKey(apiKey)) ? secret : undefined
 }
 
 /** In steps that hold the write lock briefly, as many as it takes to keep pace with what was remembered. */

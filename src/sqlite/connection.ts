@@ -7,7 +7,8 @@ import { UnusableDatabase } from '../store.ts'
 import { fileAt, logOf, type OpenOptions, openDatabase } from './open.ts'
 
 const WAIT_MS = 2_000
-const RETRY_MS = 10
+/** Shorter than most batches of others take, so that processes that write to one file take turns. */
+const RETRY_MS = 2
 
 /** A file that was moved away is let go within this time, even if nobody asks for it. */
 const LET_GO_MS = 500

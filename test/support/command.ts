@@ -27,6 +27,8 @@ export interface CommandOptions {
   readonly env?: Record<string, string>
   /** Start it as the leader of a process group, which is ended as a whole. */
   readonly isGroup?: boolean
+  /** What it reads from standard input. */
+  readonly input?: string | Buffer
   /** The program and arguments to start instead of the command itself. */
   readonly program?: readonly string[]
 }
@@ -35,16 +37,19 @@ export interface CommandOptions {
 export function start(
   t: TestContext,
   args: readonly string[],
-  { cwd, env = {}, program, isGroup = false }: CommandOptions,
+  { cwd, env = {}, program, isGroup = false, input }: CommandOptions,
 ): Running {
   const [file = '', ...first] = program ?? [process.execPath, MAIN]
   const { PATH = '', NODE_V8_COVERAGE } = process.env
   const child = spawn(file, [...first, ...args], {
     cwd,
     env: { PATH, ...(NODE_V8_COVERAGE && { NODE_V8_COVERAGE }), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     detached: isGroup,
   })
+  // A command may end before it has read all.
+  child.stdin?.on('error', () => {})
+  if (input !== undefined) child.stdin?.end(input)
   const printed = { out: '', err: '' }
   child.stdout?.setEncoding('utf8').on('data', text => {
     printed.out += text
