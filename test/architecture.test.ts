@@ -16,7 +16,7 @@ function roomOf(file: string): string {
 
 function importsOf(file: string): string[] {
   const text = readFileSync(join(ROOT, file), 'utf8')
-  return [...text.matchAll(/(?:from|import)\s*\(?'([^']+)'/g)].map(([, target = '']) =>
+  return [...text.matchAll(/(?:\bfrom\s+|\bimport\s+|\bimport\s*\()'([^']+)'/g)].map(([, target = '']) =>
     target.startsWith('.')
       ? relative('.', join(dirname(file), target))
           .split(sep)

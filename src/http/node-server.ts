@@ -19,9 +19,6 @@ const LIMITS = {
   maxHeaderSize: 16 * 1024,
 }
 
-/** A client that takes nothing of its answer for this long is let go. */
-const IDLE_MS = 60_000
-
 const MAX_CONNECTIONS = 10_000
 
 const NONE: readonly string[] = []
@@ -72,7 +69,6 @@ export function createNodeServer({ requestId, respond, log }: NodeServerOptions)
 
   // A missing Host is refused like everything else, with the error object, instead of by Node.
   const server = createServer({ ...LIMITS, requireHostHeader: false }, begin)
-  server.timeout = IDLE_MS
   server.maxConnections = MAX_CONNECTIONS
   server.on('connection', socket => {
     connections.add(socket)

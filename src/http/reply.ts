@@ -30,8 +30,13 @@ export function send(
   response.writeHead(status, all)
   // Text of as many bytes as characters is ASCII, which Latin-1 writes several times faster than UTF-8.
   response.end(body, length === body.length ? 'latin1' : 'utf8')
+  // Almost always all of it has left by now, and nobody needs to watch.
+  if (request.socket.writableLength > 0) request.socket.setTimeout(STALLED_MS)
   if (!request.complete) linger(request)
 }
+
+/** A client that takes nothing of its answer for this long is let go. */
+const STALLED_MS = 60_000
 
 /** How long a client may go on sending a body after its request was answered. */
 const LINGER_MS = 1_000
