@@ -2,7 +2,7 @@
 
 import { execFile, execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -23,6 +23,15 @@ export interface Load {
 
 export const GENERATOR = isInstalled('wrk') ? 'wrk' : 'autocannon'
 
+/**
+ * Where the system can, the generator has the last core and the contenders have the others. Else what a request costs
+ * depends on who happens to be moved where.
+ */
+const LAST_CORE = availableParallelism() - 1
+const CAN_PIN = LAST_CORE > 0 && isInstalled('taskset')
+export const ON_LAST_CORE = CAN_PIN ? ['taskset', '--cpu-list', String(LAST_CORE)] : []
+export const ON_OTHER_CORES = CAN_PIN ? ['taskset', '--cpu-list', `0-${LAST_CORE - 1}`] : []
+
 export interface Plan {
   readonly address: string
   /** The requests are drawn at random from these. */
@@ -40,8 +49,7 @@ export interface Plan {
 export async function putLoad(plan: Plan): Promise<Load> {
   const folder = mkdtempSync(join(tmpdir(), 'animal-store-load-'))
   try {
-    const run = GENERATOR === 'wrk' ? withWrk : withAutocannon
-    return JSON.parse(await run(folder, plan))
+    return JSON.parse(await (GENERATOR === 'wrk' ? withWrk : withAutocannon)(folder, plan))
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -113,7 +121,12 @@ async function withAutocannon(folder: string, plan: Plan): Promise<string> {
   const file = join(folder, 'plan.json')
   writeFileSync(file, JSON.stringify({ connections: CONNECTIONS, ...plan }))
   const script = fileURLToPath(new URL('autocannon.js', import.meta.url))
-  const { stdout } = await promisify(execFile)(process.execPath, [script, file])
+  return run(process.execPath, script, file)
+}
+
+async function run(...command: readonly string[]): Promise<string> {
+  const [program = '', ...args] = [...ON_LAST_CORE, ...command]
+  const { stdout } = await promisify(execFile)(program, args)
   return stdout
 }
 

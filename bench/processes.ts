@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../test/support/postgres.ts'
 import { API_KEY, type Ask, type Contender } from './contenders.ts'
+import { ON_OTHER_CORES } from './load.ts'
 import type { Answer } from './workloads.ts'
 
 const ACCOUNTING = new URL('servers/accounting.js', import.meta.url).href
@@ -36,7 +37,7 @@ export interface Running {
 export async function start(
   contender: Contender,
   environment: Readonly<Record<string, string>>,
-  below: readonly string[] = [],
+  below: readonly string[] = ON_OTHER_CORES,
 ): Promise<Running> {
   const port = await freePort()
   const [program = '', ...args] = [

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { hasKeyForm, makeKey } from '../src/api-key.ts'
+import { authenticator, Unauthorized } from '../src/http/authentication.ts'
 import { onEveryDatabase } from './support/databases.ts'
 import { API_KEY, parseRaw, sendRaw, type TestService } from './support/service.ts'
 
@@ -171,6 +172,33 @@ onEveryDatabase('credentials', startTestService => {
     const lookUps = t.mock.method(service.store, 'findKey')
     for (let count = 0; count < 50; count++) assert.equal((await listWith(service, secret)).status, 200)
     assert.ok(lookUps.mock.callCount() <= 2, `${lookUps.mock.callCount()} look-ups`)
+  })
+
+  test('a flood of keys that do not exist does not drive out those that do, and each is looked up once', async t => {
+    const service = await startTestService(t)
+    const { secret } = await addKey(service)
+    let asked = 0
+    const authenticate = authenticator({
+      store: {
+        ...service.store,
+        findKey(digest) {
+          asked++
+          return service.store.findKey(digest)
+        },
+      },
+      clock: () => new Date(),
+      environment: 'production',
+      extraKey: undefined,
+    })
+    assert.ok(!((await authenticate([`Bearer ${secret}`])) instanceof Unauthorized))
+    for (let count = 0; count < 1_200; count++) {
+      const wrong = makeKey({ name: 'x', environment: 'production', createdAt: new Date() }).secret
+      for (let time = 0; time < 2; time++) {
+        assert.ok((await authenticate([`Bearer ${wrong}`])) instanceof Unauthorized)
+      }
+    }
+    assert.ok(!((await authenticate([`Bearer ${secret}`])) instanceof Unauthorized))
+    assert.equal(asked, 1_201)
   })
 
   test('more keys than are remembered all work', async t => {

@@ -11,13 +11,18 @@ export interface Progress {
   end(): void
 }
 
-export function progressOn(stream: NodeJS.WriteStream, what: string): Progress {
-  const start = performance.now()
+/** `clock` gives milliseconds. */
+export function progressOn(
+  stream: NodeJS.WriteStream,
+  what: string,
+  clock = () => performance.now(),
+): Progress {
+  const start = clock()
   let last = start
 
   return {
     update(count, share) {
-      const now = performance.now()
+      const now = clock()
       if (now - last < (stream.isTTY ? REDRAW_MS : LINE_EVERY_MS)) return
       last = now
       const seconds = (now - start) / 1000

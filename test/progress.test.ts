@@ -1,0 +1,56 @@
+// How far a long task is: a bar for those who watch, lines for those who read later.
+
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { type Progress, progressOn } from '../src/cli/progress.ts'
+
+function drawnOn(isTTY: boolean, use: (progress: Progress, pass: (ms: number) => void) => void): string {
+  let drawn = ''
+  let now = 0
+  const stream = { isTTY, write: (text: string) => void (drawn += text) } as unknown as NodeJS.WriteStream
+  use(
+    progressOn(stream, 'imported', () => now),
+    ms => {
+      now += ms
+    },
+  )
+  return drawn
+}
+
+suite('progress', () => {
+  test('on a terminal is a bar with count, rate and time left, drawn over itself and wiped at the end', () => {
+    const drawn = drawnOn(true, (progress, pass) => {
+      progress.update(10, 0.001)
+      pass(2_000)
+      progress.update(100_000, 0.25)
+      progress.update(100_001, 0.26)
+      progress.end()
+    })
+    assert.equal(
+      drawn,
+      '\r[######..................] 25 % imported 100,000 animals, 50,000 a second, 6 s left\u001b[K\r\u001b[K',
+    )
+  })
+
+  test('of which the size is not known has no bar and no time left', () => {
+    const drawn = drawnOn(true, (progress, pass) => {
+      pass(1_000)
+      progress.update(1_000)
+    })
+    assert.equal(drawn, '\rimported 1,000 animals, 1,000 a second\u001b[K')
+  })
+
+  test('elsewhere is a plain line every five seconds', () => {
+    const drawn = drawnOn(false, (progress, pass) => {
+      for (let second = 1; second <= 11; second++) {
+        pass(1_000)
+        progress.update(second * 100, second / 20)
+      }
+      progress.end()
+    })
+    assert.equal(
+      drawn,
+      'imported 500 animals, 100 a second, 15 s left\nimported 1,000 animals, 100 a second, 10 s left\n',
+    )
+  })
+})
