@@ -21,7 +21,7 @@ export async function dataFor(
   folder: string,
 ): Promise<Record<string, string>> {
   if (data === undefined) return {}
-  const path = join(folder, `${name.replaceAll(/\W/g, '-')}.${data === 'json' ? 'json' : 'db'}`)
+  const path = join(folder, `${name.replaceAll(/\W/g, '-')}-${size}.${data === 'json' ? 'json' : 'db'}`)
   if (data === 'json') {
     const animals = Array.from({ length: size }, (_, index) => animalAt(index + 1))
     writeFileSync(path, JSON.stringify({ animals }))

@@ -34,7 +34,7 @@ export type Outcome =
 /**
  * Every method rejects with a ServiceError `unavailable` while the database cannot be reached, is locked by
  * someone else, or cannot be written, and works again once the cause is gone. What was rejected so is not stored,
- * unless the connection to the database was lost before it could say; rejected otherwise, it never is.
+ * unless the database was lost, or took too long, before it could say; rejected otherwise, it never is.
  */
 export interface Store {
   /** At most `limit` animals, by ascending id. */
