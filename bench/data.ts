@@ -1,6 +1,6 @@
 // The catalogues: made once for each size, and copied for each contender, because creations change them.
 
-import { copyFileSync, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
@@ -36,6 +36,7 @@ async function sqliteOf(size: number): Promise<string> {
   if (existsSync(path)) return path
   mkdirSync(KEPT, { recursive: true })
   const unfinished = `${path}.unfinished.db`
+  for (const ending of ['', '-wal', '-shm']) rmSync(`${unfinished}${ending}`, { force: true })
   const store = openSqliteStore({ path: unfinished, clock: systemClock, create: true })
   for (let first = 1; first <= size; first += AT_ONCE) {
     const ids = Array.from({ length: Math.min(AT_ONCE, size - first + 1) }, (_, index) => first + index)

@@ -66,7 +66,7 @@ async function withWrk(folder: string, plan: Plan): Promise<string> {
     script,
     plan.address,
   ]
-  const { stdout } = await promisify(execFile)('wrk', args)
+  const stdout = await run('wrk', ...args)
   return stdout.slice(stdout.indexOf('{'))
 }
 

@@ -1,7 +1,7 @@
 // Import and export: whole catalogues through files and pipes, with nothing lost on the way.
 
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { type CommandOptions, MAIN, run, start } from './support/command.ts'
@@ -169,6 +169,18 @@ suite('the formats', () => {
     ],
     ['nothing at all', [], '', ''],
     ['only a head', ['--format', 'csv'], 'name,categoryId\n', ''],
+    [
+      'an empty first field',
+      ['--format', 'csv'],
+      'status,name,categoryId\n,Bella,7\n',
+      '{"id":1,"name":"Bella","categoryId":7}\n',
+    ],
+    [
+      'a field that is all quotes',
+      ['--format', 'csv'],
+      'name,categoryId\n"""""",7\n',
+      '{"id":1,"name":"\\"\\"","categoryId":7}\n',
+    ],
   ]
   for (const [name, args, input, expected] of wellFormed) {
     test(`${name}: read`, async t => {
@@ -183,7 +195,7 @@ suite('the formats', () => {
       'a head without a name',
       ['--format', 'csv'],
       'nom,categoryId\nBella,7\n',
-      /first line must name the columns, name once/,
+      /first line must name the columns, name and categoryId once/,
     ],
     [
       'a field too many',
@@ -195,13 +207,13 @@ suite('the formats', () => {
       'a quote that is never closed',
       ['--format', 'csv'],
       'name,categoryId\n"Bella,7\nMax,8\n',
-      /^Line 2: the line must be well-formed CSV/m,
+      /^Lines? 2.*: the line must be well-formed CSV/m,
     ],
     [
       'a quote in the middle',
       ['--format', 'csv'],
       'name,categoryId\nBel"la",7\n',
-      /^Line 2: the line must be well-formed CSV/m,
+      /^Lines? 2.*: the line must be well-formed CSV/m,
     ],
     [
       'a number that is none',
@@ -223,6 +235,18 @@ suite('the formats', () => {
       /^Line 1: this is too long/m,
     ],
     ['an array', [], '[1]', /^Line 1: The body must be a JSON object/m],
+    [
+      'a leading zero',
+      ['--format', 'csv'],
+      'name,categoryId\nBella,007\n',
+      /^Line 2: categoryId must be an integer/m,
+    ],
+    [
+      'a column twice',
+      ['--format', 'csv'],
+      'name,categoryId,status,status\nBella,7,sold,sold\n',
+      /status at most once/,
+    ],
   ]
   for (const [name, args, input, expected] of malformed) {
     test(`${name}: refused, and nothing is stored`, async t => {
@@ -232,6 +256,34 @@ suite('the formats', () => {
       assert.equal(stored, '')
     })
   }
+
+  test('a stray quote spoils its own line only', async t => {
+    const input = 'name,categoryId\n12"" python,7\nBella,8\n"never closed,9\nKim,10\n'
+    const { err, stored } = await importing(t, ['--format', 'csv', '--skip-invalid'], input)
+    assert.match(
+      err,
+      /^Line 2: the line must be well-formed CSV.*\nLines 4 to 5: the line must be well-formed CSV/m,
+    )
+    assert.equal(stored, '{"id":1,"name":"Bella","categoryId":8}\n')
+  })
+
+  test('--from-line steps over a record that is never closed', async t => {
+    const input = 'name,categoryId\n"never closed,9\nKim,10\n'
+    const { code, stored } = await importing(t, ['--format', 'csv', '--from-line', '3'], input)
+    assert.equal(code, 0)
+    assert.equal(stored, '{"id":1,"name":"Kim","categoryId":10}\n')
+  })
+
+  test('an export to a link is written to where it leads', async t => {
+    const cwd = temporaryFolder(t)
+    const env = { DATABASE_URL: 'sqlite:animals.db' }
+    await run(t, ['import', '-'], { cwd, env, input: lines(1).join('') })
+    writeFileSync(join(cwd, 'real.csv'), 'old')
+    symlinkSync('real.csv', join(cwd, 'link.csv'))
+    await run(t, ['export', 'link.csv'], { cwd, env })
+    assert.match(readFileSync(join(cwd, 'real.csv'), 'utf8'), /animal 0/)
+    assert.equal(lstatSync(join(cwd, 'link.csv')).isSymbolicLink(), true)
+  })
 
   test('a file that is not there, or a folder, is said in one line', async t => {
     const cwd = temporaryFolder(t)

@@ -19,7 +19,8 @@ suite('a first page that was sent before', () => {
     await service.create({ name: 'Bella', categoryId: 7, status: 'sold' })
     const bella = '{"id":1,"name":"Bella","categoryId":7,"status":"sold"}'
     // Twice: the second comes from memory.
-    for (const query of ['', '', '?status=sold', '?status=sold']) assert.equal(await list(query), `[${bella}]`)
+    for (const query of ['', '', '?status=sold', '?status=sold'])
+      assert.equal(await list(query), `[${bella}]`)
     return { folder, path, service, list, bella }
   }
 

@@ -7,7 +7,10 @@ import { type Progress, progressOn } from '../src/cli/progress.ts'
 function drawnOn(isTTY: boolean, use: (progress: Progress, pass: (ms: number) => void) => void): string {
   let drawn = ''
   let now = 0
-  const stream = { isTTY, write: (text: string) => void (drawn += text) } as unknown as NodeJS.WriteStream
+  const write = (text: string) => {
+    drawn += text
+  }
+  const stream = { isTTY, write } as unknown as NodeJS.WriteStream
   use(
     progressOn(stream, 'imported', () => now),
     ms => {

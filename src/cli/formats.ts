@@ -8,13 +8,15 @@ import type { FormatName } from '../setting-values.ts'
 
 /** What one line or, in CSV, several lines hold. */
 export interface Entry {
-  /** The number of its first line. */
-  readonly line: number
+  readonly firstLine: number
+  readonly lastLine: number
   /** Throws `invalid_request` where it is no animal. */
   animal(): NewAnimal
 }
 
 export interface Reader {
+  /** Whether the line that names the columns is still to come. */
+  needsHead(): boolean
   /** Takes one line after the other; returns an entry once it is whole. Throws `invalid_request` for a wrong head. */
   read(line: Buffer, number: number): Entry | undefined
   /** What is still open when there are no more lines. */
@@ -31,6 +33,10 @@ export interface Format {
 export const MAX_ENTRY_BYTES = 256 * 1024
 
 const QUOTE = 0x22
+const COMMA = 0x2c
+
+/** As JSON has it: no sign in front but a minus, no leading zero. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 export const FORMATS: Readonly<Record<FormatName, Format>> = {
   jsonl: { head: '', render: animal => `${renderAnimal(animal)}\n`, reader: readJsonLines },
@@ -40,11 +46,12 @@ export const FORMATS: Readonly<Record<FormatName, Format>> = {
 function readJsonLines(): Reader {
   return {
     read(line, number) {
-      return isBlank(line)
-        ? undefined
-        : { line: number, animal: () => parseNewAnimal(parseLine(textOf(line))) }
+      if (isBlank(line)) return undefined
+      const animal = () => parseNewAnimal(parseLine(textOf(line)))
+      return { firstLine: number, lastLine: number, animal }
     },
     end: () => undefined,
+    needsHead: () => false,
   }
 }
 
@@ -72,36 +79,38 @@ function renderCsv({ id, name, categoryId, status }: Animal): string {
 function readCsv(): Reader {
   let columns: string[] | undefined
   let parts: Buffer[] = []
-  let first = 0
+  let firstLine = 0
+  let lastLine = 0
   let bytes = 0
-  let quotes = 0
+  let isQuoted = false
 
   function take(): Entry | undefined {
     const whole = Buffer.concat(parts)
     const record = whole.at(-1) === CARRIAGE_RETURN ? whole.subarray(0, -1) : whole
     parts = []
     bytes = 0
-    quotes = 0
+    isQuoted = false
     if (columns === undefined) {
       columns = parseHead(record)
       return undefined
     }
     const names = columns
-    return { line: first, animal: () => parseNewAnimal(toObject(names, splitCsv(record))) }
+    return { firstLine, lastLine, animal: () => parseNewAnimal(toObject(names, splitCsv(record))) }
   }
 
   return {
     read(line, number) {
       if (parts.length > 0) parts.push(LINE_FEED)
       else if (isBlank(line)) return undefined
-      else first = number
+      else firstLine = number
+      lastLine = number
       parts.push(line)
       bytes += line.length + 1
-      // Quotes come in pairs, those inside a field too: while their number is odd, a field goes on in the next line.
-      quotes += countQuotes(line)
-      return quotes % 2 === 1 && bytes < MAX_ENTRY_BYTES ? undefined : take()
+      isQuoted = endsQuoted(line, isQuoted)
+      return isQuoted && bytes < MAX_ENTRY_BYTES ? undefined : take()
     },
     end: () => (parts.length > 0 ? take() : undefined),
+    needsHead: () => columns === undefined,
   }
 }
 
@@ -110,31 +119,41 @@ const CARRIAGE_RETURN = 0x0d
 
 function parseHead(line: Buffer): string[] {
   const columns = splitCsv(line)
-  for (const needed of ['name', 'categoryId']) {
-    if (columns.filter(column => column === needed).length !== 1) {
-      throw invalid(`the first line must name the columns, ${needed} once among them.`)
-    }
+  const times = (name: string) => columns.filter(column => column === name).length
+  if (times('name') !== 1 || times('categoryId') !== 1 || times('status') > 1) {
+    throw invalid(
+      'the first line must name the columns, name and categoryId once among them, status at most once.',
+    )
   }
   return columns
 }
 
-function countQuotes(line: Buffer): number {
-  let count = 0
-  for (let at = line.indexOf(QUOTE); at !== -1; at = line.indexOf(QUOTE, at + 1)) count++
-  return count
+/** Whether a quoted field goes on in the next line. Only at its start does a quote open a field. */
+function endsQuoted(line: Buffer, startsQuoted: boolean): boolean {
+  if (!line.includes(QUOTE)) return startsQuoted
+  let state = (startsQuoted ? 'quoted' : 'start') as 'start' | 'plain' | 'quoted' | 'closed'
+  for (const byte of line) {
+    if (state === 'quoted') state = byte === QUOTE ? 'closed' : 'quoted'
+    else if (byte === COMMA) state = 'start'
+    // Right after a closing quote another one means a quote within the field.
+    else state = byte === QUOTE && state !== 'plain' ? 'quoted' : 'plain'
+  }
+  return state === 'quoted'
 }
 
-const FIELD = /(?:^|,)(?:"((?:[^"]|"")*)"|([^",]*))(?=,|$)/gy
+const FIELD = /"((?:[^"]|"")*)"|[^",]*/y
 
 function splitCsv(line: Buffer): string[] {
   const text = textOf(line)
   const fields: string[] = []
-  let end = 0
-  for (const match of text.matchAll(FIELD)) {
-    fields.push(match[1]?.replaceAll('""', '"') ?? match[2] ?? '')
-    end = match.index + match[0].length
+  for (let at = 0; at <= text.length; at++) {
+    FIELD.lastIndex = at
+    const [field = '', quoted] = FIELD.exec(text) ?? []
+    at += field.length
+    if (at < text.length && text[at] !== ',')
+      throw invalid('the line must be well-formed CSV, with quotes in pairs.')
+    fields.push(quoted?.replaceAll('""', '"') ?? field)
   }
-  if (end !== text.length) throw invalid('the line must be well-formed CSV, with quotes in pairs.')
   return fields
 }
 
@@ -143,9 +162,10 @@ function toObject(columns: readonly string[], fields: readonly string[]): Record
     throw invalid(`the line must have ${columns.length} fields, not ${fields.length}.`)
   }
   const field = (name: string) => fields[columns.indexOf(name)]
+  const number = field('categoryId') ?? ''
   return {
     name: field('name'),
-    categoryId: exactInteger(field('categoryId') ?? ''),
+    categoryId: NUMBER.test(number) ? exactInteger(number) : undefined,
     // An empty field is an animal without a status.
     status: field('status') || undefined,
   }

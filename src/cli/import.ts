@@ -23,17 +23,12 @@ export const importAnimals = command({
   async run({ format, skipInvalid = false, fromLine = 1, ...target }, [file = '-'], streams) {
     const source = await openSource(file)
     const progress = progressOn(process.stderr, 'imported')
-    await withLastingStore(target, true, store =>
-      importAll({
-        store,
-        source,
-        format: format ?? formatOf(file),
-        skipInvalid,
-        fromLine,
-        progress,
-        streams,
-      }),
-    )
+    const how = { format: format ?? formatOf(file), skipInvalid, fromLine }
+    try {
+      await withLastingStore(target, true, store => importAll({ store, source, progress, streams, ...how }))
+    } finally {
+      source.stream.destroy()
+    }
   },
 })
 
@@ -91,7 +86,13 @@ async function importAll(task: Import): Promise<void> {
   let isStopped = false
 
   async function storeBatch({ creations, lastLine, readBytes }: Batch): Promise<void> {
-    await store.createAnimals(creations)
+    try {
+      await store.createAnimals(creations)
+    } catch (error) {
+      throw new Unstored(
+        `Lines ${next} to ${lastLine}: ${reasonOf(error)}. They may have been stored all the same: look first.`,
+      )
+    }
     stored += creations.length
     next = lastLine + 1
     progress.update(stored, source.bytes && readBytes / source.bytes)
@@ -118,7 +119,7 @@ async function importAll(task: Import): Promise<void> {
     if (isStopped) throw new Error('stopped')
   } catch (error) {
     await storing.catch(() => {})
-    const reason = isStopped ? 'Stopped.' : reasonFor(error)
+    const reason = isStopped ? 'Stopped.' : wordsFor(error)
     throw new CommandFailed(`${reason}\n${counted(stored)} stored. Go on with --from-line ${next}.`, {
       cause: error,
     })
@@ -130,7 +131,9 @@ async function importAll(task: Import): Promise<void> {
   say(`${counted(stored)} imported in ${seconds} s${skipped > 0 ? `, ${skipped} lines skipped` : ''}.`)
 }
 
+/** A line that is no animal, or animals that were not stored: the message is for the person who imports. */
 class BadLine extends Error {}
+class Unstored extends Error {}
 
 /** The animals of the source, in batches. What ends it early is thrown after the last batch that was whole. */
 async function* batchesOf(
@@ -144,30 +147,33 @@ async function* batchesOf(
   let failure: unknown
 
   function take(entry: Entry | undefined): void {
-    if (entry === undefined || entry.line < fromLine) return
+    if (entry === undefined) return
     const animal = animalOf(entry)
     if (animal === undefined) return
     gathering.creations.push({ animal })
-    gathering.lastLine = entry.line
+    gathering.lastLine = entry.lastLine
     gathering.readBytes = readBytes
     if (gathering.creations.length < BATCH) return
     whole.push(gathering)
     gathering = emptyBatch()
   }
 
-  function animalOf({ line, animal }: Entry): NewAnimal | undefined {
+  function animalOf({ firstLine, lastLine, animal }: Entry): NewAnimal | undefined {
     try {
       return animal()
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error
-      const words = `Line ${line}: ${error.message}`
+      const lines = firstLine === lastLine ? `Line ${firstLine}` : `Lines ${firstLine} to ${lastLine}`
+      const words = `${lines}: ${error.message}`
       if (!skipInvalid) throw new BadLine(words)
       onInvalid(words)
       return undefined
     }
   }
 
-  const lines = lineSplitter(MAX_ENTRY_BYTES, (line, number) => take(reader.read(line, number)))
+  const lines = lineSplitter(MAX_ENTRY_BYTES, (line, number) => {
+    if (number >= fromLine || reader.needsHead()) take(reader.read(line, number))
+  })
   try {
     for await (const chunk of source.stream) {
       readBytes += chunk.length
@@ -189,16 +195,16 @@ function emptyBatch(): Batch {
   return { creations: [], lastLine: 0, readBytes: 0 }
 }
 
-function reasonFor(error: unknown): string {
-  if (error instanceof BadLine) return error.message
-  if (error instanceof ServiceError) {
-    if (error.code === 'invalid_request') return `Line 1: ${error.message}`
-    const cause = error.cause instanceof Error ? error.cause.message : error.message
-    return `The next animals could not be stored: ${cause}.`
-  }
+function wordsFor(error: unknown): string {
+  if (error instanceof BadLine || error instanceof Unstored) return error.message
+  if (error instanceof ServiceError) return `Line 1: ${error.message}`
   const { syscall, code } = error as NodeJS.ErrnoException
-  if (syscall === 'read') return `Cannot read on: ${code}.`
-  throw error
+  return syscall === 'read' ? `Cannot read on: ${code}.` : `Failed: ${reasonOf(error)}.`
+}
+
+function reasonOf(error: unknown): string {
+  const cause = error instanceof ServiceError ? error.cause : error
+  return cause instanceof Error ? cause.message : String(cause)
 }
 
 function counted(animals: number): string {

@@ -21,7 +21,9 @@ export function progressOn(
   let last = start
 
   return {
-    update(count, share) {
+    update(count, given) {
+      // A file may grow while it is read.
+      const share = given && Math.min(given, 1)
       const now = clock()
       if (now - last < (stream.isTTY ? REDRAW_MS : LINE_EVERY_MS)) return
       last = now

@@ -44,9 +44,13 @@ export const serve = command({
       const started = await startWorkers(workers, streams)
       const stop = stopOnSignal(started)
       if (stopWithParent) whenOrphaned(stop)
-      const firstKey =
-        settings.apiKey === undefined ? await firstKeyOf({ databaseUrl, environment }) : undefined
-      greetWith(started.address, firstKey)
+      try {
+        const needsKey = settings.apiKey === undefined
+        greetWith(started.address, needsKey ? await firstKeyOf({ databaseUrl, environment }) : undefined)
+      } catch (error) {
+        started.kill()
+        throw error
+      }
       return
     }
     // Loaded here, so that the other commands need not wait for it.

@@ -8,6 +8,9 @@ import { CommandFailed, type Streams } from './command.ts'
 /** A worker that ended sooner than this would most likely end again at once. */
 const LEAST_LIFE_MS = 1_000
 
+/** A worker stops within 9 seconds, unless it hangs. */
+const STOP_WITHIN_MS = 9_500
+
 export interface Workers {
   /** Where all of them listen. */
   readonly address: string
@@ -25,9 +28,15 @@ interface Listening {
 /** Starts the workers, each of which runs this very command, and another one for each that ends. */
 export async function startWorkers(count: number, { say }: Streams): Promise<Workers> {
   let isStopping = false
-  // The first one alone: what keeps it from listening would keep them all, and is to be said once.
-  const address = await start()
-  await Promise.all(Array.from({ length: count - 1 }, start))
+  let address: string
+  try {
+    // The first one alone: what keeps it from listening would keep them all, and is to be said once.
+    address = await start()
+    await Promise.all(Array.from({ length: count - 1 }, start))
+  } catch (error) {
+    kill()
+    throw error
+  }
 
   function start(): Promise<string> {
     const startedAt = performance.now()
@@ -57,21 +66,29 @@ export async function startWorkers(count: number, { say }: Streams): Promise<Wor
     }
   }
 
+  function kill(): void {
+    isStopping = true
+    for (const worker of workers()) worker.process.kill('SIGKILL')
+  }
+
   return {
     address,
+    kill,
     async stop() {
       isStopping = true
+      const late = setTimeout(kill, STOP_WITHIN_MS)
       await Promise.all(workers().map(stopWorker))
-    },
-    kill() {
-      isStopping = true
-      for (const worker of workers()) worker.process.kill('SIGKILL')
+      clearTimeout(late)
     },
   }
 }
 
 /** In a worker: tells that it listens, and stops when nobody watches over it any more. */
 export function reportToWatcher(address: string, stop: () => void): void {
+  // A terminal sends this one to all of them. The watcher passes it on, so that it counts once.
+  process.removeAllListeners('SIGINT').on('SIGINT', () => {})
+  // Else Node ends the process at once.
+  if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   process.on('disconnect', stop)
   process.send?.({ address } satisfies Listening)
 }

@@ -14,7 +14,7 @@ import { headerValues } from './headers.ts'
 import { createNodeServer, type NodeServer } from './node-server.ts'
 import { jsonReply, type Reply, send } from './reply.ts'
 import { logRequest, requestIds } from './request-log.ts'
-import { handlerFor, type Resource, routesOf } from './routes.ts'
+import { handlerFor, isRead, type Resource, routesOf } from './routes.ts'
 
 /** Something for people, outside `/v1`. */
 export interface Document {
@@ -82,11 +82,10 @@ export function buildApp({
         if (verdict instanceof Unauthorized) return errorReply(verdict)
         exchange.caller = verdict
       }
-      if (resource === undefined) throw new ServiceError('not_found', 'There is nothing at this path.')
-      const handler = handlerFor(resource, request.method)
-      if (handler === resource.get && resource.headers !== undefined) exchange.headers = resource.headers
+      if (resource?.headers !== undefined && isRead(request)) exchange.headers = resource.headers
       judgeExpectation(request)
-      return await handler(exchange)
+      if (resource === undefined) throw new ServiceError('not_found', 'There is nothing at this path.')
+      return await handlerFor(resource, request)(exchange)
     } catch (error) {
       return refuse(error, exchange)
     }

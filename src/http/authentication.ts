@@ -91,7 +91,7 @@ function keyFromEnvironment(secret: string, environment: Environment, createdAt:
 }
 
 interface Remembered {
-  holder: Holder | Promise<Holder>
+  readonly holder: Holder
   readonly until: number
 }
 
@@ -105,39 +105,38 @@ interface Remembered {
 function remember(find: (authorization: string) => Holder | Promise<Holder>): typeof find {
   const keys = new Map<string, Remembered>()
   const refusals = new Map<string, Remembered>()
+  /** Many that need the same key at once share one question. */
+  const asked = new Map<string, Promise<Holder>>()
 
-  function put(entries: Map<string, Remembered>, authorization: string, entry: Remembered): void {
+  function keep(authorization: string, entry: Remembered): void {
     if (authorization.length > MAX_LENGTH) return
+    const entries = entry.holder instanceof Unauthorized ? refusals : keys
     entries.delete(authorization)
     const oldest = entries.size >= MAX_REMEMBERED ? entries.keys().next().value : undefined
     if (oldest !== undefined) entries.delete(oldest)
     entries.set(authorization, entry)
   }
 
-  function settle(authorization: string, entry: Remembered, holder: Holder | undefined): void {
-    if (holder !== undefined) entry.holder = holder
-    if (holder instanceof Unauthorized) put(refusals, authorization, entry)
-    const isKey = holder !== undefined && !(holder instanceof Unauthorized)
-    if (!isKey && keys.get(authorization) === entry) keys.delete(authorization)
-  }
-
-  /** Many that need the same key at once share one question, and the time it is trusted for begins with it. */
   function ask(authorization: string): Holder | Promise<Holder> {
+    // The time it is trusted for begins with the question.
     const until = performance.now() + TRUST_MS
-    const holder = find(authorization)
-    const entry = { holder, until }
-    put(holder instanceof Unauthorized ? refusals : keys, authorization, entry)
-    if (holder instanceof Promise) {
-      holder.then(
-        found => settle(authorization, entry, found),
-        () => settle(authorization, entry, undefined),
-      )
+    const found = find(authorization)
+    if (!(found instanceof Promise)) {
+      keep(authorization, { holder: found, until })
+      return found
     }
-    return holder
+    const settled = found.finally(() => asked.delete(authorization))
+    asked.set(authorization, settled)
+    settled.then(
+      holder => keep(authorization, { holder, until }),
+      () => {},
+    )
+    return settled
   }
 
   return authorization => {
     const known = keys.get(authorization) ?? refusals.get(authorization)
-    return known !== undefined && performance.now() < known.until ? known.holder : ask(authorization)
+    if (known !== undefined && performance.now() < known.until) return known.holder
+    return asked.get(authorization) ?? ask(authorization)
   }
 }

@@ -30,8 +30,10 @@ export function send(
   response.writeHead(status, all)
   // Text of as many bytes as characters is ASCII, which Latin-1 writes several times faster than UTF-8.
   response.end(body, length === body.length ? 'latin1' : 'utf8')
-  // Almost always all of it has left by now, and nobody needs to watch.
-  if (request.socket.writableLength > 0) request.socket.setTimeout(STALLED_MS)
+  // Almost always all of it has left by now, and nobody needs to watch. It has not if the client takes nothing, or if
+  // it waits behind the answer to an earlier request.
+  const hasLeft = response.socket !== null && request.socket.writableLength === 0
+  if (!hasLeft) request.socket.setTimeout(STALLED_MS)
   if (!request.complete) linger(request)
 }
 

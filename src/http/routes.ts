@@ -1,5 +1,6 @@
 // Which path answers to what.
 
+import type { IncomingMessage } from 'node:http'
 import { MethodNotAllowed } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Reply } from './reply.ts'
@@ -30,8 +31,12 @@ export function routesOf(resources: readonly Resource[]): (path: string) => Reso
 }
 
 /** HEAD is GET whose body is not sent. */
-export function handlerFor({ get, post }: Resource, method: string | undefined): Handler {
-  if (method === 'GET' || method === 'HEAD') return get
-  if (method === 'POST' && post !== undefined) return post
+export function isRead({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+export function handlerFor({ get, post }: Resource, request: IncomingMessage): Handler {
+  if (isRead(request)) return get
+  if (request.method === 'POST' && post !== undefined) return post
   throw new MethodNotAllowed(post === undefined ? 'GET, HEAD' : 'GET, HEAD, POST')
 }

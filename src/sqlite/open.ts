@@ -43,11 +43,15 @@ export function openDatabase(path: string, { create, isWriter = false }: OpenOpt
   }
 }
 
-/** Which file a name means now, by device and inode; undefined where there is none. */
+/** Which file a name means now, by device and inode; undefined where there is none, or it cannot be reached. */
 export function fileAt(path: string): string | undefined {
   if (path === MEMORY) return MEMORY
-  const stats = statSync(path, { throwIfNoEntry: false })
-  return stats && `${stats.dev}:${stats.ino}`
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false })
+    return stats && `${stats.dev}:${stats.ino}`
+  } catch {
+    return undefined
+  }
 }
 
 /** Where SQLite keeps the newest changes to a file. It finds them by this name alone. */

@@ -1,6 +1,5 @@
 // The way to the writing thread. Commits wait for the disk there, and readers do not wait for them here.
 
-import { once } from 'node:events'
 import { extname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
@@ -10,7 +9,7 @@ import type { Answer, Request } from './writing-thread.ts'
 
 export interface Writer {
   readonly write: Write
-  /** What was asked for before is still done. */
+  /** What was asked for before is still done, if that takes no longer than two seconds; nothing is from then on. */
   close(): Promise<void>
 }
 
@@ -33,6 +32,7 @@ export function openWriter(path: string): Writer {
   const pending = new Map<number, Pending>()
   let thread: Worker | undefined
   let calls = 0
+  let isClosed = false
 
   function settle(call: number): Pending | undefined {
     const waiting = pending.get(call)
@@ -65,6 +65,7 @@ export function openWriter(path: string): Writer {
 
   return {
     write(name, ...args) {
+      if (isClosed) return Promise.reject(unavailable(new Error('the database is closed'))) as never
       thread ??= start()
       const call = ++calls
       const request: Request = { call, name, args }
@@ -79,11 +80,13 @@ export function openWriter(path: string): Writer {
     },
 
     async close() {
-      if (thread === undefined) return
-      const ended = once(thread, 'exit')
-      thread.postMessage('close')
+      isClosed = true
+      const last = thread
+      if (last === undefined) return
+      const ended = new Promise<void>(resolve => last.once('exit', () => resolve()))
+      last.postMessage('close')
       await Promise.race([ended, delay(CLOSE_WITHIN_MS, undefined, { ref: false })])
-      await thread?.terminate()
+      await last.terminate()
     },
   }
 }

@@ -1,9 +1,9 @@
 // All that changes the database, each a transaction of its own.
 
-import { isSameAnimal, type Status } from '../animal.ts'
+import { type Animal, isSameAnimal, type Status } from '../animal.ts'
 import { type ApiKey, type Environment, isInForce } from '../api-key.ts'
 import { toAnimal, toKey } from '../rows.ts'
-import { type Creation, IDEMPOTENCY_WINDOW_MS, type Outcome } from '../store.ts'
+import { type Creation, IDEMPOTENCY_WINDOW_MS } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Statements } from './statements.ts'
 
@@ -15,7 +15,10 @@ export type Write = <Name extends keyof Writes>(
   ...args: Parameters<Writes[Name]>
 ) => ReturnType<Writes[Name]>
 
-export type Unstored = Exclude<Outcome, { kind: 'unavailable' }>
+/** What becomes of a creation that stores nothing. */
+export type Repeated =
+  | { readonly kind: 'replayed'; readonly animal: Animal }
+  | { readonly kind: 'key_reused' }
 
 /** Creations as one list of plain values, which goes from thread to thread in half the time that objects take. */
 export type CreationValue = string | bigint | undefined
@@ -47,9 +50,9 @@ function fromValues(values: readonly CreationValue[], at: number): Creation {
 export function writesOn({ write }: Connection<Statements>) {
   return {
     /** Takes the values of each creation in turn; of one that was stored only the id is returned. */
-    createAnimals(values: readonly CreationValue[], now: number): Promise<(bigint | Unstored)[]> {
+    createAnimals(values: readonly CreationValue[], now: number): Promise<(bigint | Repeated)[]> {
       return write(statements => {
-        const outcomes: (bigint | Unstored)[] = []
+        const outcomes: (bigint | Repeated)[] = []
         for (let at = 0; at < values.length; at += VALUES_EACH) {
           outcomes.push(createAnimal(statements, fromValues(values, at), now))
         }
@@ -97,7 +100,7 @@ function createAnimal(
   statements: Statements,
   { animal, idempotency }: Creation,
   now: number,
-): bigint | Unstored {
+): bigint | Repeated {
   if (idempotency !== undefined) {
     const { scope, key } = idempotency
     const remembered = statements.findRemembered.get(scope, key, now - IDEMPOTENCY_WINDOW_MS)
