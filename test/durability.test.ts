@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { renameSync } from 'node:fs'
+import { renameSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -111,6 +111,22 @@ suite('while the database is away', { concurrency: true }, () => {
     const retried = await service.create({ name: 'Momo', categoryId: 7 }, { 'idempotency-key': 'k' })
     assert.equal(retried.headers['idempotent-replayed'], undefined)
     assert.equal(((await service.send('GET', '/v1/pets')).json as unknown[]).length, 2)
+  })
+
+  test('a name that cannot even be looked up is no reason to end', async t => {
+    const folder = temporaryFolder(t)
+    const path = join(folder, 'animals.db')
+    const service = await startTestService(t, { database: { kind: 'sqlite', path } })
+    await service.create({ name: 'Bella', categoryId: 7 })
+    renameSync(path, join(folder, 'elsewhere'))
+    symlinkSync(path, path)
+    // Longer than the half second after which each connection looks by itself.
+    const since = performance.now()
+    while (performance.now() - since < 700) assert.equal((await service.send('GET', '/v1/pets')).status, 503)
+    assert.equal((await service.create({ name: 'Kim', categoryId: 8 })).status, 503)
+    renameSync(join(folder, 'elsewhere'), path)
+    assert.equal((await service.send('GET', '/v1/pets')).status, 200)
+    assert.equal((await service.create({ name: 'Kim', categoryId: 8 })).status, 201)
   })
 
   test('a stored key is not called invalid: the answer is 503', async t => {

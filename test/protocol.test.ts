@@ -181,6 +181,17 @@ onEveryDatabase('Host', startTestService => {
 })
 
 onEveryDatabase('Expect', startTestService => {
+  test('an expectation is judged after the credential and before the path', async t => {
+    const service = await startTestService(t)
+    const headers = { expect: 'a-miracle' }
+    assert.equal((await service.send('GET', '/v1/nothing', { headers })).status, 417)
+    assert.equal((await service.send('DELETE', '/v1/pets', { headers })).status, 417)
+    const withoutKey = { headers: { ...headers, authorization: '' } }
+    assert.equal((await service.send('GET', '/v1/nothing', withoutKey)).status, 401)
+    const reply = await service.send('GET', '/v1/pets/1', { headers })
+    assert.deepEqual([reply.status, reply.headers.deprecation], [417, '@1794700800'])
+  })
+
   test('anything but 100-continue is 417', async t => {
     const service = await startTestService(t)
     for (const path of ['/v1/pets', '/livez']) {

@@ -29,6 +29,8 @@ export interface CommandOptions {
   readonly isGroup?: boolean
   /** What it reads from standard input. */
   readonly input?: string | Buffer
+  /** More might follow, and never does. */
+  readonly isInputOpen?: boolean
   /** The program and arguments to start instead of the command itself. */
   readonly program?: readonly string[]
 }
@@ -37,7 +39,7 @@ export interface CommandOptions {
 export function start(
   t: TestContext,
   args: readonly string[],
-  { cwd, env = {}, program, isGroup = false, input }: CommandOptions,
+  { cwd, env = {}, program, isGroup = false, input, isInputOpen = false }: CommandOptions,
 ): Running {
   const [file = '', ...first] = program ?? [process.execPath, MAIN]
   const { PATH = '', NODE_V8_COVERAGE } = process.env
@@ -49,7 +51,8 @@ export function start(
   })
   // A command may end before it has read all.
   child.stdin?.on('error', () => {})
-  if (input !== undefined) child.stdin?.end(input)
+  if (input !== undefined) child.stdin?.write(input)
+  if (!isInputOpen) child.stdin?.end()
   const printed = { out: '', err: '' }
   child.stdout?.setEncoding('utf8').on('data', text => {
     printed.out += text
