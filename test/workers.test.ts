@@ -26,7 +26,8 @@ for (const [database, open] of Object.entries(DATABASES)) {
     async function startWorkers(t: TestContext, env: Record<string, string> = {}) {
       const cwd = temporaryFolder(t)
       const options = { cwd, env: { DATABASE_URL: await open(t), SHUTDOWN_DELAY: '0s', ...env } }
-      const running = await serve(t, ['--workers', '3'], options)
+      // As a group, so that no worker is left to end by itself after its test.
+      const running = await serve(t, ['--workers', '3'], { ...options, isGroup: true })
       return { ...running, options }
     }
 
