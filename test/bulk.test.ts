@@ -231,7 +231,7 @@ suite('the formats', () => {
       'a line without end',
       [],
       `{"name":"${'x'.repeat(300_000)}","categoryId":1}`,
-      /^Line 1: this is too long/m,
+      /^Line 1: this has more than 256 KiB/m,
     ],
     ['an array', [], '[1]', /^Line 1: The body must be a JSON object/m],
     [
@@ -291,7 +291,7 @@ suite('the formats', () => {
     assert.deepEqual([missing.code, missing.err], [1, 'Cannot read nothing.jsonl: ENOENT.\n'])
     const folder = await run(t, ['import', '.'], { cwd, env })
     assert.equal(folder.code, 1)
-    assert.match(folder.err, /^Cannot read on: EISDIR\.$/m)
+    assert.match(folder.err, /^Cannot read \.: EISDIR\.$/m)
     await run(t, ['migrate'], { cwd, env })
     const nowhere = await run(t, ['export', 'no/such/folder.csv'], { cwd, env })
     assert.deepEqual([nowhere.code, nowhere.err], [1, 'Cannot write no/such/folder.csv: ENOENT.\n'])

@@ -25,9 +25,9 @@ export const exportAnimals = command({
       const pages = pagesOf(store, FORMATS[format ?? formatOf(file)], exported => {
         count = exported
       })
-      await (file === '-' ? toStandardOutput(pages) : toFile(pages, file))
+      const isWhole = await (file === '-' ? toStandardOutput(pages) : toFile(pages, file))
       const seconds = ((performance.now() - start) / 1000).toFixed(1)
-      say(`${count} animals exported in ${seconds} s.`)
+      say(isWhole ? `${count} animals exported in ${seconds} s.` : 'The reader wanted no more.')
     })
   },
 })
@@ -56,28 +56,35 @@ async function* pagesOf(
   }
 }
 
-/** A reader that has seen enough, such as `head`, ends the export, and that is no failure. */
-async function toStandardOutput(pages: AsyncIterable<string>): Promise<void> {
+/** Returns whether all of it was wanted: a reader that has seen enough, such as `head`, is no failure. */
+async function toStandardOutput(pages: AsyncIterable<string>): Promise<boolean> {
   try {
     await pipeline(Readable.from(pages), process.stdout, { end: false })
+    return true
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
+    if ((error as NodeJS.ErrnoException).code === 'EPIPE') return false
+    throw asFailure(error, 'to standard output')
   }
 }
 
 /** Under another name until it is whole, so that no half of an export is ever taken for one. */
-async function toFile(pages: AsyncIterable<string>, file: string): Promise<void> {
+async function toFile(pages: AsyncIterable<string>, file: string): Promise<true> {
   // A device, a pipe or a link is written to, not replaced.
   const isPlain = lstatSync(file, { throwIfNoEntry: false })?.isFile() ?? true
   const written = isPlain ? `${file}.unfinished` : file
   try {
     await pipeline(Readable.from(pages), createWriteStream(written))
     if (isPlain) renameSync(written, file)
+    return true
   } catch (error) {
     if (isPlain) rmSync(written, { force: true })
-    if (error instanceof ServiceError) throw error
-    throw new CommandFailed(`Cannot write ${file}: ${(error as NodeJS.ErrnoException).code ?? error}.`, {
-      cause: error,
-    })
+    throw asFailure(error, file)
   }
+}
+
+/** What the database refuses is told by the command itself. */
+function asFailure(error: unknown, where: string): unknown {
+  if (error instanceof ServiceError) return error
+  const { code } = error as NodeJS.ErrnoException
+  return new CommandFailed(`Cannot write ${where}: ${code ?? error}.`, { cause: error })
 }

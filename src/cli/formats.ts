@@ -57,7 +57,7 @@ function readJsonLines(): Reader {
 
 function textOf(bytes: Buffer): string {
   if (bytes.length >= MAX_ENTRY_BYTES)
-    throw invalid('this is too long for an animal, or a quote is never closed.')
+    throw invalid(`this has more than ${MAX_ENTRY_BYTES / 1024} KiB, too much for an animal.`)
   if (!isUtf8(bytes)) throw invalid('the line must be UTF-8.')
   return bytes.toString()
 }

@@ -37,18 +37,19 @@ export function formatOf(file: string): FormatName {
 }
 
 interface Source {
+  readonly name: string
   readonly stream: ReadStream | NodeJS.ReadStream
   /** Where it is known. */
   readonly bytes: number | undefined
 }
 
 async function openSource(file: string): Promise<Source> {
-  if (file === '-') return { stream: process.stdin, bytes: undefined }
+  if (file === '-') return { name: 'standard input', stream: process.stdin, bytes: undefined }
   try {
     const handle = await open(file)
     const stats = await handle.stat()
     const stream = handle.createReadStream({ highWaterMark: CHUNK_BYTES })
-    return { stream, bytes: stats.isFile() ? stats.size : undefined }
+    return { name: file, stream, bytes: stats.isFile() ? stats.size : undefined }
   } catch (error) {
     throw new CommandFailed(`Cannot read ${file}: ${(error as NodeJS.ErrnoException).code ?? error}.`, {
       cause: error,
@@ -104,9 +105,9 @@ async function importAll(task: Import): Promise<void> {
   }
   process.once('SIGINT', stop).once('SIGTERM', stop)
   try {
-    const onInvalid = (words: string) => {
+    const onInvalid = (words: string, lines: number) => {
       say(words)
-      skipped++
+      skipped += lines
     }
     for await (const batch of batchesOf(task, onInvalid)) {
       await storing
@@ -119,7 +120,7 @@ async function importAll(task: Import): Promise<void> {
     if (isStopped) throw new Error('stopped')
   } catch (error) {
     await storing.catch(() => {})
-    const reason = isStopped ? 'Stopped.' : wordsFor(error)
+    const reason = isStopped ? 'Stopped.' : wordsFor(error, source)
     throw new CommandFailed(`${reason}\n${counted(stored)} stored. Go on with --from-line ${next}.`, {
       cause: error,
     })
@@ -128,7 +129,9 @@ async function importAll(task: Import): Promise<void> {
     process.off('SIGINT', stop).off('SIGTERM', stop)
   }
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
-  say(`${counted(stored)} imported in ${seconds} s${skipped > 0 ? `, ${skipped} lines skipped` : ''}.`)
+  say(
+    `${counted(stored)} imported in ${seconds} s${skipped > 0 ? `, ${skipped} ${skipped === 1 ? 'line' : 'lines'} skipped` : ''}.`,
+  )
 }
 
 /** A line that is no animal, or animals that were not stored: the message is for the person who imports. */
@@ -138,7 +141,7 @@ class Unstored extends Error {}
 /** The animals of the source, in batches. What ends it early is thrown after the last batch that was whole. */
 async function* batchesOf(
   { source, format, fromLine, skipInvalid }: Import,
-  onInvalid: (words: string) => void,
+  onInvalid: (words: string, lines: number) => void,
 ): AsyncGenerator<Batch> {
   const reader = FORMATS[format].reader()
   let whole: Batch[] = []
@@ -166,7 +169,7 @@ async function* batchesOf(
       const lines = firstLine === lastLine ? `Line ${firstLine}` : `Lines ${firstLine} to ${lastLine}`
       const words = `${lines}: ${error.message}`
       if (!skipInvalid) throw new BadLine(words)
-      onInvalid(words)
+      onInvalid(words, lastLine - firstLine + 1)
       return undefined
     }
   }
@@ -195,11 +198,11 @@ function emptyBatch(): Batch {
   return { creations: [], lastLine: 0, readBytes: 0 }
 }
 
-function wordsFor(error: unknown): string {
+function wordsFor(error: unknown, { name }: Source): string {
   if (error instanceof BadLine || error instanceof Unstored) return error.message
   if (error instanceof ServiceError) return `Line 1: ${error.message}`
   const { syscall, code } = error as NodeJS.ErrnoException
-  return syscall === 'read' ? `Cannot read on: ${code}.` : `Failed: ${reasonOf(error)}.`
+  return syscall === 'read' ? `Cannot read ${name}: ${code}.` : `Failed: ${reasonOf(error)}.`
 }
 
 function reasonOf(error: unknown): string {
