@@ -1,7 +1,7 @@
 // The outcome as a picture: for each workload, how near each contender comes to a bare server.
 
 import { ANIMAL_STORE, BARE } from './contenders.ts'
-import type { Table } from './main.ts'
+import type { Table } from './measure.ts'
 import { find, words } from './report.ts'
 import { WORKLOADS } from './workloads.ts'
 

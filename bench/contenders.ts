@@ -16,8 +16,8 @@ export interface Contender {
   readonly name: string
   readonly file: string
   readonly args?: readonly string[]
-  /** How its data is given to it; none needs any. */
-  readonly data?: 'sqlite' | 'json'
+  /** What it keeps its catalogue in; the bare server has none. */
+  readonly catalogue?: 'sqlite' | 'json'
   /** The largest catalogue it can hold. */
   readonly most?: number
   readonly hasKeys: boolean
@@ -35,7 +35,7 @@ export const ANIMAL_STORE: Contender = {
   name: 'animal-store',
   file: fileURLToPath(new URL('../bin/animal-store.js', import.meta.url)),
   args: ['serve', '--log-level', 'warn'],
-  data: 'sqlite',
+  catalogue: 'sqlite',
   hasKeys: true,
   ask: ours,
 }
@@ -44,14 +44,14 @@ export const OTHERS: readonly Contender[] = [
   {
     name: 'Fastify + better-sqlite3',
     file: server('plain-fastify.js'),
-    data: 'sqlite',
+    catalogue: 'sqlite',
     hasKeys: true,
     ask: ours,
   },
   {
     name: 'Platformatic DB',
     file: server('platformatic.js'),
-    data: 'sqlite',
+    catalogue: 'sqlite',
     hasKeys: false,
     ask: operation => {
       switch (operation.kind) {
@@ -69,7 +69,7 @@ export const OTHERS: readonly Contender[] = [
   {
     name: 'json-server',
     file: server('json-server.js'),
-    data: 'json',
+    catalogue: 'json',
     // It writes the whole catalogue for each creation.
     most: 1_000,
     hasKeys: false,

@@ -4,12 +4,14 @@
 
 import { fileURLToPath } from 'node:url'
 import { administer, startPostgres } from '../test/support/postgres.ts'
+import { postgresOf } from './catalogues.ts'
 import { ANIMAL_STORE, API_KEY, type Contender } from './contenders.ts'
-import { postgresOf } from './data.ts'
 import { putLoad } from './load.ts'
 import { median } from './measure.ts'
 import { type Running, start } from './processes.ts'
 
+/** Rounds that do not count: Node compiles what it runs often. */
+const WARM_UP = 3
 const ROUNDS = 5
 const seconds = Number(process.argv[2] ?? 2)
 
@@ -43,11 +45,10 @@ try {
 
 async function compare(disk: string): Promise<void> {
   const rates = new Map(running.map(each => [each, [] as number[]]))
-  // The first round warms up.
-  for (let round = 0; round <= ROUNDS; round++) {
+  for (let round = 1 - WARM_UP; round <= ROUNDS; round++) {
     for (const each of running) {
       const rate = await creationsPerSecond(each)
-      if (round === 0) continue
+      if (round < 1) continue
       rates.get(each)?.push(rate)
       console.log(
         `${disk}, round ${round}: ${each.contender.name.padEnd(38)} ${Math.round(rate)} creations/s`,

@@ -7,20 +7,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import { startPostgres } from '../test/support/postgres.ts'
+import { catalogueFor, postgresOf } from './catalogues.ts'
 import { chart } from './chart.ts'
 import { ANIMAL_STORE, BARE, type Contender, OTHERS } from './contenders.ts'
-import { dataFor, postgresOf } from './data.ts'
 import { GENERATOR } from './load.ts'
-import { type Measured, measure, type Rounds } from './measure.ts'
+import { type Measured, measure, type Rounds, type Table } from './measure.ts'
 import { type Running, start } from './processes.ts'
 import { report } from './report.ts'
 import { WORKLOADS } from './workloads.ts'
-
-export interface Table {
-  readonly database: 'SQLite' | 'PostgreSQL'
-  readonly size: number
-  readonly measured: readonly Measured[]
-}
 
 const { values } = parseArgs({
   options: {
@@ -32,7 +26,7 @@ const { values } = parseArgs({
 })
 const sizes = (values.sizes ?? (values.quick ? '1000' : '1000,1000000,10000000')).split(',').map(Number)
 const rounds: Rounds = {
-  warmUp: values.quick ? 1 : 2,
+  warmUp: values.quick ? 2 : 5,
   count: Number(values.rounds ?? (values.quick ? 2 : 5)),
   seconds: Number(values.seconds ?? 1),
 }
@@ -46,7 +40,7 @@ try {
   )
   for (const size of sizes) {
     const contenders = [BARE, ANIMAL_STORE, ...OTHERS].filter(({ most = Infinity }) => size <= most)
-    tables.push(await compare('SQLite', size, contenders, contender => dataFor(contender, size, folder)))
+    tables.push(await compare('SQLite', size, contenders, contender => catalogueFor(contender, size, folder)))
   }
   const postgres = await startPostgres([])
   try {
@@ -63,7 +57,7 @@ try {
 } finally {
   rmSync(folder, { recursive: true })
 }
-const results = report({ startedAt, rounds, tables, loops })
+const results = report({ startedAt, args: process.argv.slice(2), rounds, tables, loops })
 if (values.quick) console.log(`\n${results}`)
 else {
   writeFileSync(new URL('results.md', import.meta.url), results)

@@ -16,24 +16,25 @@ export interface Rounds {
   readonly seconds: number
 }
 
-export interface Measured {
-  readonly workload: string
-  readonly contender: string
-  readonly requestsPerSecond: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly cpuMicros: number
-  readonly memoryMiB: number
-  /** CPU per request of the bare server, divided by that of this one: the median of the rounds. */
-  readonly ratio: number
-}
-
 interface Round {
   readonly requestsPerSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
   readonly cpuMicros: number
   readonly memoryMiB: number
+}
+
+export interface Measured extends Round {
+  readonly workload: string
+  readonly contender: string
+  /** CPU per request of the bare server, divided by that of this one: the median of the rounds. */
+  readonly ratio: number
+}
+
+export interface Table {
+  readonly database: 'SQLite' | 'PostgreSQL'
+  readonly size: number
+  readonly measured: readonly Measured[]
 }
 
 /** Throws if any answer was wrong: a run with one does not count. */

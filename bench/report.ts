@@ -4,11 +4,12 @@ import { readFileSync } from 'node:fs'
 import { cpus, release, totalmem, type } from 'node:os'
 import { ANIMAL_STORE } from './contenders.ts'
 import { CONNECTIONS, GENERATOR, ON_LAST_CORE } from './load.ts'
-import type { Table } from './main.ts'
-import type { Measured, Rounds } from './measure.ts'
+import type { Measured, Rounds, Table } from './measure.ts'
 
 export interface Outcome {
   readonly startedAt: Date
+  /** What it was started with. */
+  readonly args: readonly string[]
   readonly rounds: Rounds
   readonly tables: readonly Table[]
   /** What a random page costs in a bare loop of its query through pg. */
@@ -26,10 +27,10 @@ const TARGETS: Readonly<Record<string, number>> = {
   'rejected key': 0.85,
 }
 
-export function report({ startedAt, rounds, tables, loops }: Outcome): string {
+export function report({ startedAt, args, rounds, tables, loops }: Outcome): string {
   return `${[
     '# Results',
-    `${startedAt.toISOString().slice(0, 10)}, ${cpus().length} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}. Node.js ${process.versions.node} with SQLite ${process.versions.sqlite}; ${PACKAGES.map(name => `${name} ${versionOf(name)}`).join(', ')}. Made by \`npm run bench\`.`,
+    `${startedAt.toISOString().slice(0, 10)}, ${cpus().length} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}. Node.js ${process.versions.node} with SQLite ${process.versions.sqlite}; ${PACKAGES.map(name => `${name} ${versionOf(name)}`).join(', ')}. Made by \`${['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' ')}\`.`,
     `Load comes from ${GENERATOR} on ${CONNECTIONS} connections, on the same machine${ON_LAST_CORE.length > 0 ? ', where it has one core and the contenders have the others' : ''}. Contenders take turns, ${rounds.count} rounds of ${rounds.seconds} s after ${rounds.warmUp} to warm up; each figure is the median of its rounds. **CPU** is what the process itself says it used, threads included, divided by its requests: of all figures it depends the least on what else the machine does. **Ratio** is the CPU of a bare \`node:http\` server that sends the same bytes divided by that of the contender in the same round, so that 1.0 is as fast as Node.js goes and more is better. All writes are durable (\`synchronous = full\`; json-server writes its file without a sync). None writes a log line for each request.`,
     ...targets(tables),
     ...growth(tables),

@@ -4,8 +4,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { catalogueFor } from './catalogues.ts'
 import { ANIMAL_STORE, API_KEY } from './contenders.ts'
-import { dataFor } from './data.ts'
 import { putLoad } from './load.ts'
 import { start } from './processes.ts'
 
@@ -21,7 +21,7 @@ const slowly = [
   `--inject=fsync,fdatasync:delay_exit=${SYNC_MS * 1_000}`,
 ]
 try {
-  const service = await start(ANIMAL_STORE, await dataFor(ANIMAL_STORE, SIZE, folder), slowly)
+  const service = await start(ANIMAL_STORE, await catalogueFor(ANIMAL_STORE, SIZE, folder), slowly)
   try {
     const { address } = service
     const common = { address, key: API_KEY, isRejected: false }

@@ -15,14 +15,14 @@ const KEPT = fileURLToPath(new URL('.data/', import.meta.url))
 const AT_ONCE = 5_000
 
 /** The environment that leads a contender to a copy of its own, in `folder`. */
-export async function dataFor(
-  { name, data }: Contender,
+export async function catalogueFor(
+  { name, catalogue }: Contender,
   size: number,
   folder: string,
 ): Promise<Record<string, string>> {
-  if (data === undefined) return {}
-  const path = join(folder, `${name.replaceAll(/\W/g, '-')}-${size}.${data === 'json' ? 'json' : 'db'}`)
-  if (data === 'json') {
+  if (catalogue === undefined) return {}
+  const path = join(folder, `${name.replaceAll(/\W/g, '-')}-${size}.${catalogue === 'json' ? 'json' : 'db'}`)
+  if (catalogue === 'json') {
     const animals = Array.from({ length: size }, (_, index) => animalAt(index + 1))
     writeFileSync(path, JSON.stringify({ animals }))
   } else {
