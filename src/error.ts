@@ -37,3 +37,9 @@ export class ServiceError extends Error {
 export function invalid(message: string): ServiceError {
   return new ServiceError('invalid_request', message)
 }
+
+export function unavailable(cause: unknown): ServiceError {
+  return new ServiceError('unavailable', 'The catalogue cannot be reached right now. Try again shortly.', {
+    cause,
+  })
+}

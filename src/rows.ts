@@ -28,6 +28,20 @@ export function toKey(row: Row): ApiKey {
   }
 }
 
+/** The values of a key in the order of its columns. */
+export function keyValues(key: ApiKey): (string | number | Buffer | null)[] {
+  return [
+    key.id,
+    key.name,
+    key.environment,
+    Buffer.from(key.digest, 'hex'),
+    key.scope,
+    key.createdAt.getTime(),
+    key.expiresAt?.getTime() ?? null,
+    key.revokedAt?.getTime() ?? null,
+  ]
+}
+
 function toDate(time: unknown): Date | undefined {
   return time === null ? undefined : new Date(Number(time))
 }

@@ -193,7 +193,7 @@ suite('what PostgreSQL is asked', () => {
         ),
       )
     const [statement, ...others] = await asked(together)
-    assert.deepEqual([statement.calls, statement.query.slice(0, 12), others], [1, 'with sent as', []])
+    assert.deepEqual([statement.calls, statement.query.slice(0, 19), others], [1, 'insert into animals', []])
   })
 })
 

@@ -45,6 +45,21 @@ export function storeContract(database: string, open: OpenStore): void {
       for (const each of expected) assert.deepEqual(await store.findAnimal(each.id as bigint), each)
     })
 
+    test('of many batches at once, each animal is answered with its own id', async t => {
+      const store = await fresh(t)
+      const batches = Array.from({ length: 8 }, (_, batch) =>
+        Array.from({ length: 200 }, (_, index) => animal(`${batch} ${index}`, 'sold', BigInt(index % 3))),
+      )
+      const created = await Promise.all(
+        batches.map(async animals => {
+          const ids = await create(store, ...animals)
+          return animals.map((each, index) => ({ id: ids[index] as bigint, ...each }))
+        }),
+      )
+      const byId = created.flat().toSorted((one, other) => (one.id < other.id ? -1 : 1))
+      assert.deepEqual(await store.listAnimals({ limit: 2_000 }), byId)
+    })
+
     test('an unknown id finds nothing, at the ends of int64 too', async t => {
       const store = await fresh(t)
       await create(store, animal('a'))

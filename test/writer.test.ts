@@ -19,7 +19,7 @@ suite('the writing thread', () => {
     const attempts = [write('createAnimals', [], 0), write('forgetIdempotencyKeys', 1, 0)]
     for (const attempt of attempts) await assert.rejects(attempt, isUnavailable)
     await openSqliteStore({ path, clock: systemClock, create: true }).close()
-    assert.deepEqual(await write('createAnimals', ['Bella', 7n, undefined, undefined, undefined], 0), [1n])
+    assert.deepEqual(await write('createAnimals', [{ animal: { name: 'Bella', categoryId: 7n } }], 0), [1n])
   })
 
   test('does what it was asked to before it closes', async t => {

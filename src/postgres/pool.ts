@@ -2,7 +2,7 @@
 
 import { connect } from 'node:net'
 import pg from 'pg'
-import { ServiceError } from '../error.ts'
+import { ServiceError, unavailable } from '../error.ts'
 
 /** What a request may meet in turn: a full pool or a new connection, and then its statement. */
 const CONNECT_MS = 500
@@ -145,9 +145,7 @@ function asServiceError(error: unknown): unknown {
   if (error instanceof ServiceError || error instanceof TypeError || error instanceof RangeError) return error
   if (error instanceof pg.DatabaseError && !isFatal(error) && !UNAVAILABLE.test(error.code ?? ''))
     return error
-  return new ServiceError('unavailable', 'The catalogue cannot be reached right now. Try again shortly.', {
-    cause: error,
-  })
+  return unavailable(error)
 }
 
 class ReadOnly extends Error {}

@@ -3,11 +3,11 @@
 
 import type { ClientBase } from 'pg'
 import { type Animal, isSameAnimal } from '../animal.ts'
-import { type ApiKey, isInForce } from '../api-key.ts'
+import { isInForce } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
 import { ServiceError } from '../error.ts'
 import { INT64_MIN } from '../json.ts'
-import { toAnimal, toKey } from '../rows.ts'
+import { keyValues, toAnimal, toKey } from '../rows.ts'
 import { type Creation, IDEMPOTENCY_WINDOW_MS, type Outcome, type Store, UnusableDatabase } from '../store.ts'
 import { lockSchema, migrate } from './migrate.ts'
 import { openPool, type Pool } from './pool.ts'
@@ -106,13 +106,27 @@ export async function openPostgresStore({ url, clock }: PostgresStoreOptions): P
   }
 }
 
-/**
- * One statement, and so one commit, for all of them. A row whose idempotency key is taken comes back without an id;
- * only then is the animal it stands for looked up. Of several with one key in the batch only the first is sent,
- * because a statement cannot touch a row twice.
- */
+/** One statement, and so one commit, for all of them. */
 async function createAnimals(pool: Pool, creations: readonly Creation[], now: number): Promise<Outcome[]> {
   if (creations.length === 0) return []
+  const hasKeys = creations.some(({ idempotency }) => idempotency !== undefined)
+  return hasKeys ? createOnce(pool, creations, now) : create(pool, creations)
+}
+
+async function create(pool: Pool, creations: readonly Creation[]): Promise<Outcome[]> {
+  const rows = (await pool.rows(sql.CREATE_ANIMALS, animalColumns(creations))) as [bigint][]
+  const ids = rows.map(([id]) => id).toSorted((one, other) => (one < other ? -1 : 1))
+  return creations.map(({ animal }, index) => ({
+    kind: 'created',
+    animal: { id: ids[index] as bigint, ...animal },
+  }))
+}
+
+/**
+ * A row whose idempotency key is taken comes back without an id; only then is the animal it stands for looked up. Of
+ * several with one key in the batch only the first is sent, because a statement cannot touch a row twice.
+ */
+async function createOnce(pool: Pool, creations: readonly Creation[], now: number): Promise<Outcome[]> {
   const firsts = new Map<string, Creation>()
   for (const creation of creations) {
     const key = keyOf(creation)
@@ -120,7 +134,7 @@ async function createAnimals(pool: Pool, creations: readonly Creation[], now: nu
   }
   const isFirst = (creation: Creation) => [undefined, creation].includes(firsts.get(keyOf(creation) ?? ''))
   const sent = creations.filter(isFirst)
-  const created = await insert(pool, sent, now)
+  const created = await insertFree(pool, sent, now)
   const taken = sent.filter(creation => !created.has(creation))
   // By now the others are stored: whatever goes wrong from here on must not make them fail too.
   let cause: unknown
@@ -140,27 +154,33 @@ async function createAnimals(pool: Pool, creations: readonly Creation[], now: nu
 }
 
 /** Stores those whose idempotency key is free. */
-async function insert(pool: Pool, sent: readonly Creation[], now: number): Promise<Map<Creation, Animal>> {
-  const animals = [
-    sent.map(({ animal }) => animal.name),
-    sent.map(({ animal }) => animal.categoryId),
-    sent.map(({ animal }) => animal.status ?? null),
-  ]
-  const keys = [
+async function insertFree(
+  pool: Pool,
+  sent: readonly Creation[],
+  now: number,
+): Promise<Map<Creation, Animal>> {
+  const rows = (await pool.rows(sql.CREATE_ANIMALS_ONCE, [
+    ...animalColumns(sent),
     sent.map(({ idempotency }) => idempotency?.scope ?? null),
     sent.map(({ idempotency }) => idempotency?.key ?? null),
-  ]
-  const hasKeys = sent.some(({ idempotency }) => idempotency !== undefined)
-  const rows = hasKeys
-    ? await pool.rows(sql.CREATE_ANIMALS_ONCE, [...animals, ...keys, now, now - IDEMPOTENCY_WINDOW_MS])
-    : await pool.rows(sql.CREATE_ANIMALS, animals)
-  const ids = new Map((rows as [bigint, bigint][]).map(([position, id]) => [Number(position), id]))
+    now,
+    now - IDEMPOTENCY_WINDOW_MS,
+  ])) as [bigint, bigint][]
+  const ids = new Map(rows.map(([position, id]) => [Number(position), id]))
   return new Map(
     sent.flatMap((creation, index) => {
       const id = ids.get(index + 1)
       return id === undefined ? [] : [[creation, { id, ...creation.animal }]]
     }),
   )
+}
+
+function animalColumns(creations: readonly Creation[]): unknown[][] {
+  return [
+    creations.map(({ animal }) => animal.name),
+    creations.map(({ animal }) => animal.categoryId),
+    creations.map(({ animal }) => animal.status ?? null),
+  ]
 }
 
 async function findRemembered(pool: Pool, taken: readonly Creation[]): Promise<Map<string, Animal>> {
@@ -173,17 +193,4 @@ async function findRemembered(pool: Pool, taken: readonly Creation[]): Promise<M
 
 function keyOf({ idempotency }: Creation): string | undefined {
   return idempotency && JSON.stringify([idempotency.scope, idempotency.key])
-}
-
-function keyValues(key: ApiKey): unknown[] {
-  return [
-    key.id,
-    key.name,
-    key.environment,
-    Buffer.from(key.digest, 'hex'),
-    key.scope,
-    key.createdAt.getTime(),
-    key.expiresAt?.getTime() ?? null,
-    key.revokedAt?.getTime() ?? null,
-  ]
 }

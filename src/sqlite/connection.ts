@@ -2,7 +2,7 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
-import { ServiceError } from '../error.ts'
+import { unavailable } from '../error.ts'
 import { UnusableDatabase } from '../store.ts'
 import { fileAt, logOf, type OpenOptions, openDatabase } from './open.ts'
 
@@ -183,11 +183,7 @@ function transact<Result>(database: DatabaseSync, step: () => Result): Result {
 
 function asServiceError(error: unknown): unknown {
   const isAway = error instanceof UnusableDatabase || hasCode(error, UNAVAILABLE)
-  return isAway
-    ? new ServiceError('unavailable', 'The catalogue cannot be reached right now. Try again shortly.', {
-        cause: error,
-      })
-    : error
+  return isAway ? unavailable(error) : error
 }
 
 /** SQLite's extended codes carry the primary one in their lowest byte. */

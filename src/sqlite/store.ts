@@ -9,7 +9,7 @@ import { connect } from './connection.ts'
 import { MEMORY, type OpenOptions } from './open.ts'
 import { prepareStatements } from './statements.ts'
 import { openWriter, type Writer } from './writer.ts'
-import { toValues, writesOn } from './writes.ts'
+import { writesOn } from './writes.ts'
 
 export interface SqliteStoreOptions extends OpenOptions {
   readonly path: string
@@ -51,7 +51,7 @@ export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): St
     revision: () => (file === MEMORY ? undefined : connection.revision()),
 
     async createAnimals(creations) {
-      const outcomes = await write('createAnimals', toValues(creations), clock().getTime())
+      const outcomes = await write('createAnimals', creations, clock().getTime())
       return creations.map(({ animal }, index): Outcome => {
         const outcome = outcomes[index] as (typeof outcomes)[number]
         return typeof outcome === 'bigint' ? { kind: 'created', animal: { id: outcome, ...animal } } : outcome

@@ -3,7 +3,7 @@
 import { extname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { ServiceError } from '../error.ts'
+import { unavailable } from '../error.ts'
 import type { Write } from './writes.ts'
 import type { Answer, Request } from './writing-thread.ts'
 
@@ -15,9 +15,6 @@ export interface Writer {
 
 /** Longer than any disk that is still of use takes. What is given up after it may have been stored, or not. */
 const GIVE_UP_MS = 10_000
-
-/** All that the thread makes is soon garbage: with V8's own limit it would take three times as much memory. */
-const YOUNG_MIB = 8
 
 const CLOSE_WITHIN_MS = 2_000
 
@@ -43,10 +40,7 @@ export function openWriter(path: string): Writer {
 
   function start(): Worker {
     const script = new URL(`./writing-thread${extname(import.meta.url)}`, import.meta.url)
-    const started = new Worker(script, {
-      workerData: path,
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
-    })
+    const started = new Worker(script, { workerData: path })
     started.on('message', (answer: Answer) => {
       const waiting = settle(answer.call)
       if ('value' in answer) waiting?.resolve(answer.value as never)
@@ -89,10 +83,4 @@ export function openWriter(path: string): Writer {
       await last.terminate()
     },
   }
-}
-
-function unavailable(cause: Error): ServiceError {
-  return new ServiceError('unavailable', 'The catalogue cannot be reached right now. Try again shortly.', {
-    cause,
-  })
 }
