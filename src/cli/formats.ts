@@ -43,6 +43,11 @@ export const FORMATS: Readonly<Record<FormatName, Format>> = {
   csv: { head: 'id,name,categoryId,status\n', render: renderCsv, reader: readCsv },
 }
 
+/** By the name of a file. */
+export function formatOf(file: string): FormatName {
+  return file.toLowerCase().endsWith('.csv') ? 'csv' : 'jsonl'
+}
+
 function readJsonLines(): Reader {
   return {
     read(line, number) {

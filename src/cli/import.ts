@@ -7,7 +7,7 @@ import { ServiceError } from '../error.ts'
 import type { FormatName } from '../setting-values.ts'
 import type { Creation, Store } from '../store.ts'
 import { CommandFailed, command, type Streams } from './command.ts'
-import { type Entry, FORMATS, MAX_ENTRY_BYTES } from './formats.ts'
+import { type Entry, FORMATS, formatOf, MAX_ENTRY_BYTES } from './formats.ts'
 import { lineSplitter } from './lines.ts'
 import { withLastingStore } from './open-store.ts'
 import { type Progress, progressOn } from './progress.ts'
@@ -31,10 +31,6 @@ export const importAnimals = command({
     }
   },
 })
-
-export function formatOf(file: string): FormatName {
-  return file.toLowerCase().endsWith('.csv') ? 'csv' : 'jsonl'
-}
 
 interface Source {
   readonly name: string

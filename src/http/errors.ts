@@ -35,7 +35,9 @@ export function asRefusal(error: unknown): ServiceError {
 const replies = new WeakMap<ServiceError, Reply>()
 
 export function errorReply(refusal: ServiceError): Reply {
-  const made = replies.get(refusal) ?? makeReply(refusal)
+  const known = replies.get(refusal)
+  if (known !== undefined) return known
+  const made = makeReply(refusal)
   replies.set(refusal, made)
   return made
 }
