@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../error.ts'
 import type { Exchange } from './exchange.ts'
 import { answerRaw, refusalFor } from './refusals.ts'
+import { hasLeft } from './reply.ts'
 import { newRequestId } from './request-log.ts'
 import { parseTarget } from './target.ts'
 
@@ -41,6 +42,14 @@ export function createNodeServer({ requestId, respond, log }: NodeServerOptions)
   const broken = new WeakSet<Duplex>()
   const connections = new Set<Duplex>()
 
+  function goingOn(socket: Duplex): Exchange[] {
+    const known = exchanges.get(socket)
+    if (known !== undefined) return known
+    const none: Exchange[] = []
+    exchanges.set(socket, none)
+    return none
+  }
+
   function begin(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
     const { path, query } = parseTarget(request.url ?? '/')
@@ -55,16 +64,17 @@ export function createNodeServer({ requestId, respond, log }: NodeServerOptions)
       animalId: undefined,
       headers: NONE,
     }
-    const going = exchanges.get(socket)
-    if (going === undefined) exchanges.set(socket, [exchange])
-    else {
-      while (going[0] !== undefined && isOver(going[0])) going.shift()
-      going.push(exchange)
-    }
-    respond(exchange).catch(error => {
-      log.fatal({ requestId: exchange.id, err: error }, 'an answer could not be sent')
-      socket.destroy()
-    })
+    const going = goingOn(socket)
+    while (going[0] !== undefined && isOver(going[0])) going.shift()
+    going.push(exchange)
+    respond(exchange).then(
+      // Held until the next request, it would grow old, and cost the garbage collector as much as the request itself.
+      () => hasLeft(exchange) && going.splice(going.indexOf(exchange), 1),
+      error => {
+        log.fatal({ requestId: exchange.id, err: error }, 'an answer could not be sent')
+        socket.destroy()
+      },
+    )
   }
 
   // A missing Host is refused like everything else, with the error object, instead of by Node.

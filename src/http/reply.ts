@@ -2,6 +2,9 @@
 
 import type { Exchange } from './exchange.ts'
 
+/** The one status that says by itself that there is no body. */
+export const NO_CONTENT = 204
+
 export interface Reply {
   readonly status: number
   readonly mediaType: string
@@ -16,24 +19,32 @@ export function jsonReply(status: number, body: string, headers: readonly string
 }
 
 export function send(
-  { id, request, response, headers }: Exchange,
+  exchange: Exchange,
   { status, mediaType, headers: ofReply, body }: Reply,
   isAccepting: boolean,
 ): void {
+  const { id, request, response, headers } = exchange
   // The connection is gone, or broke and was answered without us.
   if (response.destroyed || response.headersSent) return
-  const length = String(Buffer.byteLength(body))
-  const all = ['content-type', mediaType, 'content-length', length, 'x-request-id', id]
+  const all = ['x-request-id', id]
+  if (status !== NO_CONTENT) {
+    all.push('content-type', mediaType, 'content-length', String(Buffer.byteLength(body)))
+  }
   all.push(...ofReply, ...headers)
   // Asks the client to reconnect, elsewhere, before this connection is closed.
   if (!isAccepting) all.push('connection', 'close')
   response.writeHead(status, all)
   response.end(body)
-  // Almost always all of it has left by now, and nobody needs to watch. It has not if the client takes nothing, or if
-  // it waits behind the answer to an earlier request.
-  const hasLeft = response.socket !== null && request.socket.writableLength === 0
-  if (!hasLeft) request.socket.setTimeout(STALLED_MS)
+  if (!hasLeft(exchange)) request.socket.setTimeout(STALLED_MS)
   if (!request.complete) linger(request)
+}
+
+/**
+ * Whether all of a request has come, and all of its answer has left: almost always so as soon as it was sent. Not if the
+ * client takes nothing, or if the answer waits behind that to an earlier request.
+ */
+export function hasLeft({ request, response }: Exchange): boolean {
+  return request.complete && response.socket !== null && request.socket.writableLength === 0
 }
 
 /** A client that takes nothing of its answer for this long is let go. */
