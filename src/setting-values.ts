@@ -74,6 +74,17 @@ export function parseBaseUrl(text: string): string {
   return text
 }
 
+/** One or several, with commas or spaces between them. */
+export function parseOrigins(text: string): string[] {
+  const origins = text.split(/[\s,]+/).filter(part => part !== '')
+  const isOrigin = (part: string) =>
+    part === '*' || (/^https?:/.test(part) && URL.canParse(part) && new URL(part).origin === part)
+  if (origins.length === 0 || !origins.every(isOrigin)) {
+    throw new Problem('origins such as https://app.example, without a path, or *')
+  }
+  return origins
+}
+
 export function durationOf({
   least,
   most,

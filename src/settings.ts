@@ -13,6 +13,7 @@ import {
   parseBaseUrl,
   parseDatabaseUrl,
   parseLineNumber,
+  parseOrigins,
   parsePort,
   parseWorkers,
 } from './setting-values.ts'
@@ -30,6 +31,8 @@ interface Setting<Value> {
   readonly meaning: string
   readonly isSecret?: boolean
   readonly isRequired?: boolean
+  /** Its flag may be given several times; the values come with commas between them. */
+  readonly isRepeatable?: boolean
   readonly parse: (text: string) => Value
 }
 
@@ -97,6 +100,15 @@ export const SETTINGS = {
     isSecret: true,
     meaning: 'base address of staging, published in the OpenAPI document',
     parse: parseBaseUrl,
+  },
+  corsOrigins: {
+    flag: 'cors-origin',
+    variable: 'CORS_ORIGIN',
+    placeholder: 'ORIGIN',
+    standard: 'none',
+    meaning: 'origin of pages that may use the service from a browser, or *; may be repeated',
+    isRepeatable: true,
+    parse: parseOrigins,
   },
   logLevel: {
     flag: 'log-level',
@@ -274,11 +286,11 @@ function readFlags(
     if (token.kind !== 'option') continue
     const setting = known.get(token.name)
     if (setting === undefined) problems.push(`${token.rawName} is not a flag of this command; see --help`)
-    else if (values.has(token.name)) problems.push(`${token.rawName} is given twice`)
+    else if (values.has(token.name) && !setting.isRepeatable) problems.push(`${token.rawName} is given twice`)
     else if (setting.placeholder && token.value === undefined) problems.push(`${token.rawName} needs a value`)
     else if (!setting.placeholder && token.value !== undefined)
       problems.push(`${token.rawName} takes no value`)
-    else values.set(token.name, token.value ?? '')
+    else values.set(token.name, [values.get(token.name) ?? [], token.value ?? ''].flat().join())
   }
   for (const missing of operands.slice(found.length))
     if (!missing.startsWith('[')) problems.push(`${missing} is missing`)

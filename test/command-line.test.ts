@@ -106,6 +106,15 @@ suite('settings', () => {
       (port): [string[], Record<string, string>] => [['--port', port], {}],
     ),
     [['--port=1', '--port=2'], {}],
+    ...[
+      'app.example',
+      'https://app.example/',
+      'https://app.example/x',
+      'HTTPS://app.example',
+      'null',
+      ',',
+    ].map((origin): [string[], Record<string, string>] => [['--cors-origin', origin], {}]),
+    [['--cors-origin', 'https://app.example', '--cors-origin', 'x'], {}],
     [['extra'], {}],
     [['--json'], {}],
     [[], { PORT: '99999' }],
@@ -142,6 +151,21 @@ suite('settings', () => {
     assert.ok(!existsSync(join(cwd, 'from-variable.db')))
     child.kill('SIGTERM')
     assert.equal((await ended).code, 0)
+  })
+
+  test('several origins are given by as many flags, or with commas between them', async t => {
+    const ORIGINS = ['https://one.example', 'http://localhost:3000']
+    const ways = [
+      { args: ORIGINS.flatMap(origin => ['--cors-origin', origin]), env: {} },
+      { args: [], env: { CORS_ORIGIN: ORIGINS.join(', ') } },
+    ]
+    for (const { args, env } of ways) {
+      const { address } = await serve(t, args, { cwd: temporaryFolder(t), env })
+      for (const origin of ORIGINS) {
+        const { headers } = await fetch(`${address}/v1/pets`, { headers: { origin } })
+        assert.equal(headers.get('access-control-allow-origin'), origin)
+      }
+    }
   })
 
   test('the extra key is accepted, and then no first key is made', async t => {

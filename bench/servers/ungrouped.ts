@@ -16,6 +16,7 @@ const { server } = buildApp({
   clock: systemClock,
   environment: 'production',
   extraKey: ANIMAL_STORE_API_KEY,
+  corsOrigins: [],
   log: pino({ level: 'silent' }),
   documents: [],
   isAccepting: () => true,

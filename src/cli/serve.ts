@@ -21,6 +21,7 @@ export const serve = command({
     'environment',
     'productionUrl',
     'stagingUrl',
+    'corsOrigins',
     'logLevel',
     'shutdownDelay',
     'workers',

@@ -38,6 +38,7 @@ export interface ServiceOptions {
   readonly environment?: Environment | undefined
   readonly productionUrl?: string | undefined
   readonly stagingUrl?: string | undefined
+  readonly corsOrigins?: readonly string[] | undefined
   readonly logLevel?: string | undefined
   readonly shutdownDelayMs?: number | undefined
   readonly apiKey?: string | undefined
@@ -73,6 +74,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     clock,
     environment,
     extraKey: apiKey,
+    corsOrigins: options.corsOrigins ?? [],
     log,
     documents: [
       { path: '/openapi.json', mediaType: 'application/json', body: () => `${renderJson(document(), 2)}\n` },

@@ -8,6 +8,7 @@ import { invalid, ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
 import { DEPRECATION_HEADERS, operations } from './animals.ts'
 import { authenticator, Unauthorized } from './authentication.ts'
+import { crossOrigin } from './cross-origin.ts'
 import { asRefusal, errorReply } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { headerValues } from './headers.ts'
@@ -20,7 +21,7 @@ import { handlerFor, isRead, type Resource, routesOf } from './routes.ts'
 export interface Document {
   readonly path: string
   readonly mediaType: string
-  readonly body: () => string
+  readonly body: () => string | Promise<string>
 }
 
 export interface AppOptions {
@@ -28,6 +29,8 @@ export interface AppOptions {
   readonly clock: Clock
   readonly environment: Environment
   readonly extraKey: string | undefined
+  /** The origins of pages that may use the service from a browser, beside its own; `*` stands for all. */
+  readonly corsOrigins: readonly string[]
   readonly log: Logger
   readonly documents: readonly Document[]
   /** False from the moment the service is told to stop. */
@@ -36,8 +39,9 @@ export interface AppOptions {
 
 const PAGE_HEADERS = Object.entries({
   'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
   'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-cache',
@@ -50,11 +54,13 @@ export function buildApp({
   clock,
   environment,
   extraKey,
+  corsOrigins,
   log,
   documents,
   isAccepting,
 }: AppOptions): NodeServer {
   const authenticate = authenticator({ store, clock, environment, extraKey })
+  const { headersFor, preflight } = crossOrigin(corsOrigins)
   const { listPets, createPet, getPet } = operations({ store, clock })
   const resourceAt = routesOf([
     { route: '/v1/pets', get: listPets, post: createPet },
@@ -76,13 +82,19 @@ export function buildApp({
       const { request, path } = exchange
       const resource = resourceAt(path)
       exchange.route = resource?.route
+      const isOfApi = path === '/v1' || path.startsWith('/v1/')
+      if (isOfApi) exchange.headers = headersFor(request)
       judgeHost(request)
-      if (path === '/v1' || path.startsWith('/v1/')) {
+      if (isOfApi) {
+        const permission = preflight(request)
+        if (permission !== undefined) return permission
         const verdict = await authenticate(headerValues(request, 'authorization'))
         if (verdict instanceof Unauthorized) return errorReply(verdict)
         exchange.caller = verdict
       }
-      if (resource?.headers !== undefined && isRead(request)) exchange.headers = resource.headers
+      if (resource?.headers !== undefined && isRead(request)) {
+        exchange.headers = [...exchange.headers, ...resource.headers]
+      }
       judgeExpectation(request)
       if (resource === undefined) throw new ServiceError('not_found', 'There is nothing at this path.')
       return await handlerFor(resource, request)(exchange)
@@ -116,7 +128,7 @@ function documentResource({ path, mediaType, body }: Document): Resource {
   return {
     route: path,
     async get() {
-      reply ??= { status: 200, mediaType, headers: PAGE_HEADERS, body: Buffer.from(body()) }
+      reply ??= { status: 200, mediaType, headers: PAGE_HEADERS, body: Buffer.from(await body()) }
       return reply
     },
   }

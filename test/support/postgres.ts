@@ -38,11 +38,14 @@ interface Binaries {
   readonly postgres: string
 }
 
-/** Starts PostgreSQL 18, whose programs came with the install, on a free port. */
-export async function startPostgres(flags: readonly string[] = ['-c', 'fsync=off']): Promise<PostgresServer> {
+/** Starts PostgreSQL 18, whose programs came with the install, on a free port unless one is given. */
+export async function startPostgres(
+  flags: readonly string[] = ['-c', 'fsync=off'],
+  port?: number,
+): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'animal-store-postgres-'))
   const data = join(folder, 'data')
-  const port = await freePort()
+  const ownPort = port ?? (await freePort())
   const { programs, identity } = prepare(folder, await installedBinaries())
   const options = { ...identity, cwd: folder, env: { LC_ALL: 'C' } }
   writeFileSync(join(folder, 'password'), 'postgres\n', { mode: 0o644 })
@@ -50,12 +53,12 @@ export async function startPostgres(flags: readonly string[] = ['-c', 'fsync=off
   await promisify(execFile)(programs.initdb, [...init, '--pwfile', join(folder, 'password')], options)
 
   const settings = [
-    `port=${port}`,
+    `port=${ownPort}`,
     'listen_addresses=127.0.0.1',
     'unix_socket_directories=',
     'max_connections=300',
   ]
-  const url = `postgres://postgres:postgres@127.0.0.1:${port}/postgres`
+  const url = `postgres://postgres:postgres@127.0.0.1:${ownPort}/postgres`
   let server: ChildProcess | undefined
 
   async function resume(): Promise<void> {
