@@ -31,7 +31,7 @@ suite('the plan of the house', () => {
     assert.ok(FILES.includes('src/store.ts'))
   })
 
-  test('the domain imports no folder, and no folder imports another, but for cli/, where all parts meet', () => {
+  test('the domain imports no folder, and no folder another, but for cli/, where all meet, and the page, which uses the client', () => {
     const crossings = FILES.flatMap(file =>
       importsOf(file)
         .filter(target => target.startsWith('src/'))
@@ -39,7 +39,7 @@ suite('the plan of the house', () => {
         .map(target => `${file} → ${target}`),
     )
     const allowed = (arrow: string) =>
-      arrow.startsWith('src/cli/') || arrow.startsWith('src/main.ts → src/cli/')
+      /^src\/(cli\/.* → |main\.ts → src\/cli\/|page\/browser\/.* → src\/client\/)/.test(arrow)
     assert.deepEqual(
       crossings.filter(arrow => !allowed(arrow)),
       [],
@@ -53,6 +53,22 @@ suite('the plan of the house', () => {
     assert.deepEqual(readers.sort(), ['src/main.ts', 'src/settings.ts'])
   })
 
+  test('what runs in browsers knows nothing of Node', () => {
+    const reached = new Set<string>()
+    const follow = (file: string): void => {
+      if (reached.has(file)) return
+      reached.add(file)
+      if (file.startsWith('src/')) importsOf(file).forEach(follow)
+    }
+    const entries = FILES.filter(file => /^src\/(client|page\/browser)\//.test(file))
+    entries.forEach(follow)
+    assert.ok(reached.has('src/json.ts'))
+    assert.deepEqual(
+      [...reached].filter(target => !target.startsWith('src/')),
+      [],
+    )
+  })
+
   test('each outside thing is known to its folder alone', () => {
     const users = (name: RegExp) =>
       [...new Set(FILES.filter(file => importsOf(file).some(target => name.test(target))).map(roomOf))].sort()
@@ -64,7 +80,7 @@ suite('the plan of the house', () => {
   test('every dependency of the source is declared, and every declared one is used', () => {
     const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     const used = new Set(
-      FILES.flatMap(importsOf).filter(target => !target.startsWith('src/') && !target.startsWith('node:')),
+      FILES.flatMap(importsOf).filter(target => !/^(src\/|node:|animal-store\/)/.test(target)),
     )
     assert.deepEqual([...used].sort(), Object.keys(dependencies).sort())
   })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { AnimalStore } from '../src/client/animal-store.ts'
 import { html } from '../src/page/html.ts'
-import { startTestService } from './support/service.ts'
+import { API_KEY, startTestService } from './support/service.ts'
 
 const ANONYMOUS = { headers: { authorization: '' } }
 
@@ -16,7 +17,7 @@ suite('outside /v1, without a key', () => {
   })
 
   for (const environment of ['production', 'staging'] as const) {
-    test(`/ says that this is ${environment} and leads to the reference`, async t => {
+    test(`/ says that this is ${environment}, without a script too, and leads to the reference`, async t => {
       const service = await startTestService(t, { environment })
       const reply = await service.send('GET', '/', ANONYMOUS)
       assert.equal(reply.status, 200)
@@ -48,11 +49,30 @@ suite('outside /v1, without a key', () => {
           assert.ok(section.includes(`<th scope="row">${status}</th>`), `${operationId} ${status}`)
       }
     }
+    assert.equal(text.match(/<pre class="curl">/g)?.length, 3)
     for (const schema of Object.keys(components.schemas))
       assert.ok(text.includes(`<section id="${schema}">`), schema)
     assert.ok(text.includes('9007199254740993'), 'the large id of the example is rounded')
     assert.ok(text.includes('9223372036854775807'))
     assert.doesNotMatch(text, /undefined|\[object/)
+  })
+
+  test('the examples of /docs for the client work as they are', async t => {
+    const service = await startTestService(t)
+    const { text } = await service.send('GET', '/docs', ANONYMOUS)
+    assert.ok(text.includes(`new AnimalStore({ baseUrl: '${service.address}/v1', apiKey })`))
+    const examples = [...text.matchAll(/<pre class="client">([^<]+)<\/pre>/g)].map(([, example = '']) =>
+      example.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(code)),
+    )
+    assert.equal(examples.length, 3)
+    const store = new AnimalStore({ baseUrl: `${service.address}/v1`, apiKey: API_KEY })
+    await store.createAnimal({ name: 'Kim', categoryId: 8n })
+    const AsyncFunction = (async () => {}).constructor as FunctionConstructor
+    for (const example of examples) await new AsyncFunction('store', 'console', example)(store, { log() {} })
+    assert.deepEqual(
+      (await Array.fromAsync(store.animals())).map(({ name }) => name),
+      ['Kim', 'Bella'],
+    )
   })
 
   test('the pages ask no other host for anything, and allow no other to be asked', async t => {
@@ -67,12 +87,17 @@ suite('outside /v1, without a key', () => {
       assert.doesNotMatch(text, /<script>|<style>| style=| on[a-z]+=/)
       for (const [, target] of text.matchAll(/(?:src|href)="([^"]*)"/g)) assert.match(target ?? '', /^[/#]/)
       for (const [, asset] of text.matchAll(/(?:src|<link[^>]*href)="([^"]*)"/g)) {
-        assert.equal((await service.send('GET', asset ?? '', ANONYMOUS)).status, 200)
+        const { status, text: found } = await service.send('GET', asset ?? '', ANONYMOUS)
+        assert.equal(status, 200)
+        assert.doesNotMatch(found, /https?:\/\/(?!www\.w3\.org\/)/)
+        // All that a script imports is named in the page, so that the browser asks for it at once.
+        for (const [, imported = ''] of found.matchAll(/\bfrom '([^']+)'/g)) {
+          const { pathname } = new URL(imported, new URL(asset ?? '', service.address))
+          assert.ok(text.includes(`href="${pathname}"`), `${asset} imports ${imported}`)
+        }
       }
     }
-    const { text: style } = await service.send('GET', '/docs/style.css', ANONYMOUS)
-    const { text: script } = await service.send('GET', '/docs/try-it.js', ANONYMOUS)
-    assert.doesNotMatch(style + script, /https?:\/\//)
+    const { text: script } = await service.send('GET', '/assets/page/browser/try-it.js', ANONYMOUS)
     assert.doesNotMatch(script, /JSON\.parse|\.json\(\)/, 'the page would round large ids')
   })
 })

@@ -1,22 +1,64 @@
-// What a person sees in a browser: the welcome page and the API reference, served from the package itself.
+// What a person sees in a browser: the catalogue and the API reference, served from the package itself.
 
 import { readFileSync } from 'node:fs'
 import type { Environment } from '../api-key.ts'
+import { catalogue } from './catalogue.ts'
 import { type Html, html } from './html.ts'
 import { type ApiDescription, reference } from './reference.ts'
+import { scripts } from './scripts.ts'
 
 export interface PageOptions {
   readonly environment: Environment
   readonly document: () => ApiDescription
 }
 
+/** All that the catalogue page runs, the entry first: named here so that a browser need not find out one by one. */
+const CATALOGUE_MODULES = [
+  'page/browser/catalogue',
+  'page/browser/adding',
+  'page/browser/elements',
+  'page/browser/listing',
+  'page/browser/overview',
+  'page/browser/place',
+  'client/animal-store',
+  'client/error',
+  'client/requests',
+  'animal',
+  'error',
+  'json',
+]
+const REFERENCE_MODULES = ['page/browser/try-it']
+
 export function pages({ environment, document }: PageOptions) {
+  const modules = [...CATALOGUE_MODULES, ...REFERENCE_MODULES]
+  const textOf = scripts(modules)
   return [
-    page('/', () => layout('Animal Store', environment, welcome(environment))),
-    page('/docs', () => layout('Animal Store API reference', environment, reference(document()))),
-    asset('/docs/style.css', 'text/css; charset=utf-8', 'style.css'),
-    asset('/docs/icon.svg', 'image/svg+xml', 'icon.svg'),
-    asset('/docs/try-it.js', 'text/javascript; charset=utf-8', 'try-it.js'),
+    page('/', () =>
+      layout({
+        title: 'Animal Store',
+        environment,
+        content: catalogue(environment),
+        modules: CATALOGUE_MODULES,
+        styles: ['style.css', 'catalogue.css'],
+        action: html`<button id="sign-out" class="quiet" type="button" hidden>Sign out</button>`,
+      }),
+    ),
+    page('/docs', () =>
+      layout({
+        title: 'Animal Store API reference',
+        environment,
+        content: reference(document()),
+        modules: REFERENCE_MODULES,
+        styles: ['style.css', 'reference.css'],
+      }),
+    ),
+    ...['style.css', 'catalogue.css', 'reference.css'].map(file => asset(file, 'text/css; charset=utf-8')),
+    asset('icon.svg', 'image/svg+xml'),
+    ...modules.map(name => ({
+      path: addressOf(name),
+      mediaType: 'text/javascript; charset=utf-8',
+      body: () => textOf(name),
+    })),
   ]
 }
 
@@ -24,12 +66,26 @@ function page(path: string, body: () => Html) {
   return { path, mediaType: 'text/html; charset=utf-8', body: () => body().text }
 }
 
-function asset(path: string, mediaType: string, file: string) {
+function asset(file: string, mediaType: string) {
   const text = readFileSync(new URL(`./browser/${file}`, import.meta.url), 'utf8')
-  return { path, mediaType, body: () => text }
+  return { path: `/assets/${file}`, mediaType, body: () => text }
 }
 
-function layout(title: string, environment: Environment, content: Html): Html {
+function addressOf(module: string): string {
+  return `/assets/${module}.js`
+}
+
+interface Layout {
+  readonly title: string
+  readonly environment: Environment
+  readonly content: Html
+  readonly modules: readonly string[]
+  readonly styles: readonly string[]
+  readonly action?: Html
+}
+
+function layout({ title, environment, content, modules, styles, action }: Layout): Html {
+  const [entry = '', ...others] = modules.map(addressOf)
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -37,27 +93,16 @@ function layout(title: string, environment: Environment, content: Html): Html {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
-<link rel="icon" href="/docs/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/docs/style.css">
-<script type="module" src="/docs/try-it.js"></script>
+<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
+${styles.map(file => html`<link rel="stylesheet" href="/assets/${file}">`)}
+<script type="module" src="${entry}"></script>
+${others.map(address => html`<link rel="modulepreload" href="${address}">`)}
 </head>
 <body>
 <header class="bar"><a class="brand" href="/">Animal Store</a><span class="environment ${environment}">${environment}</span>
-<nav><a href="/docs">API reference</a><a href="/openapi.json">OpenAPI</a></nav></header>
+<nav aria-label="Site"><a href="/docs">API reference</a><a href="/openapi.json">OpenAPI</a></nav>${action}</header>
 <main>${content}</main>
 </body>
 </html>
 `
-}
-
-function welcome(environment: Environment): Html {
-  return html`<section class="welcome">
-<h1>Animal Store</h1>
-<p>A store’s catalogue of animals over HTTP. This is the <strong>${environment}</strong> environment, and it is running.</p>
-<p><a class="button" href="/docs">Read the API reference</a></p>
-<ul>
-<li><a href="/openapi.json">The OpenAPI 3.1 document</a>, for generators and other tools</li>
-<li><a href="/readyz">Readiness</a> and <a href="/livez">liveness</a>, for whoever runs this</li>
-</ul>
-</section>`
 }

@@ -58,6 +58,18 @@ export interface ApiDescription {
 
 const JSON_TYPE = 'application/json'
 
+/** Each operation with the client; `store` is the one that the page makes above them. */
+const CLIENT_EXAMPLES: Readonly<Record<string, string>> = {
+  listPets: `const { animals, next } = await store.listAnimals({ status: 'available', limit: 20 })
+
+for await (const animal of store.animals({ status: 'available' })) {
+  console.log(animal.id, animal.name)
+}`,
+  createPet: `const bella = await store.createAnimal({ name: 'Bella', categoryId: 7n, status: 'available' })`,
+  getPet: `// Deprecated: listAnimals is the way to an animal.
+const animal = await store.getAnimal(1n)`,
+}
+
 export function reference(api: ApiDescription): Html {
   const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
@@ -70,6 +82,12 @@ export function reference(api: ApiDescription): Html {
 ${operations.map(({ path, method, operation }) => html`<li><a href="#${operation.operationId}">${badge(method)} ${path}</a> ${operation.summary}${operation.deprecated && ' (deprecated)'}</li>`)}
 ${Object.keys(api.components.schemas).map(name => html`<li><a href="#${name}">${name}</a></li>`)}
 </ul></nav>
+<section id="client"><h2>From a program</h2>
+<p>Any HTTP client will do; mind that <code>id</code> and <code>categoryId</code> are 64-bit integers. The one that comes with the service, for TypeScript and JavaScript, keeps them exact, retries safely and needs nothing but <code>fetch</code>:</p>
+<pre>npm install animal-store</pre>
+<pre>import { AnimalStore } from 'animal-store/client'
+
+const store = new AnimalStore({ baseUrl: '${api.servers[0]?.url}', apiKey })</pre></section>
 <section class="key"><label for="api-key">API key, for trying things here. It stays in this page and is forgotten when you leave it.</label>
 <input id="api-key" type="password" autocomplete="off" spellcheck="false" placeholder="as_live_… or as_test_…"></section>
 ${operations.map(({ path, method, operation }) => describeOperation(api, path, method, operation))}
@@ -92,7 +110,10 @@ ${
   html`<label for="${operationId}-body">Body, a <a href="#NewAnimal">NewAnimal</a></label>
 <textarea id="${operationId}-body" name="body" data-in="body" rows="5" spellcheck="false">${renderJson(example, 2)}</textarea>`
 }
-<pre class="curl" aria-label="The same with curl"></pre>
+<p class="with">With curl</p>
+<pre class="curl"></pre>
+<p class="with">With the client</p>
+<pre class="client">${CLIENT_EXAMPLES[operationId]}</pre>
 <button type="submit">Send</button>
 <output hidden></output>
 </form>

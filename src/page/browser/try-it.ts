@@ -1,13 +1,17 @@
 // The forms of the API reference: send what was filled in, and show the answer exactly as it came.
 
-const apiKey = /** @type {HTMLInputElement | null} */ (document.getElementById('api-key'))
-
-for (const form of document.querySelectorAll('form.try')) {
-  if (form instanceof HTMLFormElement) prepare(form)
+interface Tried {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
 }
 
-/** @param {HTMLFormElement} form */
-function prepare(form) {
+const apiKey = document.querySelector<HTMLInputElement>('#api-key')
+
+for (const form of document.querySelectorAll<HTMLFormElement>('form.try')) prepare(form)
+
+function prepare(form: HTMLFormElement): void {
   const curl = form.querySelector('pre.curl')
   const output = form.querySelector('output')
   if (!curl || !output) return
@@ -25,16 +29,15 @@ function prepare(form) {
   })
 }
 
-/** @param {HTMLFormElement} form */
-function requestOf(form) {
+function requestOf(form: HTMLFormElement): Tried {
   let path = form.dataset.path ?? ''
   const query = new URLSearchParams()
-  /** @type {Record<string, string>} */
-  const headers = { Authorization: `Bearer ${apiKey?.value.trim() || '<API_KEY>'}` }
-  /** @type {string | undefined} */
-  let body
-  for (const field of form.querySelectorAll('[data-in]')) {
-    const { name, value, dataset } = /** @type {HTMLInputElement} */ (field)
+  const headers: Record<string, string> = {
+    Authorization: `Bearer ${apiKey?.value.trim() || '<API_KEY>'}`,
+  }
+  let body: string | undefined
+  for (const field of form.querySelectorAll<HTMLInputElement>('[data-in]')) {
+    const { name, value, dataset } = field
     if (dataset.in === 'body') {
       body = value
       headers['Content-Type'] = 'application/json'
@@ -47,23 +50,18 @@ function requestOf(form) {
   return { method: form.dataset.method ?? 'GET', url: location.origin + path + search, headers, body }
 }
 
-/** @typedef {ReturnType<typeof requestOf>} TriedRequest */
-
-/** @param {TriedRequest} request */
-function curlFor({ method, url, headers, body }) {
+function curlFor({ method, url, headers, body }: Tried): string {
   const parts = [`curl ${method === 'GET' ? '' : `-X ${method} `}${quote(url)}`]
   for (const [name, value] of Object.entries(headers)) parts.push(`-H ${quote(`${name}: ${value}`)}`)
   if (body !== undefined) parts.push(`--data-raw ${quote(body)}`)
   return parts.join(' \\\n  ')
 }
 
-/** @param {string} text */
-function quote(text) {
+function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 
-/** @param {TriedRequest} request */
-async function answerTo({ method, url, headers, body }) {
+async function answerTo({ method, url, headers, body }: Tried): Promise<string> {
   try {
     const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }) })
     const shown = [...response.headers].map(([name, value]) => `${name}: ${value}`)
@@ -73,11 +71,8 @@ async function answerTo({ method, url, headers, body }) {
   }
 }
 
-/**
- * Lays JSON out over lines without parsing it, so that no digit of a large number is lost.
- * @param {string} json
- */
-function spread(json) {
+/** Lays JSON out over lines without parsing it, so that no digit of a large number is lost. */
+function spread(json: string): string {
   let depth = 0
   return json.replace(/"(?:[^"\\]|\\.)*"|[{}[\],:]/g, token => {
     if (token === ':') return ': '

@@ -1,0 +1,55 @@
+// Takes the screenshots in docs/: the catalogue page as it is, on a large light screen and on a small dark one.
+
+import { fileURLToPath } from 'node:url'
+import type { Browser } from 'playwright-core'
+import type { NewAnimal, Status } from '../../src/animal.ts'
+import { startService } from '../../src/cli/service.ts'
+import { launchBrowser } from './browser.ts'
+
+const KEY = 'screenshots-0123456789-abcdefghij'
+const NAMES = ['Bella', 'Kim', 'Rex', 'Mina', 'Otto', 'Luna', 'Pip', 'Nala', 'Hugo', 'Zoë', 'Sushi', 'Momo']
+const KINDS = ['the cat', 'the parrot', 'the tortoise', 'the rabbit', 'the gecko']
+const STATUSES: (Status | undefined)[] = ['available', 'available', 'sold', 'available', 'pending', undefined]
+
+function animalAt(index: number): NewAnimal {
+  const status = STATUSES[(index * 7) % STATUSES.length]
+  const name = `${NAMES[index % NAMES.length]} ${KINDS[index % KINDS.length]}`
+  const categoryId = index === 4 ? 9007199254740993n : BigInt(1 + (index % KINDS.length))
+  return status === undefined ? { name, categoryId } : { name, categoryId, status }
+}
+
+const service = await startService({
+  port: 0,
+  database: { kind: 'sqlite-memory' },
+  apiKey: KEY,
+  shutdownDelayMs: 0,
+  logLevel: 'silent',
+  logStream: { write() {} },
+})
+const browser = await launchBrowser()
+try {
+  await service.store.createAnimals(Array.from({ length: 300 }, (_, index) => ({ animal: animalAt(index) })))
+  await take(browser, 'catalogue.png', { width: 1120, height: 860 }, 'light')
+  await take(browser, 'catalogue-small.png', { width: 390, height: 860 }, 'dark')
+} finally {
+  await browser.close()
+  await service.stop()
+}
+
+async function take(
+  browser: Browser,
+  file: string,
+  viewport: { width: number; height: number },
+  colorScheme: 'light' | 'dark',
+): Promise<void> {
+  const context = await browser.newContext({ viewport, colorScheme })
+  const page = await context.newPage()
+  await page.goto(`${service.address}/?limit=10`)
+  await page.getByLabel('API key').fill(KEY)
+  await page.keyboard.press('Enter')
+  await page.locator('table[aria-busy=false]').waitFor()
+  await page.getByRole('link', { name: 'Next' }).click()
+  await page.getByText('ids 11 to 20').waitFor()
+  await page.screenshot({ path: fileURLToPath(new URL(`../../docs/${file}`, import.meta.url)) })
+  await context.close()
+}
