@@ -119,15 +119,24 @@ suite('the client', () => {
 
   test('refuses what it could not send as it is', async t => {
     const { store } = await start(t)
-    for (const baseUrl of ['animals.example/v1', 'https://animals.example', 'https://animals.example/v2'])
+    for (const baseUrl of [
+      ...[
+        'animals.example/v1',
+        'localhost:8080/v1',
+        'ftp://animals.example/v1',
+        'https://me@animals.example/v1',
+      ],
+      ...['https://animals.example', 'https://animals.example/v2', 'https://animals.example/v1?x=/v1'],
+    ])
       assert.throws(() => new AnimalStore({ baseUrl, apiKey: API_KEY }), TypeError)
-    for (const apiKey of ['', 'two words', 'line\n'])
+    for (const apiKey of ['', 'two words', 'line\n', undefined as unknown as string])
       assert.throws(() => new AnimalStore({ baseUrl: 'https://animals.example/v1', apiKey }), TypeError)
     const rounded = 9007199254740992 as unknown as bigint
     await assert.rejects(store.createAnimal({ name: 'Bella', categoryId: rounded }), TypeError)
     await assert.rejects(store.listAnimals({ after: rounded }), TypeError)
     await assert.rejects(store.getAnimal(rounded), TypeError)
-    await assert.rejects(store.createAnimal(BELLA, { idempotencyKey: 'two words' }), TypeError)
+    for (const idempotencyKey of ['two words', null as unknown as string])
+      await assert.rejects(store.createAnimal(BELLA, { idempotencyKey }), TypeError)
     assert.deepEqual(await all(store), [])
   })
 
@@ -196,13 +205,18 @@ suite('an error of the client', () => {
       [{ status: 200, body: '[{"id":1.5,"name":"Bella","categoryId":7}]' }, 200],
       [{ status: 200, body: '[{"id":1,"name":"Bella","categoryId":7,"status":4}]' }, 200],
       [{ status: 400, body: '{"code":"<b>","message":"x"}' }, 400],
+      [{ status: 301, headers: { location: 'https://animals.example/v1/pets' } }, 301],
+      ...['x', '', '0', '-9223372036854775808'].map((after): [Fault, number] => [
+        { status: 200, headers: { link: `</v1/pets?after=${after}>; rel="next"` }, body: '[]' },
+        200,
+      ]),
     ]
     const { store } = await startBehind(
       t,
       others.map(([fault]) => fault),
     )
     for (const [, status] of others) {
-      const error = await failureOf(store.listAnimals())
+      const error = await failureOf(store.listAnimals({ after: 0n }))
       assert.deepEqual([error.code, error.status], ['unexpected_response', status])
     }
   })
@@ -289,9 +303,7 @@ suite('an AbortSignal', () => {
       const abort = new AbortController()
       const list = store.listAnimals({ signal: abort.signal })
       list.catch(() => {})
-      while (proxy.seen.length < calls) await delay(5)
-      // By then the answer, where there is one, has come.
-      await delay(50)
+      while (proxy.seen.length < calls || proxy.answered() < calls - 1) await delay(5)
       abort.abort(reason)
       await assert.rejects(list, reason)
     }

@@ -41,7 +41,7 @@ function stepsOf(document: string): Step[] {
 function scriptOf(steps: readonly Step[]): string {
   const parts = steps.map(({ commands, isApart }, index) =>
     isApart
-      ? `(${commands}) > ${index}.out 2>&1 &\nuntil grep -q listening ${index}.out; do kill -0 $! && sleep 0.1; done`
+      ? `(${commands}) > ${index}.out 2>&1 &\nuntil grep -q listening ${index}.out; do kill -0 $! || exit 1; sleep 0.1; done`
       : `{\n${commands}} > ${index}.out 2>&1`,
   )
   return `set -eu\n${parts.join('\n')}\n`

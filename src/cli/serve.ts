@@ -98,7 +98,7 @@ interface Greeting {
 
 function greet({ address, firstKey, environment, database, workers }: Greeting, { say }: Streams): void {
   const what = [environment, nameOf(database), ...(workers > 1 ? [`${workers} workers`] : [])].join(', ')
-  say(`animal-store is listening on ${address} (${what}); try ${address}/docs`)
+  say(`animal-store is listening on ${address} (${what}); open ${address}/ or ${address}/docs`)
   if (firstKey === undefined) return
   say('')
   say('This is the first run, so here is an API key. It is shown this once: only its digest is stored.')

@@ -1,6 +1,7 @@
 // The client that programs and the catalogue page use. It needs `fetch` and nothing else: no package, nothing of Node.
 
 import type { Animal, NewAnimal, Status } from '../animal.ts'
+import { canonicalInteger, INT64_MIN } from '../json.ts'
 import { type Answer, type Ask, type Patience, read, send } from './requests.ts'
 
 export type { Animal, NewAnimal, Status } from '../animal.ts'
@@ -12,7 +13,7 @@ export interface AnimalStoreOptions {
   readonly apiKey: string
   /** How long one attempt may take, in milliseconds; 10,000 where it is not given. */
   readonly timeoutMs?: number
-  /** How many times a request is sent again that was lost or met 429 or 503; 5 where it is not given. */
+  /** How many times a request is sent again that was lost or met 429, 502, 503 or 504; 5 where it is not given. */
   readonly retries?: number
   /** Told once for each operation that the service says will be removed. */
   readonly onDeprecation?: (deprecation: Deprecation) => void
@@ -47,7 +48,11 @@ export interface CreateOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined
 }
 
-/** A header that holds anything else could not be sent, and would look like a network that is down. */
+const BASE_URL = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?\/v1\/?$/i
+
+/** What a timer can hold, more than three weeks. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
+
 const VISIBLE = /^[!-~]{1,255}$/
 
 const NEXT_PAGE = /<([^>]*)>\s*;\s*rel="?next"?/i
@@ -60,12 +65,12 @@ export class AnimalStore {
   readonly #reported = new Set<string>()
 
   constructor({ baseUrl, apiKey, timeoutMs = 10_000, retries = 5, onDeprecation }: AnimalStoreOptions) {
-    const { origin, pathname } = new URL(baseUrl)
-    if (!/\/v1\/?$/.test(pathname)) throw new TypeError('baseUrl must end in /v1')
-    if (!VISIBLE.test(apiKey)) throw new TypeError('apiKey must be visible ASCII, without spaces')
-    this.#baseUrl = origin + pathname.replace(/\/$/, '')
-    this.#apiKey = apiKey
-    this.#patience = { timeoutMs, retries }
+    if (!BASE_URL.test(baseUrl) || !URL.canParse(baseUrl)) {
+      throw new TypeError('baseUrl must be an http or https address that ends in /v1')
+    }
+    this.#baseUrl = baseUrl.replace(/\/$/, '')
+    this.#apiKey = visible('apiKey', apiKey)
+    this.#patience = { timeoutMs: Math.min(timeoutMs, LONGEST_TIMEOUT_MS), retries }
     this.#onDeprecation = onDeprecation
   }
 
@@ -78,9 +83,13 @@ export class AnimalStore {
     const search = query.toString()
     const path = search === '' ? '/pets' : `/pets?${search}`
     const answer = await this.#send('listAnimals', { method: 'GET', path, signal })
-    const animals = read(answer, toAnimals)
-    const next = nextAfter(answer)
-    return { animals, next: next === undefined ? undefined : { status, limit, after: next } }
+    return read(answer, value => {
+      const next = nextAfter(answer, after)
+      return {
+        animals: toAnimals(value),
+        next: next === undefined ? undefined : { status, limit, after: next },
+      }
+    })
   }
 
   /** All animals, page by page as they are asked for. */
@@ -96,12 +105,13 @@ export class AnimalStore {
   /** Resolves once the animal is stored for good. However often it is sent, there is one animal. */
   async createAnimal(animal: NewAnimal, options: CreateOptions = {}): Promise<Animal> {
     const { idempotencyKey = newIdempotencyKey(), signal } = options
-    if (!VISIBLE.test(idempotencyKey))
-      throw new TypeError('idempotencyKey must be visible ASCII, without spaces')
     const { name, categoryId, status } = animal
     const members = [`"name":${JSON.stringify(name)}`, `"categoryId":${digitsOf('categoryId', categoryId)}`]
     if (status !== undefined) members.push(`"status":${JSON.stringify(status)}`)
-    const headers = { 'content-type': 'application/json', 'idempotency-key': idempotencyKey }
+    const headers = {
+      'content-type': 'application/json',
+      'idempotency-key': visible('idempotencyKey', idempotencyKey),
+    }
     const body = `{${members.join(',')}}`
     const ask = { method: 'POST', path: '/pets', headers, body, signal } as const
     return read(await this.#send('createAnimal', ask), toAnimal)
@@ -145,6 +155,14 @@ export function newIdempotencyKey(): string {
   ).join('')
 }
 
+/** A header that holds anything else could not be sent, and would look like a network that is down. */
+function visible(name: string, value: string): string {
+  if (typeof value !== 'string' || !VISIBLE.test(value)) {
+    throw new TypeError(`${name} must be 1 to 255 visible ASCII characters, without spaces`)
+  }
+  return value
+}
+
 /** A number would have lost digits before anybody could notice. */
 function digitsOf(name: string, value: bigint): string {
   if (typeof value !== 'bigint') throw new TypeError(`${name} must be a bigint, such as 7n`)
@@ -166,10 +184,13 @@ function toAnimal(value: unknown): Animal {
   return { id, name, categoryId, status: status as Status }
 }
 
-function nextAfter({ headers }: Answer): bigint | undefined {
+/** Throws unless it leads on: whoever walks through all pages would else never end. */
+function nextAfter({ headers }: Answer, after = INT64_MIN): bigint | undefined {
   const target = NEXT_PAGE.exec(headers.get('link') ?? '')?.[1]
-  const after = new URLSearchParams(target?.split('?')[1]).get('after')
-  return after === null ? undefined : BigInt(after)
+  if (target === undefined) return undefined
+  const next = canonicalInteger(new URLSearchParams(target.split('?')[1]).get('after') ?? '')
+  if (next === undefined || next <= after) throw new TypeError('the link to the next page leads nowhere')
+  return next
 }
 
 function toDate(ms: number): Date | undefined {

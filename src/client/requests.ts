@@ -46,8 +46,8 @@ export async function send(
     const outcome = await attempt(ask, timeoutMs, signal)
     const isAnswer = !(outcome instanceof AnimalStoreError)
     if (isAnswer && !WORTH_RETRYING.includes(outcome.status)) return outcome
-    const wait = waitAfter(failures) + (isAnswer ? retryAfterMs(outcome) : 0)
-    if (failures < retries && wait <= LONGEST_WAIT_MS) await sleep(wait, signal)
+    const asked = isAnswer ? retryAfterMs(outcome) : 0
+    if (failures < retries && asked <= LONGEST_WAIT_MS) await sleep(asked + waitAfter(failures), signal)
     else if (isAnswer) return outcome
     else throw outcome
   }
@@ -64,7 +64,7 @@ async function attempt(
   const timer = setTimeout(stop, timeoutMs)
   signal?.addEventListener('abort', stop)
   try {
-    const response = await fetch(url, { ...request, redirect: 'error', signal: stopping.signal })
+    const response = await fetch(url, { ...request, redirect: 'manual', signal: stopping.signal })
     return { status: response.status, headers: response.headers, text: await response.text() }
   } catch (cause) {
     signal?.throwIfAborted()
@@ -106,7 +106,8 @@ function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
 
 /** Reads an answer of success, or throws an AnimalStoreError. */
 export function read<Value>(answer: Answer, parse: (value: unknown) => Value): Value {
-  if (answer.status >= 300) throw refusal(answer)
+  // A redirect is none of the service's answers; a browser shows it as 0.
+  if (answer.status < 200 || answer.status >= 300) throw refusal(answer)
   try {
     return parse(parseJson(answer.text))
   } catch (cause) {

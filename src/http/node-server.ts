@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../error.ts'
 import type { Exchange } from './exchange.ts'
 import { answerRaw, refusalFor } from './refusals.ts'
-import { hasLeft } from './reply.ts'
+import { isDelivered } from './reply.ts'
 import { newRequestId } from './request-log.ts'
 import { parseTarget } from './target.ts'
 
@@ -69,7 +69,9 @@ export function createNodeServer({ requestId, respond, log }: NodeServerOptions)
     going.push(exchange)
     respond(exchange).then(
       // Held until the next request, it would grow old, and cost the garbage collector as much as the request itself.
-      () => hasLeft(exchange) && going.splice(going.indexOf(exchange), 1),
+      () => {
+        if (isDelivered(exchange) && going.includes(exchange)) going.splice(going.indexOf(exchange), 1)
+      },
       error => {
         log.fatal({ requestId: exchange.id, err: error }, 'an answer could not be sent')
         socket.destroy()
@@ -110,7 +112,7 @@ export function createNodeServer({ requestId, respond, log }: NodeServerOptions)
     } else {
       // Its body broke off: this is the answer to it, and its log line is to say so.
       const refusal = refusalFor(error)
-      const isAnswered = answerRaw(socket, refusal, current.id)
+      const isAnswered = answerRaw(socket, refusal, current.id, current.headers)
       if (isAnswered) current.response.statusCode = refusal.status
     }
   })

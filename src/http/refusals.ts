@@ -6,7 +6,12 @@ import { invalid, ServiceError } from '../error.ts'
 import { renderError } from './errors.ts'
 
 /** Writes the refusal to a connection that cannot go on, and ends it. Returns whether anyone was there to read it. */
-export function answerRaw(socket: Duplex, refusal: ServiceError, requestId: string): boolean {
+export function answerRaw(
+  socket: Duplex,
+  refusal: ServiceError,
+  requestId: string,
+  headers: readonly string[] = [],
+): boolean {
   if (!socket.writable) {
     socket.destroy()
     return false
@@ -20,6 +25,7 @@ export function answerRaw(socket: Duplex, refusal: ServiceError, requestId: stri
     `date: ${new Date().toUTCString()}`,
     'connection: close',
   ]
+  for (let at = 0; at < headers.length; at += 2) head.push(`${headers[at]}: ${headers[at + 1]}`)
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
   return true
 }

@@ -35,7 +35,7 @@ export function send(
   if (!isAccepting) all.push('connection', 'close')
   response.writeHead(status, all)
   response.end(body)
-  if (!hasLeft(exchange)) request.socket.setTimeout(STALLED_MS)
+  if (!isDelivered(exchange)) request.socket.setTimeout(STALLED_MS)
   if (!request.complete) linger(request)
 }
 
@@ -43,7 +43,7 @@ export function send(
  * Whether all of a request has come, and all of its answer has left: almost always so as soon as it was sent. Not if the
  * client takes nothing, or if the answer waits behind that to an earlier request.
  */
-export function hasLeft({ request, response }: Exchange): boolean {
+export function isDelivered({ request, response }: Exchange): boolean {
   return request.complete && response.socket !== null && request.socket.writableLength === 0
 }
 

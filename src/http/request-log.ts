@@ -35,7 +35,7 @@ export function logRequest(exchange: Exchange, log: Logger): void {
   const { id: requestId, request, response } = exchange
   response.once('close', () => {
     const status = statusOf(response)
-    const hasLeft = status === null || (response.headersSent && !response.writableFinished)
+    const isAborted = status === null || (response.headersSent && !response.writableFinished)
     log.info(
       {
         requestId,
@@ -45,7 +45,7 @@ export function logRequest(exchange: Exchange, log: Logger): void {
         durationMs: Math.round((performance.now() - start) * 1000) / 1000,
         keyId: exchange.caller?.keyId,
         animalId: exchange.animalId,
-        aborted: hasLeft ? true : undefined,
+        aborted: isAborted ? true : undefined,
       },
       'request',
     )

@@ -23,7 +23,7 @@ ${filters()}
 <nav class="pages" aria-label="Pages"><a id="first">First page</a><a id="previous" rel="prev">Previous</a><a id="next" rel="next">Next</a></nav>
 </section>
 ${addAnimal()}
-<div id="notice" role="alert" hidden><span></span> <button id="retry" type="button">Try now</button></div>`
+<div id="notice" role="status" hidden><span></span> <button id="retry" type="button">Try now</button></div>`
 }
 
 function signIn(environment: Environment): Html {
@@ -59,6 +59,7 @@ function addAnimal(): Html {
   return html`<dialog id="adding" aria-labelledby="adding-title">
 <form novalidate>
 <h2 id="adding-title">Add an animal</h2>
+<fieldset>
 <label for="name">Name</label>
 <input id="name" name="name" autocomplete="off" aria-describedby="name-rule">
 <p id="name-rule" class="rule" data-rule="1 to ${NAME_MAX_LENGTH} characters, not blank."></p>
@@ -69,6 +70,7 @@ function addAnimal(): Html {
 <select id="new-status" name="status"><option value="">none</option>${STATUSES.map(status => html`<option>${status}</option>`)}</select>
 <p id="adding-problem" class="problem" role="alert"></p>
 <div class="actions"><button type="submit">Add</button> <button type="button" class="quiet" id="cancel">Cancel</button></div>
+</fieldset>
 </form>
 </dialog>`
 }

@@ -47,7 +47,7 @@ export function pages({ environment, document }: PageOptions) {
       layout({
         title: 'Animal Store API reference',
         environment,
-        content: reference(document()),
+        content: reference(document(), environment),
         modules: REFERENCE_MODULES,
         styles: ['style.css', 'reference.css'],
       }),

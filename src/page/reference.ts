@@ -1,5 +1,6 @@
 // The API reference: the OpenAPI document as a page to read, with a form to try each operation.
 
+import type { Environment } from '../api-key.ts'
 import { renderJson } from '../json.ts'
 import { type Html, html } from './html.ts'
 
@@ -70,7 +71,10 @@ for await (const animal of store.animals({ status: 'available' })) {
 const animal = await store.getAnimal(1n)`,
 }
 
-export function reference(api: ApiDescription): Html {
+/** `environment` is the one that the examples lead to. */
+export function reference(api: ApiDescription, environment: Environment): Html {
+  const own = api.servers.find(({ description }) => description.toLowerCase() === environment)
+  const baseUrl = own?.url ?? ''
   const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   )
@@ -87,7 +91,7 @@ ${Object.keys(api.components.schemas).map(name => html`<li><a href="#${name}">${
 <pre>npm install animal-store</pre>
 <pre>import { AnimalStore } from 'animal-store/client'
 
-const store = new AnimalStore({ baseUrl: '${api.servers[0]?.url}', apiKey })</pre></section>
+const store = new AnimalStore({ baseUrl: '${baseUrl}', apiKey })</pre></section>
 <section class="key"><label for="api-key">API key, for trying things here. It stays in this page and is forgotten when you leave it.</label>
 <input id="api-key" type="password" autocomplete="off" spellcheck="false" placeholder="as_live_… or as_test_…"></section>
 ${operations.map(({ path, method, operation }) => describeOperation(api, path, method, operation))}

@@ -2,7 +2,6 @@
 // first one is asked for; in the published package they were built with the rest. Their addresses mirror src/, so that
 // the imports between them hold.
 
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
 
@@ -18,7 +17,9 @@ export function scripts(names: readonly string[]): (name: string) => Promise<str
       texts = undefined
       throw error
     })
-    return (await texts)[name] ?? ''
+    const text = (await texts)[name]
+    if (text === undefined) throw new Error(`there is no module ${name}`)
+    return text
   }
 }
 
@@ -31,12 +32,14 @@ async function readAll(names: readonly string[]): Promise<Texts> {
 }
 
 /** On a thread of its own: it takes a tenth of a second, for which everyone else would have to wait. */
-async function stripAll(names: readonly string[]): Promise<Texts> {
+function stripAll(names: readonly string[]): Promise<Texts> {
   const thread = new Worker(new URL('./stripping-thread.ts', import.meta.url), {
     workerData: names,
     // Node still calls it an experiment, which is no news to whoever runs this.
     execArgv: ['--disable-warning=ExperimentalWarning'],
   })
-  const [texts] = await once(thread, 'message')
-  return texts
+  return new Promise((resolve, reject) => {
+    thread.once('message', resolve).once('error', reject)
+    thread.once('exit', () => reject(new Error('the modules could not be made')))
+  })
 }

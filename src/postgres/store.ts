@@ -115,6 +115,7 @@ async function createAnimals(pool: Pool, creations: readonly Creation[], now: nu
 
 async function create(pool: Pool, creations: readonly Creation[]): Promise<Outcome[]> {
   const rows = (await pool.rows(sql.CREATE_ANIMALS, animalColumns(creations))) as [bigint][]
+  if (rows.length !== creations.length) throw new Error('not every animal was given an id')
   const ids = rows.map(([id]) => id).toSorted((one, other) => (one < other ? -1 : 1))
   return creations.map(({ animal }, index) => ({
     kind: 'created',

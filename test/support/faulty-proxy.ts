@@ -27,6 +27,8 @@ export interface Seen {
 export interface FaultyProxy {
   readonly address: string
   readonly seen: readonly Seen[]
+  /** How many answers have left. */
+  answered(): number
 }
 
 /** Each request meets the next fault; when there are no more, none. */
@@ -37,8 +39,10 @@ export async function startFaultyProxy(
 ): Promise<FaultyProxy> {
   const upcoming = faults.values()
   const seen: Seen[] = []
+  let answered = 0
   const server = createServer(async (incoming, outgoing) => {
     const { method = '', url = '', headers } = incoming
+    outgoing.once('finish', () => answered++)
     seen.push({ method, path: url, headers, at: performance.now() })
     const body = await buffer(incoming)
     const fault = upcoming.next().value ?? 'none'
@@ -52,7 +56,7 @@ export async function startFaultyProxy(
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  return { address: `http://127.0.0.1:${port}`, seen }
+  return { address: `http://127.0.0.1:${port}`, seen, answered: () => answered }
 }
 
 interface Forwarded {

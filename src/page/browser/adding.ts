@@ -1,6 +1,6 @@
 // The form to add an animal: its rules as one types, and one animal for however many clicks.
 
-import { parseNewAnimal } from '../../animal.ts'
+import { isSameAnimal, parseNewAnimal } from '../../animal.ts'
 import {
   type Animal,
   AnimalStoreError,
@@ -15,10 +15,12 @@ const SLOW_MS = 3_000
 
 export interface Adding {
   open(): void
-  close(): void
+  /** Closes it, and forgets what was filled in. */
+  forget(): void
 }
 
 export interface AddingOptions {
+  /** Rejects with the reason of an `AbortSignal` once nobody waits for it any more. */
   readonly create: (animal: NewAnimal, idempotencyKey: string) => Promise<Animal>
   readonly onAdded: (animal: Animal) => void
   readonly onUnauthorized: () => void
@@ -27,20 +29,19 @@ export interface AddingOptions {
 export function adding({ create, onAdded, onUnauthorized }: AddingOptions): Adding {
   const dialog = find('#adding', HTMLDialogElement)
   const form = find('#adding form', HTMLFormElement)
+  const fields = find('#adding fieldset', HTMLFieldSetElement)
   const name = find('#name', HTMLInputElement)
   const category = find('#category', HTMLInputElement)
   const status = find('#new-status', HTMLSelectElement)
   const submit = find('#adding [type=submit]', HTMLButtonElement)
   const problem = find('#adding-problem', HTMLElement)
-  /** One for each filled-in form, so that to send it again adds nothing again. */
-  let key = newIdempotencyKey()
-  let isSending = false
+  /** One key for each animal, so that to send it again adds nothing again. */
+  let sent: { readonly animal: NewAnimal; readonly key: string } | undefined
 
   function judge(): NewAnimal | undefined {
     const nameProblem = problemOf({ name: name.value, categoryId: 0n })
     const categoryId = canonicalInteger(category.value.trim())
-    const length = [...name.value].length
-    showRule(name, nameProblem === undefined, `${length} so far.`)
+    showRule(name, nameProblem === undefined, `${[...name.value].length} so far.`)
     showRule(category, categoryId !== undefined, '')
     if (nameProblem !== undefined || categoryId === undefined) return undefined
     const chosen = status.value === '' ? {} : { status: status.value }
@@ -48,7 +49,6 @@ export function adding({ create, onAdded, onUnauthorized }: AddingOptions): Addi
   }
 
   async function send(): Promise<void> {
-    if (isSending) return
     for (const field of [name, category]) touch(field)
     const animal = judge()
     if (animal === undefined) {
@@ -56,33 +56,37 @@ export function adding({ create, onAdded, onUnauthorized }: AddingOptions): Addi
       wrong?.focus()
       return
     }
-    isSending = true
-    submit.disabled = true
-    problem.textContent = ''
-    const slow = setTimeout(() => {
-      problem.textContent = 'The server is slow to answer. Still trying …'
-    }, SLOW_MS)
+    if (sent === undefined || !isSameAnimal(sent.animal, animal)) sent = { animal, key: newIdempotencyKey() }
+    wait(true)
     try {
-      const added = await create(animal, key)
-      close()
-      form.reset()
-      key = newIdempotencyKey()
+      const added = await create(animal, sent.key)
+      forget()
       onAdded(added)
     } catch (error) {
-      if (error instanceof AnimalStoreError && error.code === 'unauthorized') {
-        close()
-        onUnauthorized()
-      }
-      problem.textContent = wordsFor(error)
+      if (error instanceof AnimalStoreError && error.code === 'unauthorized') onUnauthorized()
+      else if (dialog.open) problem.textContent = wordsFor(error)
     } finally {
-      clearTimeout(slow)
-      isSending = false
-      submit.disabled = false
+      wait(false)
     }
   }
 
-  function close(): void {
+  let slow: ReturnType<typeof setTimeout> | undefined
+
+  /** While it waits nothing can be changed or closed: nobody would know what was added. */
+  function wait(isWaiting: boolean): void {
+    fields.disabled = isWaiting
+    submit.textContent = isWaiting ? 'Adding …' : 'Add'
+    clearTimeout(slow)
+    if (!isWaiting) return
     problem.textContent = ''
+    slow = setTimeout(() => {
+      problem.textContent = 'The server is slow to answer. Still waiting …'
+    }, SLOW_MS)
+  }
+
+  function forget(): void {
+    sent = undefined
+    form.reset()
     dialog.close()
   }
 
@@ -91,12 +95,16 @@ export function adding({ create, onAdded, onUnauthorized }: AddingOptions): Addi
     send()
   })
   form.addEventListener('input', event => {
-    // Another animal than the one that may have been sent.
-    key = newIdempotencyKey()
     if (event.target instanceof HTMLInputElement) touch(event.target)
     judge()
   })
-  find('#cancel', HTMLButtonElement).addEventListener('click', close)
+  dialog.addEventListener('cancel', event => {
+    if (fields.disabled) event.preventDefault()
+  })
+  dialog.addEventListener('close', () => {
+    problem.textContent = ''
+  })
+  find('#cancel', HTMLButtonElement).addEventListener('click', () => dialog.close())
 
   return {
     open() {
@@ -104,7 +112,7 @@ export function adding({ create, onAdded, onUnauthorized }: AddingOptions): Addi
       judge()
       dialog.showModal()
     },
-    close,
+    forget,
   }
 }
 

@@ -1,9 +1,9 @@
 // The catalogue page at work: who is signed in, which page is shown, and what happens when the server is away.
 
-import { AnimalStore, AnimalStoreError } from '../../client/animal-store.ts'
+import { type Animal, AnimalStore, AnimalStoreError, type Page } from '../../client/animal-store.ts'
 import { ServiceError } from '../../error.ts'
 import { adding } from './adding.ts'
-import { counted, find } from './elements.ts'
+import { find } from './elements.ts'
 import { listing } from './listing.ts'
 import { overview } from './overview.ts'
 import { addressOf, type Place, parsePlace } from './place.ts'
@@ -14,6 +14,9 @@ const KEY = 'animal-store-key'
 const SLOW_MS = 3_000
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 15_000
+const GOOD_NEWS_MS = 8_000
+
+const OFFLINE = 'You are offline. This page goes on when the network is back.'
 
 /** Pages that one can go back through; a browser keeps the list with each of them. */
 const LONGEST_TRAIL = 1_000
@@ -32,25 +35,27 @@ const seen = overview()
 
 /** Undefined while nobody is signed in. */
 let store: AnimalStore | undefined
+/** Ends with signing out, and all that is still under way with it. */
+let session = new AbortController()
 let loading = new AbortController()
 let waiting: ReturnType<typeof setTimeout> | undefined
+let saying: ReturnType<typeof setTimeout> | undefined
 let failures = 0
 /** What the address says, or said when it last made sense. */
 let place: Place = parsePlace('')
+/** An animal that was just added, until a page that may show it has been loaded. */
+let added: Animal | undefined
 
 const form = adding({
   create(animal, idempotencyKey) {
     if (store === undefined) throw new Error('nobody is signed in')
-    return store.createAnimal(animal, { idempotencyKey })
+    return store.createAnimal(animal, { idempotencyKey, signal: session.signal })
   },
   onAdded(animal) {
     const { status, limit } = place
-    const isListed = status === animal.status
+    added = animal
     // The list is by id: the page that begins just before it shows it first.
-    go(
-      { status: isListed ? status : undefined, limit, after: animal.id - 1n },
-      { newest: animal.id, message: `Added ${animal.name} with id ${animal.id}.` },
-    )
+    go({ status: status === animal.status ? status : undefined, limit, after: animal.id - 1n })
   },
   onUnauthorized: () => leave('This key is no longer accepted.'),
 })
@@ -63,36 +68,65 @@ function enter(key: string, wasAccepted: boolean): void {
     leave('This is not a key: a key has no spaces and only plain letters, digits and signs.')
     return
   }
+  session = new AbortController()
   signInProblem.textContent = ''
   signInButton.disabled = true
-  sessionStorage.setItem(KEY, key)
+  keep(key)
   if (wasAccepted) reveal()
   load()
 }
 
 function reveal(): void {
+  if (!catalogue.hidden) return
   signIn.hidden = true
   signInButton.disabled = false
+  keyField.value = ''
+  keyField.ariaInvalid = 'false'
   catalogue.hidden = false
   signOut.hidden = false
+  find('#title', HTMLElement).focus()
 }
 
 function leave(words = ''): void {
-  sessionStorage.removeItem(KEY)
+  keep(null)
+  session.abort()
   loading.abort()
   clearTimeout(waiting)
   store = undefined
-  form.close()
+  added = undefined
+  failures = 0
+  form.forget()
   seen.forget()
   list.forget()
   hideNotice()
   catalogue.hidden = true
   signOut.hidden = true
   signIn.hidden = false
+  refuseKey(words)
+  keyField.value = ''
+}
+
+function refuseKey(words: string): void {
   signInButton.disabled = false
   signInProblem.textContent = words
-  keyField.value = ''
+  keyField.ariaInvalid = String(words !== '')
   keyField.focus()
+}
+
+/** Where a browser keeps nothing for pages, one is signed in until the page is left. */
+function keep(key: string | null): void {
+  try {
+    if (key === null) sessionStorage.removeItem(KEY)
+    else sessionStorage.setItem(KEY, key)
+  } catch {}
+}
+
+function keptKey(): string | null {
+  try {
+    return sessionStorage.getItem(KEY)
+  } catch {
+    return null
+  }
 }
 
 signInForm.addEventListener('submit', event => {
@@ -100,6 +134,10 @@ signInForm.addEventListener('submit', event => {
   enter(keyField.value.trim(), false)
 })
 signOut.addEventListener('click', () => leave())
+// A page that comes back as it was left may be one that was signed out of meanwhile.
+addEventListener('pageshow', ({ persisted }) => {
+  if (persisted && store !== undefined && keptKey() === null) leave()
+})
 
 interface Arrival {
   /** Where the pages before this one began; null is the very beginning. */
@@ -116,15 +154,9 @@ function previousPlace(): Place | undefined {
   return { ...place, after: before === null ? undefined : BigInt(before) }
 }
 
-interface Going {
-  readonly trail?: Arrival['trail']
-  readonly newest?: bigint
-  readonly message?: string
-}
-
-function go(next: Place, { trail = [], ...going }: Going = {}): void {
+function go(next: Place, trail: Arrival['trail'] = []): void {
   history.pushState({ trail: trail.slice(-LONGEST_TRAIL) } satisfies Arrival, '', addressOf(next))
-  load(going)
+  load()
 }
 
 function follow(selector: string, trailAfter: () => Arrival['trail']): void {
@@ -133,7 +165,9 @@ function follow(selector: string, trailAfter: () => Arrival['trail']): void {
     // A new tab or window is the browser's own business.
     if (!link.hasAttribute('href') || event.ctrlKey || event.metaKey || event.shiftKey) return
     event.preventDefault()
-    go(parsePlace(link.search), { trail: trailAfter() })
+    // Clicked twice: the page that it leads to is on its way.
+    if (link.href === location.href) return
+    go(parsePlace(link.search), trailAfter())
     find('#title', HTMLElement).focus()
   })
 }
@@ -160,7 +194,7 @@ function showFilters({ status, limit }: Place): void {
   find('#status', HTMLSelectElement).value = status ?? ''
 }
 
-async function load({ newest, message }: Omit<Going, 'trail'> = {}): Promise<void> {
+async function load(): Promise<void> {
   if (store === undefined) return
   loading.abort()
   clearTimeout(waiting)
@@ -168,60 +202,103 @@ async function load({ newest, message }: Omit<Going, 'trail'> = {}): Promise<voi
   const { signal } = loading
   const slow = setTimeout(() => say('This takes longer than usual. Still waiting …'), SLOW_MS)
   try {
-    place = parsePlace(location.search)
+    const problem = readAddress()
     showFilters(place)
     list.wait(place)
-    const page = await store.listAnimals({ ...place, signal })
+    // An address that makes no sense is told to those whose key was accepted.
+    const page = await store.listAnimals(problem === undefined ? { ...place, signal } : { limit: 1, signal })
     reveal()
-    list.show(page, { place, previous: previousPlace() }, newest)
-    seen.add(page.animals)
     failures = 0
-    if (message === undefined) hideNotice()
-    else say(message)
+    hideNotice()
+    if (problem === undefined) show(page)
+    else list.refuse(problem)
   } catch (error) {
-    if (!signal.aborted) fail(error, { ...(newest !== undefined && { newest }) })
+    if (!signal.aborted) fail(error)
   } finally {
     clearTimeout(slow)
   }
 }
 
-function fail(error: unknown, going: Omit<Going, 'trail'>): void {
-  if (error instanceof AnimalStoreError && error.code === 'unauthorized') {
-    leave('This key is not accepted here.')
-    return
+/** Takes the place from the address; returns what is wrong with it, if anything is. */
+function readAddress(): string | undefined {
+  try {
+    place = parsePlace(location.search)
+    return undefined
+  } catch (error) {
+    return error instanceof ServiceError ? error.message : String(error)
   }
-  reveal()
-  if (error instanceof ServiceError) list.refuse(error.message)
-  else if (!(error instanceof AnimalStoreError)) say(`Something went wrong in this page: ${error}`)
-  else if (error.status !== undefined && error.status < 500) list.refuse(error.message)
-  else recover(error, going)
+}
+
+function show(page: Page): void {
+  list.show(page, { place, previous: previousPlace() }, added?.id)
+  seen.add(page.animals)
+  document.title = [place.status, place.after && `after ${place.after}`, 'Animal Store']
+    .filter(Boolean)
+    .join(' · ')
+  if (added !== undefined) say(`Added ${added.name} with id ${added.id}.`, { forMs: GOOD_NEWS_MS })
+  added = undefined
+}
+
+function fail(error: unknown): void {
+  const { code, status } = error instanceof AnimalStoreError ? error : {}
+  const isAway =
+    error instanceof AnimalStoreError && (status === undefined || status >= 500 || status === 429)
+  if (code === 'unauthorized') leave('This key is not accepted here.')
+  else if (isAway && catalogue.hidden) {
+    leave(
+      status === undefined
+        ? 'The server cannot be reached. Try again.'
+        : 'The server cannot answer right now. Try again.',
+    )
+  } else if (isAway) recover(status)
+  else {
+    reveal()
+    hideNotice()
+    list.refuse(
+      error instanceof AnimalStoreError ? error.message : `Something went wrong in this page: ${error}`,
+    )
+  }
 }
 
 /** Tries again by itself, less and less often, and at once when the network is back or somebody asks for it. */
-function recover(error: AnimalStoreError, going: Omit<Going, 'trail'>): void {
+function recover(status: number | undefined): void {
   const wait = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS)
   failures++
-  const seconds = counted(Math.round(wait / 1_000), 'second')
-  if (!navigator.onLine) say('You are offline. This page goes on when the network is back.', true)
-  else if (error.status === undefined) say(`The server cannot be reached. Trying again in ${seconds}.`, true)
-  else say(`The server cannot answer right now. Trying again in ${seconds}.`, true)
-  waiting = setTimeout(() => load(going), wait)
+  if (!navigator.onLine) say(OFFLINE, { canRetry: true })
+  else if (status === undefined) say('The server cannot be reached. Trying again …', { canRetry: true })
+  else say('The server cannot answer right now. Trying again …', { canRetry: true })
+  waiting = setTimeout(load, wait)
 }
 
-retry.addEventListener('click', () => load())
-addEventListener('online', () => load())
-addEventListener('offline', () => say('You are offline. This page goes on when the network is back.'))
+retry.addEventListener('click', () => {
+  find('#title', HTMLElement).focus()
+  load()
+})
+addEventListener('online', () => {
+  hideNotice()
+  load()
+})
+addEventListener('offline', () => say(OFFLINE))
 
-function say(words: string, canRetry = false): void {
+interface Saying {
+  readonly canRetry?: boolean
+  /** For how long; where it is not given, until something else happens. */
+  readonly forMs?: number
+}
+
+function say(words: string, { canRetry = false, forMs }: Saying = {}): void {
   find('#notice span', HTMLElement).textContent = words
   retry.hidden = !canRetry
   notice.hidden = false
+  clearTimeout(saying)
+  if (forMs !== undefined) saying = setTimeout(hideNotice, forMs)
 }
 
 function hideNotice(): void {
+  clearTimeout(saying)
   notice.hidden = true
 }
 
-const key = sessionStorage.getItem(KEY)
+const key = keptKey()
 if (key === null) leave()
 else enter(key, true)

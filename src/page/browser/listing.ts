@@ -62,7 +62,7 @@ export function listing() {
     refuse(words: string): void {
       table.ariaBusy = 'false'
       showInstead('This page cannot be shown', words, true)
-      lead(find('#next', HTMLAnchorElement), undefined)
+      for (const id of ['#first', '#previous', '#next']) lead(find(id, HTMLAnchorElement), undefined)
     },
 
     leadBack({ place, previous }: Around): void {

@@ -19,7 +19,8 @@ export interface Overview {
 }
 
 export function overview(): Overview {
-  const seen = new Map<bigint, Kind>()
+  /** An animal never changes: to have counted it once is enough. */
+  const seen = new Set<bigint>()
   const counts: Record<Kind, number> = { available: 0, pending: 0, sold: 0, none: 0 }
 
   function draw(): void {
@@ -36,9 +37,9 @@ export function overview(): Overview {
   }
 
   function words(): string {
-    if (seen.size >= MOST)
-      return `Counted: the first ${counted(seen.size, 'animal')} that this tab has loaded.`
-    return `Counted: the ${counted(seen.size, 'animal')} that this tab has loaded so far, not the whole catalogue.`
+    if (seen.size === 0) return 'No animal has been loaded yet.'
+    const which = seen.size >= MOST ? 'the first ' : 'the '
+    return `Counted: ${which}${counted(seen.size, 'animal')} loaded since this page was opened, filtered or not. There may be more.`
   }
 
   draw()
@@ -46,7 +47,7 @@ export function overview(): Overview {
     add(animals) {
       for (const { id, status = 'none' } of animals) {
         if (seen.has(id) || seen.size >= MOST) continue
-        seen.set(id, status)
+        seen.add(id)
         counts[status]++
       }
       draw()
