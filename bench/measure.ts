@@ -27,7 +27,7 @@ interface Round {
 export interface Measured extends Round {
   readonly workload: string
   readonly contender: string
-  /** CPU per request of the bare server, divided by that of this one: the median of the rounds. */
+  /** CPU per request of the bare server divided by that of this one, each in its best round. */
   readonly ratio: number
 }
 
@@ -57,17 +57,22 @@ export async function measure(
       if (round > 0) found.get(each)?.push(result)
     }
   }
-  const bare = [...found].find(([{ contender }]) => contender === BARE)?.[1] ?? []
+  const bare = least([...found].find(([{ contender }]) => contender === BARE)?.[1] ?? [])
   return [...found].map(([{ contender }, results]) => ({
     workload: workload.name,
     contender: contender.name,
     requestsPerSecond: median(results.map(result => result.requestsPerSecond)),
     p50Ms: median(results.map(result => result.p50Ms)),
     p99Ms: median(results.map(result => result.p99Ms)),
-    cpuMicros: median(results.map(result => result.cpuMicros)),
+    cpuMicros: least(results),
     memoryMiB: Math.max(...results.map(result => result.memoryMiB)),
-    ratio: median(results.map((result, index) => (bare[index]?.cpuMicros ?? Number.NaN) / result.cpuMicros)),
+    ratio: bare / least(results),
   }))
+}
+
+/** What else the machine does can only add to what a request costs: the round that it disturbed least counts. */
+function least(rounds: readonly Round[]): number {
+  return Math.min(...rounds.map(({ cpuMicros }) => cpuMicros))
 }
 
 async function oneRound(
