@@ -16,6 +16,7 @@ export interface PageOptions {
 const CATALOGUE_MODULES = [
   'page/browser/catalogue',
   'page/browser/adding',
+  'page/browser/before',
   'page/browser/elements',
   'page/browser/listing',
   'page/browser/overview',

@@ -268,8 +268,49 @@ suite('the list', () => {
     await arrive(page, '?status=pending&limit=10&after=9000', '9002')
     assert.equal((await ids(page)).length, 10)
     assert.deepEqual(asked, ['/v1/pets?status=pending&limit=10&after=9000'])
-    await page.getByRole('link', { name: 'Previous' }).waitFor({ state: 'detached' })
-    await page.getByRole('link', { name: 'First page' }).waitFor()
+  })
+})
+
+suite('the page before one that was come to by a link', () => {
+  async function openGaps(t: TestContext): Promise<Opened & { all: bigint[] }> {
+    const path = join(temporaryFolder(t), 'animals.db')
+    await startTestService(t, { database: { kind: 'sqlite', path } })
+    // Dense, then far apart, then dense again, as after an import that was stopped and resumed.
+    const all = [
+      ...Array.from({ length: 150 }, (_, index) => BigInt(index + 1)),
+      ...Array.from({ length: 40 }, (_, index) => 10_000n + BigInt(index) * 1_000_000_007n),
+      ...Array.from({ length: 60 }, (_, index) => 9_000_000_000_000_000_000n + BigInt(index)),
+    ]
+    const database = new DatabaseSync(path)
+    database.exec(
+      `insert into animals (id, name, category_id) values ${all.map(id => `(${id}, 'a', 1)`).join()}`,
+    )
+    database.close()
+    return { ...(await open(t, { service: { database: { kind: 'sqlite', path } } })), all }
+  }
+
+  for (const limit of [10, 50]) {
+    test(`is found wherever ids have gaps, ${limit} at a time`, async t => {
+      const { page, service, all } = await openGaps(t)
+      for (const at of [245, 195, 185, 160, 152, limit + 5]) {
+        await page.goto(`${service.address}/?limit=${limit}&after=${all[at - 1]}`)
+        await rows(page)
+        await page.getByRole('link', { name: 'Previous' }).click()
+        await page.waitForFunction(
+          id => [...document.querySelectorAll('#rows tr')].at(-1)?.children[1]?.textContent === id,
+          String(all[at - 1]),
+        )
+        assert.deepEqual(await ids(page), all.slice(at - limit, at).map(String))
+      }
+    })
+  }
+
+  test('is the first page, if too few animals come before', async t => {
+    const { page, service } = await open(t, { animals: some(40) })
+    await page.goto(`${service.address}/?after=5`)
+    await rows(page)
+    await page.getByRole('link', { name: 'Previous' }).click()
+    await arrive(page, '', '1')
   })
 })
 

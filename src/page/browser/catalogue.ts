@@ -3,6 +3,7 @@
 import { type Animal, AnimalStore, AnimalStoreError, type Page } from '../../client/animal-store.ts'
 import { ServiceError } from '../../error.ts'
 import { adding } from './adding.ts'
+import { placeBefore } from './before.ts'
 import { find } from './elements.ts'
 import { listing } from './listing.ts'
 import { overview } from './overview.ts'
@@ -148,10 +149,14 @@ function trail(): Arrival['trail'] {
   return (history.state as Arrival | null)?.trail ?? []
 }
 
+/** Where one came from or, on a page that was come to by a link, where the page before it most likely begins. */
 function previousPlace(): Place | undefined {
+  const { after, limit } = place
+  if (after === undefined) return undefined
   const before = trail().at(-1)
-  if (before === undefined) return undefined
-  return { ...place, after: before === null ? undefined : BigInt(before) }
+  if (before !== undefined) return { ...place, after: before === null ? undefined : BigInt(before) }
+  const likely = after - BigInt(limit)
+  return { ...place, after: likely > 0n ? likely : undefined }
 }
 
 function go(next: Place, trail: Arrival['trail'] = []): void {
@@ -159,7 +164,7 @@ function go(next: Place, trail: Arrival['trail'] = []): void {
   load()
 }
 
-function follow(selector: string, trailAfter: () => Arrival['trail']): void {
+function follow(selector: string, trailAfter: () => Arrival['trail'], look?: () => Promise<void>): void {
   find(selector, HTMLAnchorElement).addEventListener('click', event => {
     const link = event.currentTarget as HTMLAnchorElement
     // A new tab or window is the browser's own business.
@@ -167,13 +172,24 @@ function follow(selector: string, trailAfter: () => Arrival['trail']): void {
     event.preventDefault()
     // Clicked twice: the page that it leads to is on its way.
     if (link.href === location.href) return
-    go(parsePlace(link.search), trailAfter())
     find('#title', HTMLElement).focus()
+    if (look !== undefined && trail().length === 0) look()
+    else go(parsePlace(link.search), trailAfter())
   })
 }
 
+async function goBefore(): Promise<void> {
+  if (store === undefined) return
+  const signal = restart()
+  try {
+    go(await placeBefore(store, place, signal))
+  } catch (error) {
+    if (!signal.aborted) fail(error)
+  }
+}
+
 follow('#next', () => [...trail(), place.after === undefined ? null : String(place.after)])
-follow('#previous', () => trail().slice(0, -1))
+follow('#previous', () => trail().slice(0, -1), goBefore)
 follow('#first', () => [])
 follow('#instead a', () => [])
 
@@ -194,12 +210,17 @@ function showFilters({ status, limit }: Place): void {
   find('#status', HTMLSelectElement).value = status ?? ''
 }
 
-async function load(): Promise<void> {
-  if (store === undefined) return
+/** Ends what was being loaded or waited for. */
+function restart(): AbortSignal {
   loading.abort()
   clearTimeout(waiting)
   loading = new AbortController()
-  const { signal } = loading
+  return loading.signal
+}
+
+async function load(): Promise<void> {
+  if (store === undefined) return
+  const signal = restart()
   const slow = setTimeout(() => say('This takes longer than usual. Still waiting …'), SLOW_MS)
   try {
     const problem = readAddress()

@@ -9,7 +9,7 @@ const SKELETON_ROWS = 20
 
 export interface Around {
   readonly place: Place
-  /** Where the page before begins, where that is known. */
+  /** Where the page before begins; undefined on the first one. */
   readonly previous: Place | undefined
 }
 
