@@ -5,12 +5,11 @@ import { ServiceError } from '../../error.ts'
 import { adding } from './adding.ts'
 import { placeBefore } from './before.ts'
 import { find } from './elements.ts'
+import { forgetKey, keepKey, keptKey } from './kept-key.ts'
 import { listing } from './listing.ts'
+import { noticeBoard } from './notice.ts'
 import { overview } from './overview.ts'
 import { addressOf, type Place, parsePlace } from './place.ts'
-
-/** Kept by the browser for this tab alone. */
-const KEY = 'animal-store-key'
 
 const SLOW_MS = 3_000
 const FIRST_WAIT_MS = 1_000
@@ -29,10 +28,12 @@ const signInProblem = find('#sign-in-problem', HTMLElement)
 const keyField = find('#key', HTMLInputElement)
 const catalogue = find('#catalogue', HTMLElement)
 const signOut = find('#sign-out', HTMLButtonElement)
-const notice = find('#notice', HTMLElement)
-const retry = find('#retry', HTMLButtonElement)
 const list = listing()
 const seen = overview()
+const notice = noticeBoard(() => {
+  find('#title', HTMLElement).focus()
+  load()
+})
 
 /** Undefined while nobody is signed in. */
 let store: AnimalStore | undefined
@@ -40,7 +41,6 @@ let store: AnimalStore | undefined
 let session = new AbortController()
 let loading = new AbortController()
 let waiting: ReturnType<typeof setTimeout> | undefined
-let saying: ReturnType<typeof setTimeout> | undefined
 let failures = 0
 /** What the address says, or said when it last made sense. */
 let place: Place = parsePlace('')
@@ -72,7 +72,7 @@ function enter(key: string, wasAccepted: boolean): void {
   session = new AbortController()
   signInProblem.textContent = ''
   signInButton.disabled = true
-  keep(key)
+  keepKey(key)
   if (wasAccepted) reveal()
   load()
 }
@@ -89,7 +89,7 @@ function reveal(): void {
 }
 
 function leave(words = ''): void {
-  keep(null)
+  forgetKey()
   session.abort()
   loading.abort()
   clearTimeout(waiting)
@@ -99,7 +99,7 @@ function leave(words = ''): void {
   form.forget()
   seen.forget()
   list.forget()
-  hideNotice()
+  notice.hide()
   catalogue.hidden = true
   signOut.hidden = true
   signIn.hidden = false
@@ -114,22 +114,6 @@ function refuseKey(words: string): void {
   keyField.focus()
 }
 
-/** Where a browser keeps nothing for pages, one is signed in until the page is left. */
-function keep(key: string | null): void {
-  try {
-    if (key === null) sessionStorage.removeItem(KEY)
-    else sessionStorage.setItem(KEY, key)
-  } catch {}
-}
-
-function keptKey(): string | null {
-  try {
-    return sessionStorage.getItem(KEY)
-  } catch {
-    return null
-  }
-}
-
 signInForm.addEventListener('submit', event => {
   event.preventDefault()
   enter(keyField.value.trim(), false)
@@ -137,7 +121,7 @@ signInForm.addEventListener('submit', event => {
 signOut.addEventListener('click', () => leave())
 // A page that comes back as it was left may be one that was signed out of meanwhile.
 addEventListener('pageshow', ({ persisted }) => {
-  if (persisted && store !== undefined && keptKey() === null) leave()
+  if (persisted && store !== undefined && keptKey() === undefined) leave()
 })
 
 interface Arrival {
@@ -221,7 +205,7 @@ function restart(): AbortSignal {
 async function load(): Promise<void> {
   if (store === undefined) return
   const signal = restart()
-  const slow = setTimeout(() => say('This takes longer than usual. Still waiting …'), SLOW_MS)
+  const slow = setTimeout(() => notice.say('This takes longer than usual. Still waiting …'), SLOW_MS)
   try {
     const problem = readAddress()
     showFilters(place)
@@ -230,7 +214,7 @@ async function load(): Promise<void> {
     const page = await store.listAnimals(problem === undefined ? { ...place, signal } : { limit: 1, signal })
     reveal()
     failures = 0
-    hideNotice()
+    notice.hide()
     if (problem === undefined) show(page)
     else list.refuse(problem)
   } catch (error) {
@@ -256,7 +240,7 @@ function show(page: Page): void {
   document.title = [place.status, place.after && `after ${place.after}`, 'Animal Store']
     .filter(Boolean)
     .join(' · ')
-  if (added !== undefined) say(`Added ${added.name} with id ${added.id}.`, { forMs: GOOD_NEWS_MS })
+  if (added !== undefined) notice.say(`Added ${added.name} with id ${added.id}.`, { forMs: GOOD_NEWS_MS })
   added = undefined
 }
 
@@ -274,7 +258,7 @@ function fail(error: unknown): void {
   } else if (isAway) recover(status)
   else {
     reveal()
-    hideNotice()
+    notice.hide()
     list.refuse(
       error instanceof AnimalStoreError ? error.message : `Something went wrong in this page: ${error}`,
     )
@@ -285,41 +269,19 @@ function fail(error: unknown): void {
 function recover(status: number | undefined): void {
   const wait = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS)
   failures++
-  if (!navigator.onLine) say(OFFLINE, { canRetry: true })
-  else if (status === undefined) say('The server cannot be reached. Trying again …', { canRetry: true })
-  else say('The server cannot answer right now. Trying again …', { canRetry: true })
+  if (!navigator.onLine) notice.say(OFFLINE, { canRetry: true })
+  else if (status === undefined)
+    notice.say('The server cannot be reached. Trying again …', { canRetry: true })
+  else notice.say('The server cannot answer right now. Trying again …', { canRetry: true })
   waiting = setTimeout(load, wait)
 }
 
-retry.addEventListener('click', () => {
-  find('#title', HTMLElement).focus()
-  load()
-})
 addEventListener('online', () => {
-  hideNotice()
+  notice.hide()
   load()
 })
-addEventListener('offline', () => say(OFFLINE))
-
-interface Saying {
-  readonly canRetry?: boolean
-  /** For how long; where it is not given, until something else happens. */
-  readonly forMs?: number
-}
-
-function say(words: string, { canRetry = false, forMs }: Saying = {}): void {
-  find('#notice span', HTMLElement).textContent = words
-  retry.hidden = !canRetry
-  notice.hidden = false
-  clearTimeout(saying)
-  if (forMs !== undefined) saying = setTimeout(hideNotice, forMs)
-}
-
-function hideNotice(): void {
-  clearTimeout(saying)
-  notice.hidden = true
-}
+addEventListener('offline', () => notice.say(OFFLINE))
 
 const key = keptKey()
-if (key === null) leave()
+if (key === undefined) leave()
 else enter(key, true)
