@@ -26,7 +26,7 @@ const { values } = parseArgs({
 })
 const sizes = (values.sizes ?? (values.quick ? '1000' : '1000,1000000,10000000')).split(',').map(Number)
 const rounds: Rounds = {
-  warmUp: values.quick ? 2 : 3,
+  warmUp: values.quick ? 1 : 3,
   count: Number(values.rounds ?? (values.quick ? 2 : 5)),
   seconds: Number(values.seconds ?? 1),
 }

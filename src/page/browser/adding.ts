@@ -10,8 +10,7 @@ import {
 import { ServiceError } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
 import { find } from './elements.ts'
-
-const SLOW_MS = 3_000
+import { SLOW_MS } from './notice.ts'
 
 export interface Adding {
   open(): void

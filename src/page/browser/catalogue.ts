@@ -7,11 +7,10 @@ import { placeBefore } from './before.ts'
 import { find } from './elements.ts'
 import { forgetKey, keepKey, keptKey } from './kept-key.ts'
 import { listing } from './listing.ts'
-import { noticeBoard } from './notice.ts'
+import { noticeBoard, SLOW_MS } from './notice.ts'
 import { overview } from './overview.ts'
 import { addressOf, type Place, parsePlace } from './place.ts'
 
-const SLOW_MS = 3_000
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 15_000
 const GOOD_NEWS_MS = 8_000
@@ -103,13 +102,9 @@ function leave(words = ''): void {
   catalogue.hidden = true
   signOut.hidden = true
   signIn.hidden = false
-  refuseKey(words)
-  keyField.value = ''
-}
-
-function refuseKey(words: string): void {
   signInButton.disabled = false
   signInProblem.textContent = words
+  keyField.value = ''
   keyField.ariaInvalid = String(words !== '')
   keyField.focus()
 }

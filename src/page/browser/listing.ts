@@ -56,19 +56,15 @@ export function listing() {
         showInstead(`Nothing is ${place.status}`, 'No animal has this status now.', true)
       else showInstead('No animals yet', 'The catalogue is empty. Add the first animal.', false)
       lead(find('#next', HTMLAnchorElement), next && addressOf({ ...place, after: next.after }))
-      this.leadBack({ place, previous })
+      const isFirst = place.after === undefined
+      lead(find('#first', HTMLAnchorElement), isFirst ? undefined : addressOf({ ...place, after: undefined }))
+      lead(find('#previous', HTMLAnchorElement), previous && addressOf(previous))
     },
 
     refuse(words: string): void {
       table.ariaBusy = 'false'
       showInstead('This page cannot be shown', words, true)
       for (const id of ['#first', '#previous', '#next']) lead(find(id, HTMLAnchorElement), undefined)
-    },
-
-    leadBack({ place, previous }: Around): void {
-      const isFirst = place.after === undefined
-      lead(find('#first', HTMLAnchorElement), isFirst ? undefined : addressOf({ ...place, after: undefined }))
-      lead(find('#previous', HTMLAnchorElement), previous && addressOf(previous))
     },
 
     forget(): void {

@@ -2,6 +2,9 @@
 
 import { find } from './elements.ts'
 
+/** Who waits longer than this is told that the page waits too. */
+export const SLOW_MS = 3_000
+
 export interface Saying {
   /** Offers to try again at once. */
   readonly canRetry?: boolean
