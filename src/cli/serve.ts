@@ -1,6 +1,8 @@
 // `animal-store serve`: starts the service, greets, and stops it on a signal.
 
 import cluster from 'node:cluster'
+import { flushCompileCache } from 'node:module'
+import { setFlagsFromString } from 'node:v8'
 import type { Environment } from '../api-key.ts'
 import { systemClock } from '../clock.ts'
 import type { DatabaseAddress } from '../setting-values.ts'
@@ -67,6 +69,7 @@ export const serve = command({
       cluster.worker?.disconnect()
       throw error
     })
+    keepRequestsYoung()
     const stop = stopOnSignal(service)
     if (cluster.isWorker) reportToWatcher(service.address, stop)
     else {
@@ -75,6 +78,16 @@ export const serve = command({
     }
   },
 })
+
+/**
+ * What a connection is made of lives long. V8 may conclude the same of all that is made in the same places, and make
+ * requests where only a full garbage collection finds them: each then costs half as much again, until the process ends
+ * (docs/performance.md). What was compiled so far is kept first, since it is only taken up under the same flags.
+ */
+function keepRequestsYoung(): void {
+  flushCompileCache()
+  setFlagsFromString('--no-allocation-site-pretenuring')
+}
 
 /** Made by the one process that all workers have in common, so that it is shown once. */
 async function firstKeyOf(target: {
