@@ -7,13 +7,16 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { systemClock } from '../src/clock.ts'
 import { ServiceError } from '../src/error.ts'
+import { LONG_LOG_BYTES, LONG_LOG_PAUSE_MS } from '../src/sqlite/connection.ts'
 import { LATEST_SCHEMA } from '../src/sqlite/migrate.ts'
 import { openSqliteStore } from '../src/sqlite/store.ts'
 import { type Store, UnusableDatabase } from '../src/store.ts'
@@ -133,6 +136,39 @@ suite('a SQLite file', () => {
     await store.close()
     assert.ok(readFileSync(path).length > 8 * 1024 * 1024)
     assert.equal((await openStore(t, path).listAnimals({ limit: 1 }))[0]?.categoryId, 9223372036854775807n)
+  })
+
+  test('is read as it is at one moment in a turn of the event loop, and as it is later in the next', async t => {
+    const path = join(temporaryFolder(t), 'a.db')
+    const store = openStore(t, path)
+    await add(store, 'a')
+    const byHand = new DatabaseSync(path)
+    t.after(() => byHand.close())
+    await nextTurn()
+    const before = names(store)
+    byHand.exec("insert into animals (name, category_id) values ('b', 1)")
+    assert.deepEqual(await before, ['a'])
+    assert.deepEqual(await names(store), ['a'])
+    await nextTurn()
+    assert.deepEqual(await names(store), ['a', 'b'])
+  })
+
+  test('has a log that is shortened once nobody reads from it any more', async t => {
+    const path = join(temporaryFolder(t), 'a.db')
+    const store = openStore(t, path)
+    await add(store, 'a')
+    const reader = new DatabaseSync(path)
+    t.after(() => reader.close())
+    reader.exec('begin; select * from animals')
+    const creation = { animal: { name: 'x'.repeat(1_000), categoryId: 1n } }
+    while (statSync(`${path}-wal`).size < LONG_LOG_BYTES) {
+      await store.createAnimals(Array.from({ length: 1_000 }, () => creation))
+    }
+    reader.exec('commit')
+    await delay(LONG_LOG_PAUSE_MS)
+    await add(store, 'b')
+    assert.equal(statSync(`${path}-wal`).size, 0)
+    assert.equal((await names(store)).length, 1_000)
   })
 
   test('opened by several at once on the first run is made once', async t => {

@@ -13,7 +13,7 @@ import { startTestService, temporaryFolder } from './support/service.ts'
 suite('the writing thread', () => {
   test('that cannot open the file fails those who wait, and the next write starts another', async t => {
     const path = join(temporaryFolder(t), 'animals.db')
-    const { write, close } = openWriter(path)
+    const { write, close } = openWriter(path, () => {})
     t.after(close)
     const isUnavailable = (error: unknown) => error instanceof ServiceError && error.code === 'unavailable'
     const attempts = [write('createAnimals', [], 0), write('forgetIdempotencyKeys', 1, 0)]

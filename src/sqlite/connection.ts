@@ -4,11 +4,21 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { unavailable } from '../error.ts'
 import { UnusableDatabase } from '../store.ts'
-import { fileAt, logOf, type OpenOptions, openDatabase } from './open.ts'
+import { fileAt, logOf, MEMORY, type OpenOptions, openDatabase, sizeOf } from './open.ts'
 
 const WAIT_MS = 2_000
 /** Shorter than most batches of others take, so that processes that write to one file take turns. */
 const RETRY_MS = 2
+
+/**
+ * SQLite begins its log anew whenever all of it was copied to the file and nobody reads from it. Where there is always
+ * a reader who has not seen the last change that never comes, and the log would grow for ever: from this size on, the
+ * readers are waited for.
+ */
+export const LONG_LOG_BYTES = 16 * 1024 * 1024
+const READERS_WAIT_MS = 100
+/** Whoever reads for longer than that is not waited for again before this has passed. */
+export const LONG_LOG_PAUSE_MS = 2_000
 
 /** A file that was moved away is let go within this time, even if nobody asks for it. */
 const LET_GO_MS = 500
@@ -38,6 +48,8 @@ export interface Connection<Statements> {
    * cannot be told. Changes by this connection do not count.
    */
   revision(): string | undefined
+  /** What is read from now on is read anew, in this turn of the event loop too. */
+  refresh(): void
   close(): void
 }
 
@@ -48,7 +60,9 @@ export function connect<Statements>(
 ): Connection<Statements> {
   let sessions = 0
   let session = openSession(options)
+  let turn: { readonly session: typeof session; revision: string | undefined } | undefined
   let lastWrite: Promise<unknown> = Promise.resolve()
+  let lastShortened = -Infinity
   const noticing = setInterval(letGo, LET_GO_MS).unref()
 
   function openSession(how: OpenOptions) {
@@ -59,6 +73,8 @@ export function connect<Statements>(
         database,
         statements: prepare(database),
         version: database.prepare('pragma data_version'),
+        begin: database.prepare('begin'),
+        end: database.prepare('commit'),
         file: fileAt(path),
         log: fileAt(logOf(path)),
       }
@@ -96,18 +112,54 @@ export function connect<Statements>(
     if (session.database.isOpen && fileAt(path) !== session.file) session.database.close()
   }
 
-  /** What a look at the file says holds for all that is read in one turn of the event loop (docs/decisions/kept-pages.md). */
-  const currentInTurn = oncePerTurn(current)
-  const revisionInTurn = oncePerTurn(() => {
-    const { version } = currentInTurn()
-    return `${sessions}:${version.get()?.data_version}`
-  })
+  /**
+   * All that is read in one turn of the event loop is read in one transaction: to look at the file, and to lock it and
+   * let it go, takes as long as to read an animal (docs/decisions/kept-pages.md).
+   */
+  function inTurn() {
+    if (turn === undefined) {
+      const opened = current()
+      opened.begin.run()
+      turn = { session: opened, revision: undefined }
+      setImmediate(endTurn)
+    }
+    return turn
+  }
+
+  function endTurn(): void {
+    if (turn === undefined) return
+    const { database, end } = turn.session
+    turn = undefined
+    try {
+      if (database.isOpen && database.isTransaction) end.run()
+    } catch {
+      // Whoever reads next opens it again.
+      database.close()
+    }
+  }
+
+  /** What was written is on disk by now: a log that stays long is no failure. */
+  function shortenLog(database: DatabaseSync): void {
+    const now = performance.now()
+    if (now < lastShortened + LONG_LOG_PAUSE_MS) return
+    try {
+      if (sizeOf(logOf(path)) < LONG_LOG_BYTES) return
+      lastShortened = now
+      database.exec(`pragma busy_timeout = ${READERS_WAIT_MS}`)
+      database.exec('pragma wal_checkpoint(truncate)')
+      database.exec('pragma busy_timeout = 0')
+    } catch {
+      // Whoever writes next opens it again.
+      database.close()
+    }
+  }
 
   return {
     read(step) {
       try {
-        return Promise.resolve(step(currentInTurn().statements))
+        return Promise.resolve(step(inTurn().session.statements))
       } catch {
+        endTurn()
         return patiently(() => step(current().statements))
       }
     },
@@ -116,8 +168,11 @@ export function connect<Statements>(
     write(step) {
       const deadline = performance.now() + WAIT_MS
       const attempt = () => {
+        endTurn()
         const { database, statements } = current()
-        return transact(database, () => step(statements))
+        const result = transact(database, () => step(statements))
+        if (path !== MEMORY) shortenLog(database)
+        return result
       }
       const written = lastWrite.then(() => patiently(attempt, deadline))
       lastWrite = written.catch(() => {})
@@ -126,31 +181,21 @@ export function connect<Statements>(
 
     revision() {
       try {
-        return revisionInTurn()
+        const now = inTurn()
+        now.revision ??= `${sessions}:${now.session.version.get()?.data_version}`
+        return now.revision
       } catch {
         return undefined
       }
     },
 
+    refresh: endTurn,
+
     close() {
       clearInterval(noticing)
+      endTurn()
       if (session.database.isOpen) session.database.close()
     },
-  }
-}
-
-/** Keeps a value until the turn of the event loop is over. One that could not be had is asked for again. */
-function oncePerTurn<Value>(find: () => Value): () => Value {
-  let kept: { readonly value: Value } | undefined
-  const forget = () => {
-    kept = undefined
-  }
-  return () => {
-    if (kept === undefined) {
-      kept = { value: find() }
-      setImmediate(forget)
-    }
-    return kept.value
   }
 }
 

@@ -59,6 +59,10 @@ export function logOf(path: string): string {
   return `${path}-wal`
 }
 
+export function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}
+
 function prepareFile(path: string, create: boolean): Stats | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (stats === undefined) {

@@ -23,7 +23,7 @@ export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): St
   const connection = connect(file, { create }, prepareStatements)
   const { read } = connection
   // What is in memory belongs to one connection, and no disk makes it wait.
-  const { write, close }: Writer = file === MEMORY ? directly() : openWriter(file)
+  const { write, close }: Writer = file === MEMORY ? directly() : openWriter(file, connection.refresh)
 
   function directly(): Writer {
     const writes = writesOn(connection)

@@ -24,8 +24,11 @@ interface Pending {
   readonly timer: NodeJS.Timeout
 }
 
-/** The thread is started by the first write, and again by the next one should it ever end. */
-export function openWriter(path: string): Writer {
+/**
+ * The thread is started by the first write, and again by the next one should it ever end. `onWritten` is called after
+ * each write, before whoever asked for it is told.
+ */
+export function openWriter(path: string, onWritten: () => void): Writer {
   const pending = new Map<number, Pending>()
   let thread: Worker | undefined
   let calls = 0
@@ -43,6 +46,7 @@ export function openWriter(path: string): Writer {
     const started = new Worker(script, { workerData: path })
     started.on('message', (answer: Answer) => {
       const waiting = settle(answer.call)
+      onWritten()
       if ('value' in answer) waiting?.resolve(answer.value as never)
       else waiting?.reject(answer.isAway ? unavailable(answer.error) : answer.error)
     })
