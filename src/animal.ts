@@ -54,6 +54,10 @@ export function renderAnimal({ id, name, categoryId, status }: Animal): string {
   return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId}${ending}`
 }
 
+export function renderAnimals(animals: readonly Animal[]): string {
+  return `[${animals.map(renderAnimal).join(',')}]`
+}
+
 function parseName(value: unknown): string {
   if (typeof value !== 'string') throw invalid(`name must be a string of 1 to ${NAME_MAX_LENGTH} characters.`)
   // A character has one or two code units: only in between do they need to be counted.

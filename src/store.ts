@@ -19,6 +19,14 @@ export interface Page {
   readonly status?: Status | undefined
 }
 
+/** A page as it is sent. */
+export interface RenderedPage {
+  /** Its animals as a JSON array. */
+  readonly json: string
+  /** The id that the next page comes after, if there is another page. */
+  readonly next: bigint | undefined
+}
+
 export interface Creation {
   readonly animal: NewAnimal
   readonly idempotency?: { readonly scope: string; readonly key: string } | undefined
@@ -39,6 +47,9 @@ export type Outcome =
 export interface Store {
   /** At most `limit` animals, by ascending id. */
   listAnimals(page: Page): Promise<Animal[]>
+
+  /** The same animals, rendered. */
+  renderPage(page: Page): Promise<RenderedPage>
 
   /**
    * A mark that is another one once anything that can be read may have changed, whoever changed it; undefined where

@@ -65,7 +65,7 @@ suite('the log', () => {
 
   test('has a failure whole, of which the client is told nothing', async t => {
     const service = await startTestService(t)
-    service.store.listAnimals = async () => {
+    service.store.renderPage = async () => {
       throw new Error('the disk said: INTERNAL-DETAIL')
     }
     const reply = await service.send('GET', '/v1/pets')

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import type { NewAnimal, Status } from '../src/animal.ts'
+import { type NewAnimal, renderAnimals, type Status } from '../src/animal.ts'
 import { makeKey } from '../src/api-key.ts'
 import type { Clock } from '../src/clock.ts'
 import { IDEMPOTENCY_WINDOW_MS, type Store } from '../src/store.ts'
@@ -84,6 +84,40 @@ export function storeContract(database: string, open: OpenStore): void {
       assert.deepEqual(await listed({ limit: 9, status: 'sold', after: ids[4] }), [ids[8], ids[12], ids[16]])
       assert.deepEqual(await listed({ limit: 9, after: 9223372036854775807n }), [])
       assert.deepEqual(await listed({ limit: 1, after: -9223372036854775808n }), [ids[0]])
+    })
+
+    test('a rendered page has the same bytes as its animals rendered one by one', async t => {
+      const store = await fresh(t)
+      const ascii = String.fromCodePoint(...Array.from({ length: 127 }, (_, index) => index + 1))
+      const names = [
+        ascii,
+        '\\',
+        '"',
+        '{"id":1}',
+        '],[',
+        '\u0080\u2028\u2029\ufeff\uffff',
+        '👩‍👩‍👧 é e\u0301',
+        'x'.repeat(1_000),
+      ]
+      const statuses: (Status | undefined)[] = [undefined, 'available', 'pending', 'sold']
+      const categories = [0n, -1n, 9007199254740993n, 9223372036854775807n, -9223372036854775808n]
+      const animals = names.flatMap(name =>
+        statuses.map((status, index) => animal(name, status, categories[index % categories.length])),
+      )
+      await create(store, ...animals)
+      for (const status of statuses) {
+        const all = await store.listAnimals({ limit: 100, status })
+        for (const limit of [1, 3, all.length - 1, all.length, 100]) {
+          for (const from of [0, 1, all.length - limit, all.length].filter(index => index >= 0)) {
+            const page = { limit, status, after: all[from - 1]?.id }
+            const expected = all.slice(from, from + limit)
+            assert.deepEqual(await store.renderPage(page), {
+              json: renderAnimals(expected),
+              next: from + limit < all.length ? expected.at(-1)?.id : undefined,
+            })
+          }
+        }
+      }
     })
 
     test('an animal that was created before a listing began is in it', async t => {

@@ -1,6 +1,6 @@
 // The three operations of the specification.
 
-import { type Animal, parseNewAnimal, renderAnimal } from '../animal.ts'
+import { parseNewAnimal, renderAnimal } from '../animal.ts'
 import type { Clock } from '../clock.ts'
 import { ServiceError } from '../error.ts'
 import { canonicalInteger } from '../json.ts'
@@ -27,13 +27,9 @@ export function operations({ store, clock }: { store: Store; clock: Clock }) {
   const firstPages = pageCache()
 
   async function makePage(page: Page): Promise<Reply> {
-    // One more than asked for tells whether another page follows.
-    const animals = await store.listAnimals({ ...page, limit: page.limit + 1 })
-    const hasNext = animals.length > page.limit
-    if (hasNext) animals.pop()
-    const last = animals.at(-1)
-    const headers = hasNext && last ? ['link', `<${nextPage(page, last.id)}>; rel="next"`] : []
-    return jsonReply(200, renderAnimals(animals), headers)
+    const { json, next } = await store.renderPage(page)
+    const headers = next === undefined ? [] : ['link', `<${nextPage(page, next)}>; rel="next"`]
+    return jsonReply(200, json, headers)
   }
 
   return {
@@ -85,10 +81,4 @@ export function operations({ store, clock }: { store: Store; clock: Clock }) {
       return jsonReply(200, renderAnimal(animal))
     },
   }
-}
-
-function renderAnimals(animals: readonly Animal[]): string {
-  let text = '['
-  for (const animal of animals) text += text === '[' ? renderAnimal(animal) : `,${renderAnimal(animal)}`
-  return `${text}]`
 }

@@ -2,13 +2,20 @@
 // no notifications: it works through a pooler, and on engines that only speak like PostgreSQL.
 
 import type { ClientBase } from 'pg'
-import { type Animal, isSameAnimal } from '../animal.ts'
+import { type Animal, isSameAnimal, renderAnimals } from '../animal.ts'
 import { isInForce } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
 import { ServiceError } from '../error.ts'
 import { INT64_MIN } from '../json.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
-import { type Creation, IDEMPOTENCY_WINDOW_MS, type Outcome, type Store, UnusableDatabase } from '../store.ts'
+import {
+  type Creation,
+  IDEMPOTENCY_WINDOW_MS,
+  type Outcome,
+  type Page,
+  type Store,
+  UnusableDatabase,
+} from '../store.ts'
 import { lockSchema, migrate } from './migrate.ts'
 import { openPool, type Pool } from './pool.ts'
 import * as sql from './sql.ts'
@@ -38,13 +45,24 @@ export async function openPostgresStore({ url, clock }: PostgresStoreOptions): P
       cause: error,
     })
   }
+
+  async function listAnimals({ limit, after = INT64_MIN, status }: Page): Promise<Animal[]> {
+    const rows =
+      status === undefined
+        ? await pool.rows(sql.LIST_ANIMALS, [after, limit])
+        : await pool.rows(sql.LIST_ANIMALS_BY_STATUS, [status, after, limit])
+    return rows.map(toAnimal)
+  }
+
   return {
-    async listAnimals({ limit, after = INT64_MIN, status }) {
-      const rows =
-        status === undefined
-          ? await pool.rows(sql.LIST_ANIMALS, [after, limit])
-          : await pool.rows(sql.LIST_ANIMALS_BY_STATUS, [status, after, limit])
-      return rows.map(toAnimal)
+    listAnimals,
+
+    async renderPage(page) {
+      // One more than asked for tells whether another page follows.
+      const animals = await listAnimals({ ...page, limit: page.limit + 1 })
+      const hasNext = animals.length > page.limit
+      if (hasNext) animals.pop()
+      return { json: renderAnimals(animals), next: hasNext ? animals.at(-1)?.id : undefined }
     },
 
     async findAnimal(id) {

@@ -4,6 +4,12 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 
 export type Statements = ReturnType<typeof prepareStatements>
 
+/** As `renderAnimal` does it. */
+const RENDERED = `
+  iif(status is null,
+    json_object('id', id, 'name', name, 'categoryId', category_id),
+    json_object('id', id, 'name', name, 'categoryId', category_id, 'status', status))`
+
 interface RowStatement {
   all(...values: SQLInputValue[]): unknown[][]
   get(...values: SQLInputValue[]): unknown[] | undefined
@@ -27,6 +33,18 @@ export function prepareStatements(database: DatabaseSync) {
     listAnimalsByStatus: exact(`
       select id, name, category_id, status from animals
       where status = ? and id > ? order by id limit ? + 0`),
+    // SQLite takes half as long to render a page as to hand over its values. Rows are gathered in the order in which
+    // the inner query finds them.
+    renderPage: exact(`
+      select json, iif(exists (select 1 from animals where id > last), last, null) from (
+        select json_group_array(${RENDERED}) as json, max(id) as last from (
+          select id, name, category_id, status from animals
+          where id > ? order by id limit ? + 0))`),
+    renderPageByStatus: exact(`
+      select json, iif(exists (select 1 from animals where status = ?1 and id > last), last, null) from (
+        select json_group_array(${RENDERED}) as json, max(id) as last from (
+          select id, name, category_id, status from animals
+          where status = ?1 and id > ?2 order by id limit ?3 + 0))`),
     findAnimal: exact(`
       select id, name, category_id, status from animals where id = ?`),
     insertAnimal: exact(`

@@ -41,6 +41,15 @@ export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): St
       })
     },
 
+    renderPage({ limit, after = INT64_MIN, status }) {
+      return read(({ renderPage, renderPageByStatus }) => {
+        const row =
+          status === undefined ? renderPage.get(after, limit) : renderPageByStatus.get(status, after, limit)
+        const [json, next] = row as [string, bigint | null]
+        return { json, next: next ?? undefined }
+      })
+    },
+
     findAnimal(id) {
       return read(({ findAnimal }) => {
         const row = findAnimal.get(id)
