@@ -1,11 +1,10 @@
 // Creations that arrive together are stored together: while one batch commits, the next one gathers.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ServiceError } from './error.ts'
 import type { Creation, Outcome, Store } from './store.ts'
 
 export interface GroupLimits {
-  /** How many batches may be on their way at once. */
-  readonly atOnce: number
   /** The most creations in one batch. */
   readonly batch: number
   /** The most creations that wait for their batch; more are refused at once. */
@@ -14,7 +13,7 @@ export interface GroupLimits {
   readonly waitMs: number
 }
 
-export const GROUP_LIMITS: GroupLimits = { atOnce: 1, batch: 256, waiting: 4_096, waitMs: 2_500 }
+export const GROUP_LIMITS: GroupLimits = { batch: 256, waiting: 4_096, waitMs: 2_500 }
 
 interface Entry {
   readonly creations: readonly Creation[]
@@ -29,7 +28,7 @@ export function groupCreations(store: Store, limits = GROUP_LIMITS): Store {
   /** In the order they came, which is also that in which their time runs out. */
   const waiting: Entry[] = []
   let waitingCreations = 0
-  let storing = 0
+  let isStoring = false
   let isWatched = false
 
   function take(): Entry | undefined {
@@ -50,13 +49,15 @@ export function groupCreations(store: Store, limits = GROUP_LIMITS): Store {
   }
 
   async function storeAll(): Promise<void> {
-    storing++
+    isStoring = true
     while (waiting.length > 0) {
-      // All that is arriving in this turn of the event loop belongs to the batch.
-      await new Promise(resolve => setImmediate(resolve))
+      // All that is arriving in this turn of the event loop belongs to the batch, and so does what arrives in the next:
+      // those who were just answered ask again, and would else form a second group that takes turns with the first.
+      await nextTurn()
+      await nextTurn()
       await storeBatch(store, nextBatch())
     }
-    storing--
+    isStoring = false
   }
 
   /** One timer for all: when it rings, it looks who is next. */
@@ -81,7 +82,7 @@ export function groupCreations(store: Store, limits = GROUP_LIMITS): Store {
         waiting.push({ creations, resolve, reject, until: performance.now() + limits.waitMs })
         waitingCreations += creations.length
         watch()
-        if (storing < limits.atOnce) storeAll()
+        if (!isStoring) storeAll()
       })
     },
   }

@@ -53,7 +53,7 @@ suite('grouped creation', () => {
         return store.createAnimals(creations)
       },
     }
-    const grouped = groupCreations(slow, { atOnce: 1, batch: 30, waiting: 1_000, waitMs: 10_000 })
+    const grouped = groupCreations(slow, { batch: 30, waiting: 1_000, waitMs: 10_000 })
     const first = grouped.createAnimals([creation('first')])
     while (sizes.length === 0) await new Promise(resolve => setImmediate(resolve))
     const rest = Array.from({ length: 70 }, (_, index) => grouped.createAnimals([creation(`a${index}`)]))
@@ -109,7 +109,7 @@ suite('grouped creation', () => {
         return store.createAnimals(creations)
       },
     }
-    const grouped = groupCreations(stuck, { atOnce: 1, batch: 1, waiting: 5, waitMs: 50 })
+    const grouped = groupCreations(stuck, { batch: 1, waiting: 5, waitMs: 50 })
     const first = grouped.createAnimals([creation('first')])
     await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
     const waiting = Array.from({ length: 5 }, () => grouped.createAnimals([creation('waiting')]))

@@ -23,10 +23,9 @@ const STOP_WITHIN_MS = 9_000
 
 /**
  * How long a creation waits for its batch: on SQLite longer than the two seconds for which a batch may wait for a lock;
- * on PostgreSQL, with what the statement may take, short enough for an answer within three. There a second batch may
- * be on its way while the first waits for the disk; SQLite writes one at a time.
+ * on PostgreSQL, with what the statement may take, short enough for an answer within three.
  */
-const ON_POSTGRES = { atOnce: 2, waitMs: 600 }
+const ON_POSTGRES = { waitMs: 600 }
 
 const FORGET_EVERY_MS = 60_000
 const FORGET_AT_ONCE = 1_000
