@@ -3,16 +3,22 @@
 import pg from 'pg'
 import { LIST_ANIMALS } from '../../src/postgres/sql.ts'
 
-const QUERIES = 20_000
+const ROUNDS = 5
+const QUERIES = 5_000
 const AT_ONCE = 10
 
 const [url, count] = process.argv.slice(2)
 const pool = new pg.Pool({ connectionString: url, max: AT_ONCE })
-await ask(2_000)
-const before = process.cpuUsage()
 await ask(QUERIES)
-const { user, system } = process.cpuUsage(before)
-console.log((user + system) / QUERIES)
+const rounds: number[] = []
+for (let round = 0; round < ROUNDS; round++) {
+  const before = process.cpuUsage()
+  await ask(QUERIES)
+  const { user, system } = process.cpuUsage(before)
+  rounds.push((user + system) / QUERIES)
+}
+// As of the contenders, the round that was disturbed least counts.
+console.log(Math.min(...rounds))
 await pool.end()
 
 async function ask(times: number): Promise<void> {

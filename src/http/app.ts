@@ -88,7 +88,8 @@ export function buildApp({
       if (isOfApi) {
         const permission = preflight(request)
         if (permission !== undefined) return permission
-        const verdict = await authenticate(headerValues(request, 'authorization'))
+        const judged = authenticate(headerValues(request, 'authorization'))
+        const verdict = judged instanceof Promise ? await judged : judged
         if (verdict instanceof Unauthorized) return errorReply(verdict)
         exchange.caller = verdict
       }

@@ -22,11 +22,14 @@ const PARAMETER = /\/\{\w+\}$/
 export function routesOf(resources: readonly Resource[]): (path: string) => Resource | undefined {
   const isOpen = ({ route }: Resource) => PARAMETER.test(route)
   const exact = new Map(resources.filter(each => !isOpen(each)).map(each => [each.route, each]))
-  const open = new Map(resources.filter(isOpen).map(each => [each.route.replace(PARAMETER, ''), each]))
+  const open = resources.filter(isOpen).map(each => ({ start: each.route.replace(PARAMETER, '/'), each }))
   return path => {
-    const found = exact.get(path)
-    if (found !== undefined || path.endsWith('/')) return found
-    return open.get(path.slice(0, path.lastIndexOf('/')))
+    // Before the others, which have to be looked up by the whole path.
+    for (const { start, each } of open) {
+      if (path.startsWith(start) && path.length > start.length && !path.includes('/', start.length))
+        return each
+    }
+    return exact.get(path)
   }
 }
 
