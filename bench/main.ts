@@ -11,7 +11,7 @@ import { catalogueFor, postgresOf } from './catalogues.ts'
 import { chart } from './chart.ts'
 import { ANIMAL_STORE, BARE, type Contender, OTHERS } from './contenders.ts'
 import { GENERATOR } from './load.ts'
-import { type Measured, measure, type Rounds, type Table } from './measure.ts'
+import { type Growth, type Measured, measure, measureGrowth, type Rounds, type Table } from './measure.ts'
 import { type Running, start } from './processes.ts'
 import { report } from './report.ts'
 import { WORKLOADS } from './workloads.ts'
@@ -33,6 +33,7 @@ const rounds: Rounds = {
 const startedAt = new Date()
 const folder = mkdtempSync(join(tmpdir(), 'animal-store-bench-'))
 const tables: Table[] = []
+const growths: Growth[] = []
 const loops: { size: number; cpuMicros: number }[] = []
 try {
   console.log(
@@ -42,22 +43,29 @@ try {
     const contenders = [BARE, ANIMAL_STORE, ...OTHERS].filter(({ most = Infinity }) => size <= most)
     tables.push(await compare('SQLite', size, contenders, contender => catalogueFor(contender, size, folder)))
   }
+  // In a folder of its own: beside those of before lies what was written to them.
+  const fresh = mkdtempSync(join(folder, 'growth-'))
+  growths.push(...(await compareSizes('SQLite', size => catalogueFor(ANIMAL_STORE, size, fresh))))
   const postgres = await startPostgres([])
   try {
+    const urls = new Map<number, string>()
     for (const size of sizes) {
       const url = await postgresOf(size, postgres.url)
+      urls.set(size, url)
       tables.push(
         await compare('PostgreSQL', size, [BARE, ANIMAL_STORE], async () => ({ DATABASE_URL: url })),
       )
       loops.push({ size, cpuMicros: await loopOfQueries(url, size) })
     }
+    const onPostgres = async (size: number) => ({ DATABASE_URL: urls.get(size) ?? '' })
+    growths.push(...(await compareSizes('PostgreSQL', onPostgres)))
   } finally {
     await postgres.stop()
   }
 } finally {
   rmSync(folder, { recursive: true })
 }
-const results = report({ startedAt, args: process.argv.slice(2), rounds, tables, loops })
+const results = report({ startedAt, args: process.argv.slice(2), rounds, tables, sizes, growths, loops })
 if (values.quick) console.log(`\n${results}`)
 else {
   writeFileSync(new URL('results.md', import.meta.url), results)
@@ -89,6 +97,31 @@ async function compare(
     for (const each of running) await each.stop()
   }
   return { database, size, measured }
+}
+
+/** The pages and one animal, on all sizes at once; with a single size there is nothing to compare. */
+async function compareSizes(
+  database: Table['database'],
+  environmentOf: (size: number) => Promise<Record<string, string>>,
+): Promise<Growth[]> {
+  if (sizes.length < 2) return []
+  const services: { size: number; running: Running }[] = []
+  const found: Growth[] = []
+  try {
+    for (const size of sizes) {
+      services.push({ size, running: await start(ANIMAL_STORE, await environmentOf(size)) })
+    }
+    for (const workload of WORKLOADS.filter(({ isReading }) => isReading)) {
+      const cpuMicros = await measureGrowth(workload, services, rounds)
+      found.push({ database, workload: workload.name, cpuMicros })
+      console.log(
+        `${database}, ${workload.name}, by size: ${cpuMicros.map(each => each.toFixed(1)).join(', ')} µs of CPU`,
+      )
+    }
+  } finally {
+    for (const { running } of services) await running.stop()
+  }
+  return found
 }
 
 async function loopOfQueries(url: string, size: number): Promise<number> {

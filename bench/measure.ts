@@ -31,6 +31,13 @@ export interface Measured extends Round {
   readonly ratio: number
 }
 
+/** What the service takes for a request as its catalogue grows, measured side by side. */
+export interface Growth {
+  readonly database: Table['database']
+  readonly workload: string
+  readonly cpuMicros: readonly number[]
+}
+
 export interface Table {
   readonly database: 'SQLite' | 'PostgreSQL'
   readonly size: number
@@ -50,17 +57,15 @@ export async function measure(
   for (const each of running) {
     if (each.contender === BARE) await each.imitate(await answersOf(imitated, workload, operations))
   }
-  const found = new Map(running.map(each => [each, [] as Round[]]))
-  for (let round = 1 - rounds.warmUp; round <= rounds.count; round++) {
-    for (const each of running) {
-      const result = await oneRound(each, workload, operations, rounds.seconds)
-      if (round > 0) found.get(each)?.push(result)
-    }
-  }
-  const bare = least([...found].find(([{ contender }]) => contender === BARE)?.[1] ?? [])
-  return [...found].map(([{ contender }, results]) => ({
+  const found = await inTurns(
+    workload,
+    running.map(each => ({ running: each, operations })),
+    rounds,
+  )
+  const bare = least(found[running.findIndex(({ contender }) => contender === BARE)] ?? [])
+  return found.map((results, index) => ({
     workload: workload.name,
-    contender: contender.name,
+    contender: (running[index] as Running).contender.name,
     requestsPerSecond: median(results.map(result => result.requestsPerSecond)),
     p50Ms: median(results.map(result => result.p50Ms)),
     p99Ms: median(results.map(result => result.p99Ms)),
@@ -68,6 +73,32 @@ export async function measure(
     memoryMiB: Math.max(...results.map(result => result.memoryMiB)),
     ratio: bare / least(results),
   }))
+}
+
+/** The CPU for a request of the same service on catalogues of several sizes, in microseconds. */
+export async function measureGrowth(
+  workload: Workload,
+  services: readonly { readonly size: number; readonly running: Running }[],
+  rounds: Rounds,
+): Promise<number[]> {
+  const parts = services.map(({ size, running }) => ({ running, operations: draw(workload, size) }))
+  return (await inTurns(workload, parts, rounds)).map(least)
+}
+
+/** The rounds of each, in the order given. */
+async function inTurns(
+  workload: Workload,
+  parts: readonly { readonly running: Running; readonly operations: readonly Operation[] }[],
+  { warmUp, count, seconds }: Rounds,
+): Promise<Round[][]> {
+  const found: Round[][] = parts.map(() => [])
+  for (let round = 1 - warmUp; round <= count; round++) {
+    for (const [index, { running, operations }] of parts.entries()) {
+      const result = await oneRound(running, workload, operations, seconds)
+      if (round > 0) found[index]?.push(result)
+    }
+  }
+  return found
 }
 
 /** What else the machine does can only add to what a request costs: the round that it disturbed least counts. */

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { cpus, release, totalmem, type } from 'node:os'
 import { ANIMAL_STORE } from './contenders.ts'
 import { CONNECTIONS, GENERATOR, ON_LAST_CORE } from './load.ts'
-import type { Measured, Rounds, Table } from './measure.ts'
+import type { Growth, Measured, Rounds, Table } from './measure.ts'
 
 export interface Outcome {
   readonly startedAt: Date
@@ -12,6 +12,8 @@ export interface Outcome {
   readonly args: readonly string[]
   readonly rounds: Rounds
   readonly tables: readonly Table[]
+  readonly sizes: readonly number[]
+  readonly growths: readonly Growth[]
   /** What a random page costs in a bare loop of its query through pg. */
   readonly loops: readonly { readonly size: number; readonly cpuMicros: number }[]
 }
@@ -27,13 +29,13 @@ const TARGETS: Readonly<Record<string, number>> = {
   'rejected key': 0.85,
 }
 
-export function report({ startedAt, args, rounds, tables, loops }: Outcome): string {
+export function report({ startedAt, args, rounds, tables, sizes, growths, loops }: Outcome): string {
   return `${[
     '# Results',
     `${startedAt.toISOString().slice(0, 10)}, ${cpus().length} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}. Node.js ${process.versions.node} with SQLite ${process.versions.sqlite}; ${PACKAGES.map(name => `${name} ${versionOf(name)}`).join(', ')}. Made by \`${['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' ')}\`.`,
     `Load comes from ${GENERATOR} on ${CONNECTIONS} connections, on the same machine${ON_LAST_CORE.length > 0 ? ', where it has one core and the contenders have the others' : ''}. Contenders take turns, ${rounds.count} rounds of ${rounds.seconds} s after ${rounds.warmUp} to warm up; each figure is the median of its rounds, but for **CPU**, which is that of the best one: what else the machine does can only add to it. It is what the process itself says it used, threads included, divided by its requests. **Ratio** is the CPU of a bare \`node:http\` server that sends the same bytes divided by that of the contender, so that 1.0 is as fast as Node.js goes and more is better. All writes are durable (\`synchronous = full\`; json-server writes its file without a sync). None writes a log line for each request.`,
     ...targets(tables),
-    ...growth(tables),
+    ...growth(sizes, growths),
     ...loopRatios(tables, loops),
     ...tables.map(section),
   ].join('\n\n')}\n`
@@ -72,24 +74,19 @@ function targets(tables: readonly Table[]): string[] {
   ]
 }
 
-function growth(tables: readonly Table[]): string[] {
-  const lists = ['first page', 'random page', 'random page, filtered', 'one by id']
-  const rows = (['SQLite', 'PostgreSQL'] as const).flatMap(database => {
-    const ordered = tables.filter(each => each.database === database)
-    const [smallest] = ordered
-    if (smallest === undefined || ordered.length < 2) return []
-    // As ratios to the bare server of the same run, so that a machine that was slower then does not count.
-    const costOf = (each: Table, workload: string) =>
-      1 / (find(each, workload, ANIMAL_STORE.name)?.ratio ?? 0)
-    return lists.map(workload => [
-      database,
-      workload,
-      ...ordered.map(each => (costOf(each, workload) / costOf(smallest, workload)).toFixed(2)),
-    ])
-  })
-  if (rows.length === 0) return []
-  const sizes = [...new Set(tables.map(({ size }) => size))].map(size => `${words(size)} animals`)
-  return ['## Cost as the catalogue grows', table(['database', 'workload', ...sizes], rows)]
+function growth(sizes: readonly number[], growths: readonly Growth[]): string[] {
+  if (growths.length === 0) return []
+  const rows = growths.map(({ database, workload, cpuMicros }) => [
+    database,
+    workload,
+    ...cpuMicros.map(each => `${each.toFixed(1)} µs, ${(each / (cpuMicros[0] ?? 0)).toFixed(2)}`),
+  ])
+  const heads = sizes.map(size => `${words(size)} animals`)
+  return [
+    '## Cost as the catalogue grows',
+    'CPU of the same service on catalogues of each size, which take turns within one run, and how many times that of the smallest it is.',
+    table(['database', 'workload', ...heads], rows),
+  ]
 }
 
 function loopRatios(tables: readonly Table[], loops: Outcome['loops']): string[] {

@@ -10,6 +10,8 @@ export interface Workload {
   readonly name: string
   /** A rejected key is asked with; else a valid one. */
   readonly isRejected?: boolean
+  /** Whether it reads from the catalogue, and nothing else. */
+  readonly isReading?: boolean
   /** Draws one of many operations on a catalogue of this size; `random` gives a number from 0 to 1. */
   readonly draw: (size: number, random: () => number) => Operation
 }
@@ -32,13 +34,22 @@ export const NEW_ANIMAL = { name: 'Bella the cat', categoryId: 7, status: 'avail
 const somewhere = (size: number, random: () => number) => Math.floor(random() * (size - 8 * PAGE))
 
 export const WORKLOADS: readonly Workload[] = [
-  { name: 'first page', draw: () => ({ kind: 'page', after: 0 }) },
-  { name: 'random page', draw: (size, random) => ({ kind: 'page', after: 1 + somewhere(size, random) }) },
+  { name: 'first page', isReading: true, draw: () => ({ kind: 'page', after: 0 }) },
+  {
+    name: 'random page',
+    isReading: true,
+    draw: (size, random) => ({ kind: 'page', after: 1 + somewhere(size, random) }),
+  },
   {
     name: 'random page, filtered',
+    isReading: true,
     draw: (size, random) => ({ kind: 'page', after: 1 + somewhere(size, random), status: 'sold' }),
   },
-  { name: 'one by id', draw: (size, random) => ({ kind: 'animal', id: 1 + somewhere(size, random) }) },
+  {
+    name: 'one by id',
+    isReading: true,
+    draw: (size, random) => ({ kind: 'animal', id: 1 + somewhere(size, random) }),
+  },
   { name: 'rejected key', isRejected: true, draw: () => ({ kind: 'page', after: 0 }) },
   {
     name: 'nine reads, one write',
