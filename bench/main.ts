@@ -1,6 +1,6 @@
 // `npm run bench -- [--quick]`: every contender on every workload, in turns, and bench/results.md with the outcome.
 
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { startPostgres } from '../test/support/postgres.ts'
 import { catalogueFor, postgresOf } from './catalogues.ts'
 import { chart } from './chart.ts'
 import { ANIMAL_STORE, BARE, type Contender, OTHERS } from './contenders.ts'
-import { GENERATOR } from './load.ts'
+import { GENERATOR, ON_LAST_CORE, ON_OTHER_CORES } from './load.ts'
 import { type Growth, type Measured, measure, measureGrowth, type Rounds, type Table } from './measure.ts'
 import { type Running, start } from './processes.ts'
 import { report } from './report.ts'
@@ -124,9 +124,13 @@ async function compareSizes(
   return found
 }
 
+/** Under the same conditions as the service: on the contenders' cores, while that of the load generator is busy. */
 async function loopOfQueries(url: string, size: number): Promise<number> {
   const script = fileURLToPath(new URL('servers/pg-loop.ts', import.meta.url))
-  const { stdout } = await promisify(execFile)(process.execPath, [script, url, String(size)])
+  const [program = '', ...args] = [...ON_OTHER_CORES, process.execPath, script, url, String(size)]
+  const [spinner = '', ...spinnerArgs] = [...ON_LAST_CORE, process.execPath, '-e', 'for (;;);']
+  const spinning = spawn(spinner, spinnerArgs)
+  const { stdout } = await promisify(execFile)(program, args).finally(() => spinning.kill())
   const cpuMicros = Number(stdout)
   console.log(
     `PostgreSQL, ${size} animals, random page: a bare loop of the query: ${cpuMicros.toFixed(1)} µs of CPU`,

@@ -48,13 +48,21 @@ export function isSameAnimal(one: NewAnimal, other: NewAnimal): boolean {
   return one.name === other.name && one.categoryId === other.categoryId && one.status === other.status
 }
 
+/** An animal whose integers may be the digits that a database has written. */
+export interface WrittenAnimal {
+  readonly id: bigint | string
+  readonly name: string
+  readonly categoryId: bigint | string
+  readonly status?: string | undefined
+}
+
 /** As JSON, with exact integers. */
-export function renderAnimal({ id, name, categoryId, status }: Animal): string {
+export function renderAnimal({ id, name, categoryId, status }: WrittenAnimal): string {
   const ending = status === undefined ? '}' : `,"status":"${status}"}`
   return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId}${ending}`
 }
 
-export function renderAnimals(animals: readonly Animal[]): string {
+export function renderAnimals(animals: readonly WrittenAnimal[]): string {
   return `[${animals.map(renderAnimal).join(',')}]`
 }
 

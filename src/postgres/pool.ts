@@ -15,10 +15,15 @@ const MAX_LIFETIME_SECONDS = 300
 
 const INT8 = 20
 
+/** Every value as the server wrote it. */
+const AS_WRITTEN = { getTypeParser: () => (text: string) => text }
+
 export interface Pool {
   query(sql: string, values?: readonly unknown[]): Promise<pg.QueryResult>
   /** The rows as arrays of values, which are made faster. */
   rows(sql: string, values: readonly unknown[]): Promise<unknown[][]>
+  /** The same, with every value as text. */
+  texts(sql: string, values: readonly unknown[]): Promise<(string | null)[][]>
   /** Runs the work in a transaction; a connection that fails in it is not used again. */
   transact<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>
   /** Resolves if the database answers and can be written. */
@@ -46,7 +51,11 @@ export function openPool(url: string): Pool {
 
   const madeAt = new WeakMap<pg.ClientBase, number>()
   let lastReadOnly = 0
-  pool.on('connect', client => madeAt.set(client, performance.now()))
+  pool.on('connect', client => {
+    madeAt.set(client, performance.now())
+    // Of one that breaks while it is lent, its query tells.
+    client.on('error', ignore)
+  })
 
   /** A connection that is older than the last word of being read-only may be to a server that was demoted. */
   async function take(): Promise<pg.PoolClient> {
@@ -62,30 +71,30 @@ export function openPool(url: string): Pool {
     let client: pg.PoolClient | undefined
     try {
       client = await take()
-      client.on('error', ignore)
       const result = await work(client)
-      client.off('error', ignore)
       client.release()
       return result
     } catch (error) {
       const outcome = asServiceError(error)
       if (client !== undefined && !(error instanceof pg.DatabaseError)) cancel(client)
-      client?.off('error', ignore)
       if (isReadOnly(error)) lastReadOnly = performance.now()
       client?.release(outcome instanceof ServiceError)
       throw outcome
     }
   }
 
+  async function rowsOf<Value>(config: pg.QueryArrayConfig): Promise<Value[][]> {
+    const { rows } = await lend(client => client.query<Value[]>(config))
+    return rows
+  }
+
   return {
     query: (sql, values) => lend(client => client.query(sql, values as unknown[])),
 
-    async rows(text, values) {
-      const { rows } = await lend(client =>
-        client.query({ text, values: values as unknown[], rowMode: 'array' }),
-      )
-      return rows
-    },
+    rows: (text, values) => rowsOf({ text, values: values as unknown[], rowMode: 'array' }),
+
+    texts: (text, values) =>
+      rowsOf({ text, values: values as unknown[], rowMode: 'array', types: AS_WRITTEN }),
 
     transact: work =>
       lend(async client => {

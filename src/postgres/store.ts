@@ -2,7 +2,7 @@
 // no notifications: it works through a pooler, and on engines that only speak like PostgreSQL.
 
 import type { ClientBase } from 'pg'
-import { type Animal, isSameAnimal, renderAnimals } from '../animal.ts'
+import { type Animal, isSameAnimal, renderAnimals, type WrittenAnimal } from '../animal.ts'
 import { isInForce } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
 import { ServiceError } from '../error.ts'
@@ -46,23 +46,19 @@ export async function openPostgresStore({ url, clock }: PostgresStoreOptions): P
     })
   }
 
-  async function listAnimals({ limit, after = INT64_MIN, status }: Page): Promise<Animal[]> {
-    const rows =
-      status === undefined
-        ? await pool.rows(sql.LIST_ANIMALS, [after, limit])
-        : await pool.rows(sql.LIST_ANIMALS_BY_STATUS, [status, after, limit])
-    return rows.map(toAnimal)
-  }
-
   return {
-    listAnimals,
+    async listAnimals(page) {
+      return (await pool.rows(...listing(page))).map(toAnimal)
+    },
 
     async renderPage(page) {
       // One more than asked for tells whether another page follows.
-      const animals = await listAnimals({ ...page, limit: page.limit + 1 })
-      const hasNext = animals.length > page.limit
-      if (hasNext) animals.pop()
-      return { json: renderAnimals(animals), next: hasNext ? animals.at(-1)?.id : undefined }
+      const rows = await pool.texts(...listing({ ...page, limit: page.limit + 1 }))
+      const hasNext = rows.length > page.limit
+      if (hasNext) rows.pop()
+      const animals = rows.map(toWrittenAnimal)
+      const last = animals.at(-1)
+      return { json: renderAnimals(animals), next: hasNext && last ? BigInt(last.id) : undefined }
     },
 
     async findAnimal(id) {
@@ -122,6 +118,18 @@ export async function openPostgresStore({ url, clock }: PostgresStoreOptions): P
 
     close: () => pool.close(),
   }
+}
+
+function listing({ limit, after = INT64_MIN, status }: Page): [string, unknown[]] {
+  return status === undefined
+    ? [sql.LIST_ANIMALS, [after, limit]]
+    : [sql.LIST_ANIMALS_BY_STATUS, [status, after, limit]]
+}
+
+/** What is only to be sent needs no `bigint`: making them takes a tenth of a page. */
+function toWrittenAnimal(row: readonly (string | null)[]): WrittenAnimal {
+  const [id, name, categoryId, status] = row as [string, string, string, string | null]
+  return { id, name, categoryId, status: status ?? undefined }
 }
 
 /** One statement, and so one commit, for all of them. */
