@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { systemClock } from '../src/clock.ts'
 import { openPostgresStore } from '../src/postgres/store.ts'
+import { LATEST_SCHEMA } from '../src/sqlite/migrate.ts'
 import { openSqliteStore } from '../src/sqlite/store.ts'
 import type { Creation } from '../src/store.ts'
 import type { Contender } from './contenders.ts'
@@ -32,7 +33,7 @@ export async function catalogueFor(
 }
 
 async function sqliteOf(size: number): Promise<string> {
-  const path = join(KEPT, `${size}.db`)
+  const path = join(KEPT, `${size}-schema-${LATEST_SCHEMA}.db`)
   if (existsSync(path)) return path
   mkdirSync(KEPT, { recursive: true })
   const unfinished = `${path}.unfinished.db`

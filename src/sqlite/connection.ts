@@ -18,7 +18,7 @@ const RETRY_MS = 2
 export const LONG_LOG_BYTES = 16 * 1024 * 1024
 const READERS_WAIT_MS = 100
 /** Whoever reads for longer than that is not waited for again before this has passed. */
-export const LONG_LOG_PAUSE_MS = 2_000
+const LONG_LOG_PAUSE_MS = 2_000
 
 /** A file that was moved away is let go within this time, even if nobody asks for it. */
 const LET_GO_MS = 500

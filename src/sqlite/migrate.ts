@@ -4,11 +4,13 @@ import type { DatabaseSync } from 'node:sqlite'
 import animals from './migrations/001-animals.ts'
 import apiKeys from './migrations/002-api-keys.ts'
 import idempotencyKeys from './migrations/003-idempotency-keys.ts'
+import pagesByStatus from './migrations/004-pages-by-status.ts'
 
 const MIGRATIONS = [
   { sql: animals, adds: ['animals'] },
   { sql: apiKeys, adds: ['api_keys'] },
   { sql: idempotencyKeys, adds: ['idempotency_keys'] },
+  { sql: pagesByStatus, adds: [] },
 ]
 
 export const LATEST_SCHEMA = MIGRATIONS.length

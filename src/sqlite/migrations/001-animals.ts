@@ -1,5 +1,5 @@
 // AUTOINCREMENT: an id is never given twice, not even after rows were removed by hand.
-// The index on status holds the rowid too, so a filtered page is one walk along it, without a sort.
+// The index on status holds the rowid too, so a filtered page needs no sort.
 export default `
   create table animals (
     id integer primary key autoincrement,
