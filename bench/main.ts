@@ -57,7 +57,7 @@ try {
       )
       loops.push({ size, cpuMicros: await loopOfQueries(url, size) })
     }
-    const onPostgres = async (size: number) => ({ DATABASE_URL: urls.get(size) ?? '' })
+    const onPostgres = async (size: number) => ({ DATABASE_URL: urls.get(size) as string })
     growths.push(...(await compareSizes('PostgreSQL', onPostgres)))
   } finally {
     await postgres.stop()
@@ -112,7 +112,7 @@ async function compareSizes(
       services.push({ size, running: await start(ANIMAL_STORE, await environmentOf(size)) })
     }
     for (const workload of WORKLOADS.filter(({ isReading }) => isReading)) {
-      const cpuMicros = await measureGrowth(workload, services, rounds)
+      const cpuMicros = await measureGrowth(workload, services, { ...rounds, count: 2 * rounds.count })
       found.push({ database, workload: workload.name, cpuMicros })
       console.log(
         `${database}, ${workload.name}, by size: ${cpuMicros.map(each => each.toFixed(1)).join(', ')} µs of CPU`,
@@ -124,11 +124,14 @@ async function compareSizes(
   return found
 }
 
+/** Ends by itself, should nobody end it. */
+const SPIN = 'const end = Date.now() + 120_000; while (Date.now() < end);'
+
 /** Under the same conditions as the service: on the contenders' cores, while that of the load generator is busy. */
 async function loopOfQueries(url: string, size: number): Promise<number> {
   const script = fileURLToPath(new URL('servers/pg-loop.ts', import.meta.url))
   const [program = '', ...args] = [...ON_OTHER_CORES, process.execPath, script, url, String(size)]
-  const [spinner = '', ...spinnerArgs] = [...ON_LAST_CORE, process.execPath, '-e', 'for (;;);']
+  const [spinner = '', ...spinnerArgs] = [...ON_LAST_CORE, process.execPath, '-e', SPIN]
   const spinning = spawn(spinner, spinnerArgs)
   const { stdout } = await promisify(execFile)(program, args).finally(() => spinning.kill())
   const cpuMicros = Number(stdout)

@@ -35,6 +35,7 @@ export interface Measured extends Round {
 export interface Growth {
   readonly database: Table['database']
   readonly workload: string
+  /** For each size, in order. */
   readonly cpuMicros: readonly number[]
 }
 

@@ -53,7 +53,7 @@ export interface WrittenAnimal {
   readonly id: bigint | string
   readonly name: string
   readonly categoryId: bigint | string
-  readonly status?: string | undefined
+  readonly status?: Status | undefined
 }
 
 /** As JSON, with exact integers. */

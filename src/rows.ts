@@ -1,6 +1,6 @@
 // The rows of a database as domain values: the tables have the same columns in each.
 
-import { type Animal, isStatus } from './animal.ts'
+import { type Animal, isStatus, type Status, type WrittenAnimal } from './animal.ts'
 import { type ApiKey, ENVIRONMENTS } from './api-key.ts'
 
 export type Row = Readonly<Record<string, unknown>>
@@ -8,9 +8,18 @@ export type Row = Readonly<Record<string, unknown>>
 /** The values of id, name, category_id and status, in this order; the integers must have been read as `bigint`. */
 export function toAnimal(values: readonly unknown[]): Animal {
   const [id, name, categoryId, status] = values as [bigint, string, bigint, string | null]
-  if (status === null) return { id, name, categoryId }
+  return status === null ? { id, name, categoryId } : { id, name, categoryId, status: knownStatus(status) }
+}
+
+/** The same of values as a database wrote them. What is only to be sent needs no `bigint`. */
+export function toWrittenAnimal(values: readonly (string | null)[]): WrittenAnimal {
+  const [id, name, categoryId, status] = values as [string, string, string, string | null]
+  return { id, name, categoryId, status: status === null ? undefined : knownStatus(status) }
+}
+
+function knownStatus(status: string): Status {
   if (!isStatus(status)) throw new Error('an animal is stored with an unknown status')
-  return { id, name, categoryId, status }
+  return status
 }
 
 export function toKey(row: Row): ApiKey {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ServiceError } from '../src/error.ts'
 import { groupCreations } from '../src/grouping.ts'
 import { openSqliteStore } from '../src/sqlite/store.ts'
@@ -42,6 +43,17 @@ suite('grouped creation', () => {
     assert.deepEqual(await names(store), sent)
   })
 
+  test('what arrives one turn of the event loop later is stored with it', async t => {
+    const store = memoryStore(t)
+    const batches = t.mock.method(store, 'createAnimals')
+    const grouped = groupCreations(store)
+    const first = grouped.createAnimals([creation('first')])
+    await nextTurn()
+    await Promise.all([first, grouped.createAnimals([creation('second')])])
+    assert.equal(batches.mock.callCount(), 1)
+    assert.deepEqual(await names(store), ['first', 'second'])
+  })
+
   test('while one batch commits the next one gathers, up to its size', async t => {
     const store = memoryStore(t)
     const sizes: number[] = []
@@ -49,13 +61,13 @@ suite('grouped creation', () => {
       ...store,
       async createAnimals(creations) {
         sizes.push(creations.length)
-        await new Promise(resolve => setImmediate(resolve))
+        await nextTurn()
         return store.createAnimals(creations)
       },
     }
     const grouped = groupCreations(slow, { batch: 30, waiting: 1_000, waitMs: 10_000 })
     const first = grouped.createAnimals([creation('first')])
-    while (sizes.length === 0) await new Promise(resolve => setImmediate(resolve))
+    while (sizes.length === 0) await nextTurn()
     const rest = Array.from({ length: 70 }, (_, index) => grouped.createAnimals([creation(`a${index}`)]))
     await Promise.all([first, ...rest])
     assert.deepEqual(sizes, [1, 30, 30, 10])
@@ -102,16 +114,18 @@ suite('grouped creation', () => {
   test('more than may wait are refused at once, and one that waited too long is let go', async t => {
     const store = memoryStore(t)
     const gate = Promise.withResolvers<void>()
+    let isStuck = false
     const stuck: Store = {
       ...store,
       async createAnimals(creations) {
+        isStuck = true
         await gate.promise
         return store.createAnimals(creations)
       },
     }
     const grouped = groupCreations(stuck, { batch: 1, waiting: 5, waitMs: 50 })
     const first = grouped.createAnimals([creation('first')])
-    await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+    while (!isStuck) await nextTurn()
     const waiting = Array.from({ length: 5 }, () => grouped.createAnimals([creation('waiting')]))
     await assert.rejects(grouped.createAnimals([creation('too many')]), isUnavailable)
     for (const result of await Promise.allSettled(waiting)) {

@@ -58,6 +58,7 @@ export const serve = command({
     }
     // Loaded here, so that the other commands need not wait for it.
     const { startService } = await import('./service.ts')
+    keepRequestsYoung()
     const service = await startService({
       ...settings,
       database: databaseUrl,
@@ -69,7 +70,6 @@ export const serve = command({
       cluster.worker?.disconnect()
       throw error
     })
-    keepRequestsYoung()
     const stop = stopOnSignal(service)
     if (cluster.isWorker) reportToWatcher(service.address, stop)
     else {
@@ -80,9 +80,10 @@ export const serve = command({
 })
 
 /**
- * What a connection is made of lives long. V8 may conclude the same of all that is made in the same places, and make
- * requests where only a full garbage collection finds them: each then costs half as much again, until the process ends
- * (docs/performance.md). What was compiled so far is kept first, since it is only taken up under the same flags.
+ * What a connection is made of lives long. V8 may conclude the same of all that is made in the same places, requests
+ * included, and make it where only a full garbage collection finds it, for as long as the process lives
+ * (docs/performance.md). Node.js warns of flags that are changed late; this one is only looked at when code is compiled
+ * and when garbage was collected. What was compiled so far is kept first: it is only taken up under the same flags.
  */
 function keepRequestsYoung(): void {
   flushCompileCache()

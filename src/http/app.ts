@@ -88,6 +88,7 @@ export function buildApp({
       if (isOfApi) {
         const permission = preflight(request)
         if (permission !== undefined) return permission
+        // To wait for what is there already would cost each request a little.
         const judged = authenticate(headerValues(request, 'authorization'))
         const verdict = judged instanceof Promise ? await judged : judged
         if (verdict instanceof Unauthorized) return errorReply(verdict)

@@ -24,7 +24,7 @@ export function routesOf(resources: readonly Resource[]): (path: string) => Reso
   const exact = new Map(resources.filter(each => !isOpen(each)).map(each => [each.route, each]))
   const open = resources.filter(isOpen).map(each => ({ start: each.route.replace(PARAMETER, '/'), each }))
   return path => {
-    // Before the others, which have to be looked up by the whole path.
+    // First, since to look up a path that was never seen before takes longer. No other route begins like an open one.
     for (const { start, each } of open) {
       if (path.startsWith(start) && path.length > start.length && !path.includes('/', start.length))
         return each

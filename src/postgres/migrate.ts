@@ -5,9 +5,10 @@ import { UnusableDatabase } from '../store.ts'
 import animals from './migrations/001-animals.ts'
 import apiKeys from './migrations/002-api-keys.ts'
 import idempotencyKeys from './migrations/003-idempotency-keys.ts'
+import pagesByStatus from './migrations/004-pages-by-status.ts'
 import type { Pool } from './pool.ts'
 
-const MIGRATIONS = [animals, apiKeys, idempotencyKeys]
+const MIGRATIONS = [animals, apiKeys, idempotencyKeys, pagesByStatus]
 
 export const LATEST_SCHEMA = MIGRATIONS.length
 

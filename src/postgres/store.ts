@@ -2,12 +2,12 @@
 // no notifications: it works through a pooler, and on engines that only speak like PostgreSQL.
 
 import type { ClientBase } from 'pg'
-import { type Animal, isSameAnimal, renderAnimals, type WrittenAnimal } from '../animal.ts'
+import { type Animal, isSameAnimal, renderAnimals } from '../animal.ts'
 import { isInForce } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
 import { ServiceError } from '../error.ts'
 import { INT64_MIN } from '../json.ts'
-import { keyValues, toAnimal, toKey } from '../rows.ts'
+import { keyValues, toAnimal, toKey, toWrittenAnimal } from '../rows.ts'
 import {
   type Creation,
   IDEMPOTENCY_WINDOW_MS,
@@ -124,12 +124,6 @@ function listing({ limit, after = INT64_MIN, status }: Page): [string, unknown[]
   return status === undefined
     ? [sql.LIST_ANIMALS, [after, limit]]
     : [sql.LIST_ANIMALS_BY_STATUS, [status, after, limit]]
-}
-
-/** What is only to be sent needs no `bigint`: making them takes a tenth of a page. */
-function toWrittenAnimal(row: readonly (string | null)[]): WrittenAnimal {
-  const [id, name, categoryId, status] = row as [string, string, string, string | null]
-  return { id, name, categoryId, status: status ?? undefined }
 }
 
 /** One statement, and so one commit, for all of them. */

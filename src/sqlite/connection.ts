@@ -1,7 +1,7 @@
 // A connection that survives its file being taken away, and says `unavailable` whenever SQLite cannot serve.
 
 import type { DatabaseSync } from 'node:sqlite'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { unavailable } from '../error.ts'
 import { UnusableDatabase } from '../store.ts'
 import { fileAt, logOf, MEMORY, type OpenOptions, openDatabase, sizeOf } from './open.ts'
@@ -17,7 +17,7 @@ const RETRY_MS = 2
  */
 export const LONG_LOG_BYTES = 16 * 1024 * 1024
 const READERS_WAIT_MS = 100
-/** Whoever reads for longer than that is not waited for again before this has passed. */
+/** Where someone reads for longer than that, they are not waited for again before this has passed. */
 const LONG_LOG_PAUSE_MS = 2_000
 
 /** A file that was moved away is let go within this time, even if nobody asks for it. */
@@ -62,7 +62,7 @@ export function connect<Statements>(
   let session = openSession(options)
   let turn: { readonly session: typeof session; revision: string | undefined } | undefined
   let lastWrite: Promise<unknown> = Promise.resolve()
-  let lastShortened = -Infinity
+  let waitAgainAt = 0
   const noticing = setInterval(letGo, LET_GO_MS).unref()
 
   function openSession(how: OpenOptions) {
@@ -105,7 +105,8 @@ export function connect<Statements>(
         `The database ${path} was replaced, but ${logOf(path)} still belongs to the old one.`,
       )
     }
-    return openSession({ create: false })
+    // Nobody has judged another file yet.
+    return openSession({ create: false, isWriter: file === session.file && options.isWriter === true })
   }
 
   function letGo(): void {
@@ -138,19 +139,28 @@ export function connect<Statements>(
     }
   }
 
-  /** What was written is on disk by now: a log that stays long is no failure. */
-  function shortenLog(database: DatabaseSync): void {
-    const now = performance.now()
-    if (now < lastShortened + LONG_LOG_PAUSE_MS) return
+  function isLogLong(): boolean {
+    return path !== MEMORY && performance.now() >= waitAgainAt && sizeOf(logOf(path)) >= LONG_LOG_BYTES
+  }
+
+  function shortenLog(): void {
+    const { database } = session
+    if (!database.isOpen) return
+    database.exec(`pragma busy_timeout = ${READERS_WAIT_MS}`)
+    const outcome = database.prepare('pragma wal_checkpoint(truncate)').get()
+    database.exec('pragma busy_timeout = 0')
+    if (outcome?.busy !== 0) waitAgainAt = performance.now() + LONG_LOG_PAUSE_MS
+  }
+
+  /** In the next turn, when whoever wrote last has been told. That a log stays long is nobody's failure. */
+  async function tidyUp(): Promise<void> {
     try {
-      if (sizeOf(logOf(path)) < LONG_LOG_BYTES) return
-      lastShortened = now
-      database.exec(`pragma busy_timeout = ${READERS_WAIT_MS}`)
-      database.exec('pragma wal_checkpoint(truncate)')
-      database.exec('pragma busy_timeout = 0')
+      if (!isLogLong()) return
+      await nextTurn()
+      shortenLog()
     } catch {
       // Whoever writes next opens it again.
-      database.close()
+      if (session.database.isOpen) session.database.close()
     }
   }
 
@@ -170,20 +180,18 @@ export function connect<Statements>(
       const attempt = () => {
         endTurn()
         const { database, statements } = current()
-        const result = transact(database, () => step(statements))
-        if (path !== MEMORY) shortenLog(database)
-        return result
+        return transact(database, () => step(statements))
       }
       const written = lastWrite.then(() => patiently(attempt, deadline))
-      lastWrite = written.catch(() => {})
+      lastWrite = written.then(tidyUp, () => {})
       return written
     },
 
     revision() {
       try {
-        const now = inTurn()
-        now.revision ??= `${sessions}:${now.session.version.get()?.data_version}`
-        return now.revision
+        const reading = inTurn()
+        reading.revision ??= `${sessions}:${reading.session.version.get()?.data_version}`
+        return reading.revision
       } catch {
         return undefined
       }

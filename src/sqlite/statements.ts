@@ -4,7 +4,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 
 export type Statements = ReturnType<typeof prepareStatements>
 
-/** As `renderAnimal` does it. */
+/** As `renderAnimal` does it. Written once: that both pages are rendered alike matters more than to see each whole. */
 const RENDERED = `
   iif(status is null,
     json_object('id', id, 'name', name, 'categoryId', category_id),
@@ -33,8 +33,8 @@ export function prepareStatements(database: DatabaseSync) {
     listAnimalsByStatus: exact(`
       select id, name, category_id, status from animals
       where status = ? and id > ? order by id limit ? + 0`),
-    // SQLite takes half as long to render a page as to hand over its values. Rows are gathered in the order in which
-    // the inner query finds them.
+    // SQLite takes half as long to render a page as to hand over its values. It promises no order of what is gathered,
+    // but because of its limit it has to run the inner query as it is, in order; the Store's contract tests that.
     renderPage: exact(`
       select json, iif(exists (select 1 from animals where id > last), last, null) from (
         select json_group_array(${RENDERED}) as json, max(id) as last from (
