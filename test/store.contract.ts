@@ -171,15 +171,15 @@ export function storeContract(database: string, open: OpenStore): void {
       }
     })
 
-    test('of a hundred at once one is created and the rest are replays', async t => {
+    test('of twenty at once one is created and the rest are replays', async t => {
       const store = await fresh(t)
       const outcomes = (
         await Promise.all(
-          Array.from({ length: 100 }, () => store.createAnimals([{ animal: animal('a'), idempotency }])),
+          Array.from({ length: 20 }, () => store.createAnimals([{ animal: animal('a'), idempotency }])),
         )
       ).flat()
       assert.equal(outcomes.filter(({ kind }) => kind === 'created').length, 1)
-      assert.equal(outcomes.filter(({ kind }) => kind === 'replayed').length, 99)
+      assert.equal(outcomes.filter(({ kind }) => kind === 'replayed').length, 19)
     })
 
     test('once the window has passed the key stands for a new animal', async t => {
