@@ -16,6 +16,9 @@ import { type Running, start } from './processes.ts'
 import { report } from './report.ts'
 import { WORKLOADS } from './workloads.ts'
 
+/** Keeps a core busy, and ends by itself should nobody end it. */
+const SPIN = 'const end = Date.now() + 120_000; while (Date.now() < end);'
+
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
@@ -123,9 +126,6 @@ async function compareSizes(
   }
   return found
 }
-
-/** Ends by itself, should nobody end it. */
-const SPIN = 'const end = Date.now() + 120_000; while (Date.now() < end);'
 
 /** Under the same conditions as the service: on the contenders' cores, while that of the load generator is busy. */
 async function loopOfQueries(url: string, size: number): Promise<number> {
