@@ -1,6 +1,7 @@
 // The values that settings may have: one parser for each kind, text in, a value out.
 
 import { availableParallelism } from 'node:os'
+import type { Environment } from './api-key.ts'
 
 /** Something is wrong with a value: the message completes "… must be". */
 export class Problem extends Error {}
@@ -57,6 +58,11 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
       'sqlite:<path>, sqlite::memory: or postgres://user:password@host:port/database, percent-encoded',
     )
   return { kind: 'sqlite', path }
+}
+
+/** The default database: one file for each environment. */
+export function defaultDatabase(environment: Environment): DatabaseAddress {
+  return { kind: 'sqlite', path: `data/${environment}.db` }
 }
 
 export function parseBaseUrl(text: string): string {

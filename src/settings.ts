@@ -1,9 +1,8 @@
 // The only reader of flags and environment variables. Every setting is one entry of one table.
 
 import { parseArgs } from 'node:util'
-import { ENVIRONMENTS, type Environment } from './api-key.ts'
+import { ENVIRONMENTS } from './api-key.ts'
 import {
-  type DatabaseAddress,
   durationOf,
   FORMATS,
   keyTime,
@@ -236,11 +235,6 @@ export function readSettings<Name extends SettingName>(
   }
   if (problems.length > 0) throw new SettingsError(problems)
   return { settings: values as Settings<Name>, operands: flags.operands }
-}
-
-/** The default database: one file for each environment. */
-export function defaultDatabase(environment: Environment): DatabaseAddress {
-  return { kind: 'sqlite', path: `data/${environment}.db` }
 }
 
 /** The settings as lines of help. */

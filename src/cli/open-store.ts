@@ -2,8 +2,7 @@
 
 import type { Environment } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import type { DatabaseAddress } from '../setting-values.ts'
-import { defaultDatabase } from '../settings.ts'
+import { type DatabaseAddress, defaultDatabase } from '../setting-values.ts'
 import { MEMORY } from '../sqlite/open.ts'
 import { openSqliteStore } from '../sqlite/store.ts'
 import { type Store, UnusableDatabase } from '../store.ts'
