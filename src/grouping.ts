@@ -13,7 +13,7 @@ export interface GroupLimits {
   readonly waitMs: number
 }
 
-export const GROUP_LIMITS: GroupLimits = { batch: 256, waiting: 4_096, waitMs: 2_500 }
+export const GROUP_LIMITS: GroupLimits = { batch: 256, waiting: 4_096, waitMs: 5_000 }
 
 interface Entry {
   readonly creations: readonly Creation[]

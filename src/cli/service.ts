@@ -22,8 +22,8 @@ import { openStore } from './open-store.ts'
 const STOP_WITHIN_MS = 9_000
 
 /**
- * How long a creation waits for its batch: on SQLite longer than the two seconds for which a batch may wait for a lock;
- * on PostgreSQL, with what the statement may take, short enough for an answer within three.
+ * How long a creation waits for its batch: on SQLite long enough for a disk that stalls, or for a batch that waits two
+ * seconds for a lock; on PostgreSQL, with what the statement may take, short enough for an answer within three.
  */
 const ON_POSTGRES = { waitMs: 600 }
 
