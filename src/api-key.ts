@@ -73,8 +73,8 @@ export function digestOf(secret: string): string {
   return hash('sha256', secret, 'hex')
 }
 
-export function isInForce(key: ApiKey, now: Date): boolean {
-  return key.revokedAt === undefined && (key.expiresAt === undefined || now < key.expiresAt)
+export function isInForce(key: ApiKey, now: number): boolean {
+  return key.revokedAt === undefined && (key.expiresAt === undefined || now < key.expiresAt.getTime())
 }
 
 function checksum(text: string): string {

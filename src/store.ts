@@ -57,8 +57,8 @@ export interface Store {
    */
   revision(): string | undefined
 
-  /** The animal with this id, or undefined. */
-  findAnimal(id: bigint): Promise<Animal | undefined>
+  /** The animal with this id as JSON, or undefined. */
+  renderAnimal(id: bigint): Promise<string | undefined>
 
   /**
    * Stores the animals in one transaction, with ids of their own that grow, and resolves once that is on disk,

@@ -11,7 +11,7 @@ import { onEveryDatabase } from './support/databases.ts'
 import { startTestService, temporaryFolder } from './support/service.ts'
 
 function memoryStore(t: TestContext): Store {
-  const store = openSqliteStore({ path: ':memory:', clock: () => new Date(), create: true })
+  const store = openSqliteStore({ path: ':memory:', clock: Date.now, create: true })
   t.after(() => store.close())
   return store
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
+import { renderAnimal } from '../src/animal.ts'
 import { logStreamFor, readable } from '../src/cli/log-stream.ts'
 import { API_KEY, startTestService } from './support/service.ts'
 
@@ -45,7 +46,7 @@ suite('the log', () => {
 
   test('keeps large ids exact', async t => {
     const service = await startTestService(t)
-    service.store.findAnimal = async id => ({ id, name: 'x', categoryId: 1n })
+    service.store.renderAnimal = async id => renderAnimal({ id, name: 'x', categoryId: 1n })
     await service.send('GET', '/v1/pets/9007199254740993')
     assert.ok(service.logText().includes('"animalId":9007199254740993,'), service.logText())
   })

@@ -10,6 +10,6 @@ export async function makeFirstKey(
   environment: Environment,
   clock: Clock,
 ): Promise<string | undefined> {
-  const { secret, apiKey } = makeKey({ name: 'first run', environment, createdAt: clock() })
+  const { secret, apiKey } = makeKey({ name: 'first run', environment, createdAt: new Date(clock()) })
   return (await store.createFirstKey(apiKey)) ? secret : undefined
 }

@@ -1,7 +1,6 @@
 // `animal-store keys …`: making, listing, revoking and rotating API keys. They take effect in a running service.
 
 import { type ApiKey, type Environment, isInForce, makeKey } from '../api-key.ts'
-import { systemClock } from '../clock.ts'
 import { CommandFailed, command, type Streams } from './command.ts'
 import { withLastingStore } from './open-store.ts'
 
@@ -13,7 +12,7 @@ export const createKey = command({
   settings: ['name', 'expires', 'databaseUrl', 'environment', 'json'],
   async run({ name = '', expires, json, ...target }, _operands, streams) {
     await withLastingStore(target, true, async (store, environment) => {
-      const createdAt = systemClock()
+      const createdAt = new Date()
       const expiresAt = expires === undefined ? undefined : later(createdAt, expires)
       const { secret, apiKey } = makeKey({ name, environment, createdAt, expiresAt })
       await store.createKey(apiKey)
@@ -43,7 +42,7 @@ export const revokeKey = command({
   operands: ['ID'],
   async run({ json, ...target }, [id = ''], { out, say }) {
     await withLastingStore(target, false, async (store, environment) => {
-      const key = await store.revokeKey(id, environment, systemClock())
+      const key = await store.revokeKey(id, environment, new Date())
       if (key === undefined) throw noSuchKey(id, environment)
       if (json) out(JSON.stringify(describe(key), null, 2))
       else say(`Revoked ${key.id} (${key.name}).`)
@@ -58,10 +57,10 @@ export const rotateKey = command({
   operands: ['ID'],
   async run({ overlap = DEFAULT_OVERLAP_MS, json, ...target }, [id = ''], streams) {
     await withLastingStore(target, false, async (store, environment) => {
-      const now = systemClock()
+      const now = new Date()
       const old = (await store.listKeys(environment)).find(key => key.id === id)
       if (old === undefined) throw noSuchKey(id, environment)
-      if (!isInForce(old, now))
+      if (!isInForce(old, now.getTime()))
         throw new CommandFailed(`Key ${id} is ${stateOf(old)}; make a new one instead.`)
       // The successor lives as long as the old key was meant to.
       const expiresAt = old.expiresAt && later(now, old.expiresAt.getTime() - old.createdAt.getTime())
@@ -104,7 +103,7 @@ function describe(key: ApiKey) {
 
 function stateOf(key: ApiKey): 'active' | 'expired' | 'revoked' {
   if (key.revokedAt !== undefined) return 'revoked'
-  return isInForce(key, systemClock()) ? 'active' : 'expired'
+  return isInForce(key, Date.now()) ? 'active' : 'expired'
 }
 
 function table(keys: readonly ApiKey[]): string {

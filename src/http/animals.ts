@@ -4,7 +4,7 @@ import { parseNewAnimal, renderAnimal } from '../animal.ts'
 import type { Clock } from '../clock.ts'
 import { ServiceError } from '../error.ts'
 import { canonicalInteger } from '../json.ts'
-import type { Outcome, Page, Store } from '../store.ts'
+import type { Outcome, Store } from '../store.ts'
 import { readBody } from './body.ts'
 import type { Exchange } from './exchange.ts'
 import { joinedHeader } from './headers.ts'
@@ -26,21 +26,19 @@ export const DEPRECATION_HEADERS = [
 export function operations({ store, clock }: { store: Store; clock: Clock }) {
   const firstPages = pageCache()
 
-  async function makePage(page: Page): Promise<Reply> {
+  async function makePage(query: string, revision: string | undefined): Promise<Reply> {
+    const page = parseListQuery(query)
     const { json, next } = await store.renderPage(page)
     const headers = next === undefined ? [] : ['link', `<${nextPage(page, next)}>; rel="next"`]
-    return jsonReply(200, json, headers)
+    const made = jsonReply(200, json, headers)
+    if (page.after === undefined) firstPages.keep(query, revision, made)
+    return made
   }
 
   return {
-    async listPets({ query }: Exchange): Promise<Reply> {
+    listPets({ query }: Exchange): Reply | Promise<Reply> {
       const revision = store.revision()
-      const kept = firstPages.find(query, revision)
-      if (kept !== undefined) return kept
-      const page = parseListQuery(query)
-      const made = await makePage(page)
-      if (page.after === undefined) firstPages.keep(query, revision, made)
-      return made
+      return firstPages.find(query, revision) ?? makePage(query, revision)
     },
 
     async createPet(exchange: Exchange): Promise<Reply> {
@@ -68,17 +66,17 @@ export function operations({ store, clock }: { store: Store; clock: Clock }) {
     },
 
     async getPet(exchange: Exchange): Promise<Reply> {
-      if (clock() >= REMOVED_AT) {
+      if (clock() >= REMOVED_AT.getTime()) {
         throw new ServiceError(
           'gone',
           'This operation was removed on 5 December 2030. Use GET /v1/pets instead.',
         )
       }
       const id = canonicalInteger(exchange.path.slice(exchange.path.lastIndexOf('/') + 1))
-      const animal = id === undefined ? undefined : await store.findAnimal(id)
-      if (animal === undefined) throw new ServiceError('not_found', 'There is no animal with this id.')
-      exchange.animalId = animal.id
-      return jsonReply(200, renderAnimal(animal))
+      const json = id === undefined ? undefined : await store.renderAnimal(id)
+      if (json === undefined) throw new ServiceError('not_found', 'There is no animal with this id.')
+      exchange.animalId = id
+      return jsonReply(200, json)
     },
   }
 }

@@ -7,14 +7,14 @@ import type { Clock } from '../clock.ts'
 import { invalid, ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
 import { DEPRECATION_HEADERS, operations } from './animals.ts'
-import { authenticator, Unauthorized } from './authentication.ts'
+import { authenticator, Unauthorized, type Verdict } from './authentication.ts'
 import { crossOrigin } from './cross-origin.ts'
 import { asRefusal, errorReply } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { headerValues } from './headers.ts'
 import { createNodeServer, type NodeServer } from './node-server.ts'
-import { jsonReply, type Reply, send } from './reply.ts'
-import { logRequest, requestIds } from './request-log.ts'
+import { jsonReply, type Reply } from './reply.ts'
+import { requestIds } from './request-log.ts'
 import { handlerFor, isRead, type Resource, routesOf } from './routes.ts'
 
 /** Something for people, outside `/v1`. */
@@ -65,7 +65,7 @@ export function buildApp({
   const resourceAt = routesOf([
     { route: '/v1/pets', get: listPets, post: createPet },
     { route: '/v1/pets/{petId}', get: getPet, headers: DEPRECATION_HEADERS },
-    { route: '/livez', get: async () => OK },
+    { route: '/livez', get: () => OK },
     { route: '/readyz', get: readiness },
     ...documents.map(documentResource),
   ])
@@ -76,33 +76,45 @@ export function buildApp({
     return OK
   }
 
-  /** The order is part of the interface (docs/decisions/order-of-judgement.md). */
-  async function answer(exchange: Exchange): Promise<Reply> {
-    try {
-      const { request, path } = exchange
-      const resource = resourceAt(path)
-      exchange.route = resource?.route
-      const isOfApi = path === '/v1' || path.startsWith('/v1/')
-      if (isOfApi) exchange.headers = headersFor(request)
-      judgeHost(request)
-      if (isOfApi) {
-        const permission = preflight(request)
-        if (permission !== undefined) return permission
-        // To wait for what is there already would cost each request a little.
-        const judged = authenticate(headerValues(request, 'authorization'))
-        const verdict = judged instanceof Promise ? await judged : judged
-        if (verdict instanceof Unauthorized) return errorReply(verdict)
-        exchange.caller = verdict
-      }
-      if (resource?.headers !== undefined && isRead(request)) {
-        exchange.headers = [...exchange.headers, ...resource.headers]
-      }
-      judgeExpectation(request)
-      if (resource === undefined) throw new ServiceError('not_found', 'There is nothing at this path.')
-      return await handlerFor(resource, request)(exchange)
-    } catch (error) {
-      return refuse(error, exchange)
+  /**
+   * The order is part of the interface (docs/decisions/order-of-judgement.md). What is there already is not waited for:
+   * that would cost each request a little.
+   */
+  function answer(exchange: Exchange): Reply | Promise<Reply> {
+    const { request, path } = exchange
+    const resource = resourceAt(path)
+    exchange.route = resource?.route
+    const isOfApi = path === '/v1' || path.startsWith('/v1/')
+    if (isOfApi) exchange.headers = headersFor(request)
+    judgeHost(request)
+    if (!isOfApi) return handle(exchange, resource)
+    const permission = preflight(request)
+    if (permission !== undefined) return permission
+    const verdict = authenticate(headerValues(request, 'authorization'))
+    return verdict instanceof Promise
+      ? verdict.then(settled => admit(exchange, resource, settled))
+      : admit(exchange, resource, verdict)
+  }
+
+  function admit(
+    exchange: Exchange,
+    resource: Resource | undefined,
+    verdict: Verdict,
+  ): Reply | Promise<Reply> {
+    if (verdict instanceof Unauthorized) return errorReply(verdict)
+    exchange.caller = verdict
+    return handle(exchange, resource)
+  }
+
+  function handle(exchange: Exchange, resource: Resource | undefined): Reply | Promise<Reply> {
+    const { request } = exchange
+    if (resource?.headers !== undefined && isRead(request)) {
+      exchange.headers =
+        exchange.headers.length === 0 ? resource.headers : [...exchange.headers, ...resource.headers]
     }
+    judgeExpectation(request)
+    if (resource === undefined) throw new ServiceError('not_found', 'There is nothing at this path.')
+    return handlerFor(resource, request)(exchange)
   }
 
   /** Unknown failures are logged whole and reported blank. */
@@ -115,25 +127,24 @@ export function buildApp({
     return errorReply(refusal)
   }
 
-  async function respond(exchange: Exchange): Promise<void> {
-    logRequest(exchange, log)
-    const reply = await answer(exchange)
-    send(exchange, reply, isAccepting())
-  }
-
-  return createNodeServer({ requestId: requestIds(extraKey), respond, log })
+  return createNodeServer({ requestId: requestIds(extraKey), answer, refuse, isAccepting, log })
 }
 
 /** Rendered when first asked for: by then the server knows its address. */
 function documentResource({ path, mediaType, body }: Document): Resource {
-  let reply: Reply | undefined
+  let made: Reply | undefined
   return {
     route: path,
     async get() {
-      reply ??= { status: 200, mediaType, headers: PAGE_HEADERS, body: Buffer.from(await body()) }
-      return reply
+      made ??= documentReply(mediaType, Buffer.from(await body()))
+      return made
     },
   }
+}
+
+function documentReply(mediaType: string, body: Buffer): Reply {
+  const described = ['content-type', mediaType, 'content-length', String(body.length)]
+  return { status: 200, headers: [...described, ...PAGE_HEADERS], body }
 }
 
 function judgeHost(request: IncomingMessage): void {

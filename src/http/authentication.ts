@@ -4,7 +4,6 @@ import { type ApiKey, digestOf, type Environment, hasKeyForm, isInForce } from '
 import type { Clock } from '../clock.ts'
 import { ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
-import type { Caller } from './exchange.ts'
 
 /** A key is asked for again after this long, so that a revoked one is dead within 5 seconds everywhere. */
 const TRUST_MS = 3_000
@@ -17,10 +16,11 @@ const MAX_LENGTH = 512
 
 const BEARER = /^bearer(?: +(.+))?$/i
 
-/** The verdict is there at once where the key is remembered. A refusal is returned: to throw one takes much longer. */
-export type Authenticate = (
-  authorization: readonly string[],
-) => Caller | Unauthorized | Promise<Caller | Unauthorized>
+/** The key that a request was sent with, or why it has none. Returned, because to throw takes much longer. */
+export type Verdict = ApiKey | Unauthorized
+
+/** The verdict is there at once where the key is remembered. */
+export type Authenticate = (authorization: readonly string[]) => Verdict | Promise<Verdict>
 
 export class Unauthorized extends ServiceError {
   readonly challenge: string
@@ -36,6 +36,9 @@ export class Unauthorized extends ServiceError {
 const NO_TOKEN = new Unauthorized(false)
 const WRONG_TOKEN = new Unauthorized(true)
 
+/** The key that a header holds, in force or not, or why it holds none. */
+type Holder = ApiKey | Unauthorized
+
 export interface AuthenticationOptions {
   readonly store: Store
   readonly clock: Clock
@@ -44,12 +47,10 @@ export interface AuthenticationOptions {
   readonly extraKey: string | undefined
 }
 
-/** The key that a header holds, as far as it is known, or why it holds none. */
-type Holder = ApiKey | Unauthorized
-
 /** Takes the values of all `Authorization` headers of a request. Two of them are no credential at all. */
 export function authenticator({ store, clock, environment, extraKey }: AuthenticationOptions): Authenticate {
-  const extra = extraKey === undefined ? undefined : keyFromEnvironment(extraKey, environment, clock())
+  const extra =
+    extraKey === undefined ? undefined : keyFromEnvironment(extraKey, environment, new Date(clock()))
   const holderOf = remember(find)
 
   function find(authorization: string): Holder | Promise<Holder> {
@@ -62,10 +63,10 @@ export function authenticator({ store, clock, environment, extraKey }: Authentic
     return store.findKey(digest).then(key => key ?? WRONG_TOKEN)
   }
 
-  function judge(holder: Holder): Caller | Unauthorized {
+  function judge(holder: Holder): Verdict {
     if (holder instanceof Unauthorized) return holder
     const isValid = holder.environment === environment && isInForce(holder, clock())
-    return isValid ? { keyId: holder.id, scope: holder.scope } : WRONG_TOKEN
+    return isValid ? holder : WRONG_TOKEN
   }
 
   return authorization => {

@@ -31,7 +31,7 @@ export async function readBody(request: IncomingMessage, response: ServerRespons
   if (declaredLength > 0) judgeMediaType(request)
   if (declaredLength > MAX_BODY_BYTES) throw tooLarge()
   if (headerValues(request, 'expect').length > 0 && request.httpVersion === '1.1') response.writeContinue()
-  await eachChunk(request, accept)
+  if (!request.readableEnded) await eachChunk(request, accept)
   return { parse: () => parseBody(Buffer.concat(chunks, length)) }
 }
 

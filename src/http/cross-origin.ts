@@ -2,16 +2,18 @@
 
 import type { IncomingMessage } from 'node:http'
 import { headerValues } from './headers.ts'
-import { NO_CONTENT, type Reply } from './reply.ts'
+import type { Reply } from './reply.ts'
 
 const EXPOSED = 'Link, Location, Deprecation, Sunset, Retry-After, X-Request-Id, Idempotent-Replayed'
 
-const PREFLIGHT_HEADERS = Object.entries({
+const PERMISSION_HEADERS = Object.entries({
   'access-control-allow-methods': 'GET, HEAD, POST',
   'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, X-Request-Id',
   // The longest that any browser keeps to.
   'access-control-max-age': '86400',
 }).flat()
+
+const PERMISSION: Reply = { status: 204, headers: PERMISSION_HEADERS, body: '' }
 
 const NONE: readonly string[] = []
 
@@ -49,7 +51,7 @@ export function crossOrigin(origins: readonly string[]): CrossOrigin {
         headerValues(request, 'origin').length === 1 &&
         headerValues(request, 'access-control-request-method').length === 1
       if (!isAsked || allowedOrigin(request) === undefined) return undefined
-      return { status: NO_CONTENT, mediaType: '', headers: PREFLIGHT_HEADERS, body: '' }
+      return PERMISSION
     },
   }
 }

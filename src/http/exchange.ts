@@ -1,12 +1,7 @@
 // One request, the response to it, and what has become known of it on the way.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-
-/** Who sent a request. */
-export interface Caller {
-  readonly keyId: string
-  readonly scope: string
-}
+import type { ApiKey } from '../api-key.ts'
 
 export interface Exchange {
   readonly id: string
@@ -17,8 +12,8 @@ export interface Exchange {
   readonly query: string
   /** The path as the documentation writes it; there if it is one of ours. */
   route: string | undefined
-  /** There once the credential was accepted. */
-  caller: Caller | undefined
+  /** The key it was sent with, once that was accepted. */
+  caller: ApiKey | undefined
   animalId: bigint | undefined
   /** Sent with every answer from here on, names and values in turn. */
   headers: readonly string[]

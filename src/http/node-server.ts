@@ -6,8 +6,8 @@ import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../error.ts'
 import type { Exchange } from './exchange.ts'
 import { answerRaw, refusalFor } from './refusals.ts'
-import { isDelivered } from './reply.ts'
-import { newRequestId } from './request-log.ts'
+import { isDelivered, type Reply, send } from './reply.ts'
+import { logRequest, newRequestId } from './request-log.ts'
 import { parseTarget } from './target.ts'
 
 const LIMITS = {
@@ -26,7 +26,11 @@ const NONE: readonly string[] = []
 
 export interface NodeServerOptions {
   readonly requestId: (request: IncomingMessage) => string
-  readonly respond: (exchange: Exchange) => Promise<void>
+  readonly answer: (exchange: Exchange) => Reply | Promise<Reply>
+  /** The answer where there was none: `answer` may throw or reject. */
+  readonly refuse: (error: unknown, exchange: Exchange) => Reply
+  /** False from the moment the service is told to stop. */
+  readonly isAccepting: () => boolean
   readonly log: Logger
 }
 
@@ -36,21 +40,18 @@ export interface NodeServer {
   cut(): void
 }
 
-export function createNodeServer({ requestId, respond, log }: NodeServerOptions): NodeServer {
+export function createNodeServer({
+  requestId,
+  answer,
+  refuse,
+  isAccepting,
+  log,
+}: NodeServerOptions): NodeServer {
   /** What is going on on each connection, in order: clients may send before they are answered. */
-  const exchanges = new WeakMap<Duplex, Exchange[]>()
+  const connections = new Map<Duplex, Exchange[]>()
   const broken = new WeakSet<Duplex>()
-  const connections = new Set<Duplex>()
 
-  function goingOn(socket: Duplex): Exchange[] {
-    const known = exchanges.get(socket)
-    if (known !== undefined) return known
-    const none: Exchange[] = []
-    exchanges.set(socket, none)
-    return none
-  }
-
-  function begin(request: IncomingMessage, response: ServerResponse): void {
+  async function begin(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = request
     const { path, query } = parseTarget(request.url ?? '/')
     const exchange: Exchange = {
@@ -64,26 +65,34 @@ export function createNodeServer({ requestId, respond, log }: NodeServerOptions)
       animalId: undefined,
       headers: NONE,
     }
-    const going = goingOn(socket)
+    const going = connections.get(socket) ?? []
     while (going[0] !== undefined && isOver(going[0])) going.shift()
     going.push(exchange)
-    respond(exchange).then(
-      // Held until the next request, it would grow old, and cost the garbage collector as much as the request itself.
-      () => {
-        if (isDelivered(exchange) && going.includes(exchange)) going.splice(going.indexOf(exchange), 1)
-      },
-      error => {
-        log.fatal({ requestId: exchange.id, err: error }, 'an answer could not be sent')
-        socket.destroy()
-      },
-    )
+    logRequest(exchange, log)
+    try {
+      send(exchange, await answer(exchange), isAccepting())
+    } catch (error) {
+      sendRefusal(exchange, error)
+    }
+    // Held until the next request, it would grow old, and cost the garbage collector as much as the request itself.
+    if (isDelivered(exchange) && going[0] === exchange) going.shift()
   }
 
-  // A missing Host is refused like everything else, with the error object, instead of by Node.
-  const server = createServer({ ...LIMITS, requireHostHeader: false }, begin)
+  function sendRefusal(exchange: Exchange, error: unknown): void {
+    try {
+      send(exchange, refuse(error, exchange), isAccepting())
+    } catch (cause) {
+      log.fatal({ requestId: exchange.id, err: cause }, 'an answer could not be sent')
+      exchange.request.socket.destroy()
+    }
+  }
+
+  // A missing Host is refused like everything else, with the error object, instead of by Node. And where there is no
+  // body, Node need not pretend to read one.
+  const server = createServer({ ...LIMITS, requireHostHeader: false, optimizeEmptyRequests: true }, begin)
   server.maxConnections = MAX_CONNECTIONS
   server.on('connection', socket => {
-    connections.add(socket)
+    connections.set(socket, [])
     socket.once('close', () => connections.delete(socket))
   })
   // Node would answer these two by itself, before the credential was looked at.
@@ -98,7 +107,7 @@ export function createNodeServer({ requestId, respond, log }: NodeServerOptions)
     // Node says so again for every further packet.
     if (broken.has(socket)) return
     broken.add(socket)
-    const going = (exchanges.get(socket) ?? []).filter(exchange => !isOver(exchange))
+    const going = (connections.get(socket) ?? []).filter(exchange => !isOver(exchange))
     const last = going.at(-1)
     const current = last?.request.complete ? undefined : last
     // Whole requests are answered first: an animal must not be stored and its sender told 400.
@@ -128,7 +137,7 @@ export function createNodeServer({ requestId, respond, log }: NodeServerOptions)
     server,
     cut() {
       const tooLate = Object.assign(new Error('the server stops'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
-      for (const socket of connections) server.emit('clientError', tooLate, socket)
+      for (const socket of connections.keys()) server.emit('clientError', tooLate, socket)
       setImmediate(() => server.closeAllConnections())
     },
   }

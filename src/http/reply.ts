@@ -2,35 +2,24 @@
 
 import type { Exchange } from './exchange.ts'
 
-/** The one status that says by itself that there is no body. */
-export const NO_CONTENT = 204
-
 export interface Reply {
   readonly status: number
-  readonly mediaType: string
-  /** Names and values in turn. */
+  /** Names and values in turn, those that describe the body among them. */
   readonly headers: readonly string[]
   readonly body: string | Buffer
 }
 
 /** JSON that is already text. */
 export function jsonReply(status: number, body: string, headers: readonly string[] = []): Reply {
-  return { status, mediaType: 'application/json', headers, body }
+  const length = String(Buffer.byteLength(body))
+  return { status, headers: ['content-type', 'application/json', 'content-length', length, ...headers], body }
 }
 
-export function send(
-  exchange: Exchange,
-  { status, mediaType, headers: ofReply, body }: Reply,
-  isAccepting: boolean,
-): void {
-  const { id, request, response, headers } = exchange
+export function send(exchange: Exchange, { status, headers, body }: Reply, isAccepting: boolean): void {
+  const { id, request, response } = exchange
   // The connection is gone, or broke and was answered without us.
   if (response.destroyed || response.headersSent) return
-  const all = ['x-request-id', id]
-  if (status !== NO_CONTENT) {
-    all.push('content-type', mediaType, 'content-length', String(Buffer.byteLength(body)))
-  }
-  all.push(...ofReply, ...headers)
+  const all = ['x-request-id', id, ...headers, ...exchange.headers]
   // Asks the client to reconnect, elsewhere, before this connection is closed.
   if (!isAccepting) all.push('connection', 'close')
   response.writeHead(status, all)

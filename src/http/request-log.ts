@@ -13,7 +13,7 @@ const PROCESS_ID = randomBytes(8).toString('hex')
 let requests = 0
 
 export function newRequestId(): string {
-  return `${PROCESS_ID}-${(++requests).toString(36)}`
+  return `${PROCESS_ID}-${++requests}`
 }
 
 /** The client's own `X-Request-Id` where it is short, plain and no API key, else a new one. */
@@ -43,7 +43,7 @@ export function logRequest(exchange: Exchange, log: Logger): void {
         route: exchange.route ?? null,
         status,
         durationMs: Math.round((performance.now() - start) * 1000) / 1000,
-        keyId: exchange.caller?.keyId,
+        keyId: exchange.caller?.id,
         animalId: exchange.animalId,
         aborted: isAborted ? true : undefined,
       },

@@ -5,7 +5,8 @@ import { MethodNotAllowed } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Reply } from './reply.ts'
 
-export type Handler = (exchange: Exchange) => Promise<Reply>
+/** The answer may be there at once. */
+export type Handler = (exchange: Exchange) => Reply | Promise<Reply>
 
 export interface Resource {
   /** The path as the documentation writes it; it may end in a parameter, such as `{petId}`. */

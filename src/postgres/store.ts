@@ -2,7 +2,7 @@
 // no notifications: it works through a pooler, and on engines that only speak like PostgreSQL.
 
 import type { ClientBase } from 'pg'
-import { type Animal, isSameAnimal, renderAnimals } from '../animal.ts'
+import { type Animal, isSameAnimal, renderAnimal, renderAnimals } from '../animal.ts'
 import { isInForce } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
 import { ServiceError } from '../error.ts'
@@ -61,17 +61,17 @@ export async function openPostgresStore({ url, clock }: PostgresStoreOptions): P
       return { json: renderAnimals(animals), next: hasNext && last ? BigInt(last.id) : undefined }
     },
 
-    async findAnimal(id) {
-      const [row] = await pool.rows(sql.FIND_ANIMAL, [id])
-      return row && toAnimal(row)
+    async renderAnimal(id) {
+      const [row] = await pool.texts(sql.FIND_ANIMAL, [id])
+      return row && renderAnimal(toWrittenAnimal(row))
     },
 
     revision: () => undefined,
 
-    createAnimals: creations => createAnimals(pool, creations, clock().getTime()),
+    createAnimals: creations => createAnimals(pool, creations, clock()),
 
     async forgetIdempotencyKeys(atMost) {
-      const { rowCount } = await pool.query(sql.FORGET, [clock().getTime() - IDEMPOTENCY_WINDOW_MS, atMost])
+      const { rowCount } = await pool.query(sql.FORGET, [clock() - IDEMPOTENCY_WINDOW_MS, atMost])
       return rowCount ?? 0
     },
 
@@ -107,7 +107,7 @@ export async function openPostgresStore({ url, clock }: PostgresStoreOptions): P
     rotateKey(id, successor, expiresAt) {
       return pool.transact(async (client: ClientBase) => {
         const { rows } = await client.query(sql.LOCK_KEY, [id, successor.environment])
-        if (rows.length === 0 || !isInForce(toKey(rows[0]), successor.createdAt)) return false
+        if (rows.length === 0 || !isInForce(toKey(rows[0]), successor.createdAt.getTime())) return false
         await client.query(sql.INSERT_KEY, keyValues(successor))
         await client.query(sql.EXPIRE_KEY, [expiresAt.getTime(), id, successor.environment])
         return true

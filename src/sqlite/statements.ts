@@ -4,7 +4,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 
 export type Statements = ReturnType<typeof prepareStatements>
 
-/** As `renderAnimal` does it. Written once: that both pages are rendered alike matters more than to see each whole. */
+/** As `renderAnimal` does it. Written once: that animals are rendered alike matters more than to see each statement whole. */
 const RENDERED = `
   iif(status is null,
     json_object('id', id, 'name', name, 'categoryId', category_id),
@@ -45,8 +45,8 @@ export function prepareStatements(database: DatabaseSync) {
         select json_group_array(${RENDERED}) as json, max(id) as last from (
           select id, name, category_id, status from animals
           where status = ?1 and id > ?2 order by id limit ?3 + 0))`),
-    findAnimal: exact(`
-      select id, name, category_id, status from animals where id = ?`),
+    renderAnimal: exact(`
+      select ${RENDERED} from animals where id = ?`),
     insertAnimal: exact(`
       insert into animals (name, category_id, status) values (?, ?, ?)`),
 

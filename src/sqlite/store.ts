@@ -50,24 +50,21 @@ export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): St
       })
     },
 
-    findAnimal(id) {
-      return read(({ findAnimal }) => {
-        const row = findAnimal.get(id)
-        return row && toAnimal(row)
-      })
+    renderAnimal(id) {
+      return read(({ renderAnimal }) => renderAnimal.get(id)?.[0] as string | undefined)
     },
 
     revision: () => (file === MEMORY ? undefined : connection.revision()),
 
     async createAnimals(creations) {
-      const outcomes = await write('createAnimals', creations, clock().getTime())
+      const outcomes = await write('createAnimals', creations, clock())
       return creations.map(({ animal }, index): Outcome => {
         const outcome = outcomes[index] as (typeof outcomes)[number]
         return typeof outcome === 'bigint' ? { kind: 'created', animal: { id: outcome, ...animal } } : outcome
       })
     },
 
-    forgetIdempotencyKeys: atMost => write('forgetIdempotencyKeys', atMost, clock().getTime()),
+    forgetIdempotencyKeys: atMost => write('forgetIdempotencyKeys', atMost, clock()),
 
     findKey(digest) {
       return read(({ findKeyByDigest }) => {

@@ -54,7 +54,7 @@ export function writesOn({ write }: Connection<Statements>) {
     rotateKey(id: string, successor: ApiKey, expiresAt: Date): Promise<boolean> {
       return write(statements => {
         const row = statements.findKey.get(id, successor.environment)
-        if (row === undefined || !isInForce(toKey(row), successor.createdAt)) return false
+        if (row === undefined || !isInForce(toKey(row), successor.createdAt.getTime())) return false
         statements.insertKey.run(...keyValues(successor))
         statements.expireKey.run(expiresAt.getTime(), id, successor.environment)
         return true
