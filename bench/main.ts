@@ -115,10 +115,10 @@ async function compareSizes(
       services.push({ size, running: await start(ANIMAL_STORE, await environmentOf(size)) })
     }
     for (const workload of WORKLOADS.filter(({ isReading }) => isReading)) {
-      const cpuMicros = await measureGrowth(workload, services, { ...rounds, count: 2 * rounds.count })
-      found.push({ database, workload: workload.name, cpuMicros })
+      const costs = await measureGrowth(workload, services, { ...rounds, count: 2 * rounds.count })
+      found.push({ database, workload: workload.name, costs })
       console.log(
-        `${database}, ${workload.name}, by size: ${cpuMicros.map(each => each.toFixed(1)).join(', ')} µs of CPU`,
+        `${database}, ${workload.name}, by size: ${costs.map(({ cpuMicros, ratio }) => `${cpuMicros.toFixed(1)} µs of CPU, ${ratio.toFixed(2)}`).join('; ')}`,
       )
     }
   } finally {

@@ -27,7 +27,7 @@ interface Round {
 export interface Measured extends Round {
   readonly workload: string
   readonly contender: string
-  /** CPU per request of the bare server divided by that of this one, each in its best round. */
+  /** CPU per request of the bare server divided by that of this one, in the median of their rounds. */
   readonly ratio: number
 }
 
@@ -35,8 +35,8 @@ export interface Measured extends Round {
 export interface Growth {
   readonly database: Table['database']
   readonly workload: string
-  /** For each size, in order. */
-  readonly cpuMicros: readonly number[]
+  /** For each size, in order: what it takes, and how many times that of the first. */
+  readonly costs: readonly { readonly cpuMicros: number; readonly ratio: number }[]
 }
 
 export interface Table {
@@ -63,7 +63,7 @@ export async function measure(
     running.map(each => ({ running: each, operations })),
     rounds,
   )
-  const bare = least(found[running.findIndex(({ contender }) => contender === BARE)] ?? [])
+  const bare = found[running.findIndex(({ contender }) => contender === BARE)] ?? []
   return found.map((results, index) => ({
     workload: workload.name,
     contender: (running[index] as Running).contender.name,
@@ -72,21 +72,22 @@ export async function measure(
     p99Ms: median(results.map(result => result.p99Ms)),
     cpuMicros: least(results),
     memoryMiB: Math.max(...results.map(result => result.memoryMiB)),
-    ratio: bare / least(results),
+    ratio: ratioOf(bare, results),
   }))
 }
 
-/** The CPU for a request of the same service on catalogues of several sizes, in microseconds. */
+/** The CPU for a request of the same service on catalogues of several sizes. */
 export async function measureGrowth(
   workload: Workload,
   services: readonly { readonly size: number; readonly running: Running }[],
   rounds: Rounds,
-): Promise<number[]> {
+): Promise<Growth['costs']> {
   const parts = services.map(({ size, running }) => ({ running, operations: draw(workload, size) }))
-  return (await inTurns(workload, parts, rounds)).map(least)
+  const found = await inTurns(workload, parts, rounds)
+  return found.map(results => ({ cpuMicros: least(results), ratio: ratioOf(results, found[0] ?? []) }))
 }
 
-/** The rounds of each, in the order given. */
+/** The rounds of each, in the order given. Every other round goes backwards, so that nobody always comes first. */
 async function inTurns(
   workload: Workload,
   parts: readonly { readonly running: Running; readonly operations: readonly Operation[] }[],
@@ -94,7 +95,8 @@ async function inTurns(
 ): Promise<Round[][]> {
   const found: Round[][] = parts.map(() => [])
   for (let round = 1 - warmUp; round <= count; round++) {
-    for (const [index, { running, operations }] of parts.entries()) {
+    const order = [...parts.entries()]
+    for (const [index, { running, operations }] of round % 2 === 0 ? order : order.toReversed()) {
       const result = await oneRound(running, workload, operations, seconds)
       if (round > 0) found[index]?.push(result)
     }
@@ -105,6 +107,11 @@ async function inTurns(
 /** What else the machine does can only add to what a request costs: the round that it disturbed least counts. */
 function least(rounds: readonly Round[]): number {
   return Math.min(...rounds.map(({ cpuMicros }) => cpuMicros))
+}
+
+/** Within each round: a machine that is slow for a while is slow for all who take their turns then. */
+function ratioOf(rounds: readonly Round[], others: readonly Round[]): number {
+  return median(rounds.map(({ cpuMicros }, index) => cpuMicros / (others[index]?.cpuMicros ?? Number.NaN)))
 }
 
 async function oneRound(

@@ -33,7 +33,7 @@ export function report({ startedAt, args, rounds, tables, sizes, growths, loops 
   return `${[
     '# Results',
     `${startedAt.toISOString().slice(0, 10)}, ${cpus().length} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}. Node.js ${process.versions.node} with SQLite ${process.versions.sqlite}; ${PACKAGES.map(name => `${name} ${versionOf(name)}`).join(', ')}. Made by \`${['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' ')}\`.`,
-    `Load comes from ${GENERATOR} on ${CONNECTIONS} connections, on the same machine${ON_LAST_CORE.length > 0 ? ', where it has one core and the contenders have the others' : ''}. Contenders take turns, ${rounds.count} rounds of ${rounds.seconds} s after ${rounds.warmUp} to warm up; each figure is the median of its rounds, but for **CPU**, which is that of the best one: what else the machine does can only add to it. It is what the process itself says it used, threads included, divided by its requests. **Ratio** is the CPU of a bare \`node:http\` server that sends the same bytes divided by that of the contender, so that 1.0 is as fast as Node.js goes and more is better. All writes are durable (\`synchronous = full\`; json-server writes its file without a sync). None writes a log line for each request.`,
+    `Load comes from ${GENERATOR} on ${CONNECTIONS} connections, on the same machine${ON_LAST_CORE.length > 0 ? ', where it has one core and the contenders have the others' : ''}. Contenders take turns, ${rounds.count} rounds of ${rounds.seconds} s after ${rounds.warmUp} to warm up; each figure is the median of its rounds, but for **CPU**, which is that of the best one: what else the machine does can only add to it. It is what the process itself says it used, threads included, divided by its requests. **Ratio** is the CPU of a bare \`node:http\` server that sends the same bytes divided by that of the contender in the same round, so that 1.0 is as fast as Node.js goes and more is better. All writes are durable (\`synchronous = full\`; json-server writes its file without a sync). None writes a log line for each request.`,
     ...targets(tables),
     ...growth(sizes, growths),
     ...loopRatios(tables, loops),
@@ -76,10 +76,10 @@ function targets(tables: readonly Table[]): string[] {
 
 function growth(sizes: readonly number[], growths: readonly Growth[]): string[] {
   if (growths.length === 0) return []
-  const rows = growths.map(({ database, workload, cpuMicros }) => [
+  const rows = growths.map(({ database, workload, costs }) => [
     database,
     workload,
-    ...cpuMicros.map(each => `${each.toFixed(1)} µs, ${(each / (cpuMicros[0] ?? 0)).toFixed(2)}`),
+    ...costs.map(({ cpuMicros, ratio }) => `${cpuMicros.toFixed(1)} µs, ${ratio.toFixed(2)}`),
   ])
   const heads = sizes.map(size => `${words(size)} animals`)
   return [

@@ -6,5 +6,7 @@ process.on('message', message => {
   const { user, system } = process.cpuUsage()
   process.send({ cpuMicros: user + system, rssBytes: process.memoryUsage.rss() })
 })
+// A benchmark that is broken off leaves nobody behind.
+process.on('disconnect', () => process.exit())
 // To be asked is no reason to stay.
 process.channel?.unref()
