@@ -183,5 +183,7 @@ function draw(workload: Workload, size: number): Operation[] {
 }
 
 export function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
+  const sorted = values.toSorted((one, other) => one - other)
+  const middle = sorted.slice(Math.ceil(values.length / 2) - 1, Math.floor(values.length / 2) + 1)
+  return middle.reduce((sum, value) => sum + value, 0) / middle.length
 }

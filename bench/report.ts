@@ -33,7 +33,7 @@ export function report({ startedAt, args, rounds, tables, sizes, growths, loops 
   return `${[
     '# Results',
     `${startedAt.toISOString().slice(0, 10)}, ${cpus().length} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}. Node.js ${process.versions.node} with SQLite ${process.versions.sqlite}; ${PACKAGES.map(name => `${name} ${versionOf(name)}`).join(', ')}. Made by \`${['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' ')}\`.`,
-    `Load comes from ${GENERATOR} on ${CONNECTIONS} connections, on the same machine${ON_LAST_CORE.length > 0 ? ', where it has one core and the contenders have the others' : ''}. Contenders take turns, ${rounds.count} rounds of ${rounds.seconds} s after ${rounds.warmUp} to warm up; each figure is the median of its rounds, but for **CPU**, which is that of the best one: what else the machine does can only add to it. It is what the process itself says it used, threads included, divided by its requests. **Ratio** is the CPU of a bare \`node:http\` server that sends the same bytes divided by that of the contender in the same round, so that 1.0 is as fast as Node.js goes and more is better. All writes are durable (\`synchronous = full\`; json-server writes its file without a sync). None writes a log line for each request.`,
+    `Load comes from ${GENERATOR} on ${CONNECTIONS} connections, on the same machine${ON_LAST_CORE.length > 0 ? ', where it has one core and the contenders have the others' : ''}. Contenders take turns, ${rounds.count} rounds of ${rounds.seconds} s after ${rounds.warmUp} to warm up; each figure is the median of its rounds, but for **memory**, which is the most, and for **CPU**, which is that of the best round: what else the machine does can only add to it. It is what the process itself says it used, threads included, divided by its requests. **Ratio** is the CPU of a bare \`node:http\` server that sends the same bytes divided by that of the contender in the same round (so it is not quite what the column of CPU gives): 1.0 is as fast as Node.js goes, and more is better. All writes are durable (\`synchronous = full\`; json-server writes its file without a sync). None writes a log line for each request.`,
     ...targets(tables),
     ...growth(sizes, growths),
     ...loopRatios(tables, loops),
@@ -84,7 +84,7 @@ function growth(sizes: readonly number[], growths: readonly Growth[]): string[] 
   const heads = sizes.map(size => `${words(size)} animals`)
   return [
     '## Cost as the catalogue grows',
-    'CPU of the same service on catalogues of each size, which take turns within one run, and how many times that of the smallest it is.',
+    'CPU of the same service on catalogues of each size, which take turns within one run, and how many times that of the smallest it is, in the median of the rounds.',
     table(['database', 'workload', ...heads], rows),
   ]
 }
@@ -102,6 +102,7 @@ function loopRatios(tables: readonly Table[], loops: Outcome['loops']): string[]
   })
   return [
     '## A random page on PostgreSQL, and a bare loop of its query through pg',
+    'Each in its best round. The loop runs after the service, not in turns with it.',
     table(['animals', 'loop, CPU µs', 'service, CPU µs', 'service / loop'], rows),
   ]
 }

@@ -13,6 +13,7 @@ export interface GroupLimits {
   readonly waitMs: number
 }
 
+/** A creation waits out a disk that stalls, and a batch before it that waits two seconds for a lock. */
 export const GROUP_LIMITS: GroupLimits = { batch: 256, waiting: 4_096, waitMs: 5_000 }
 
 interface Entry {

@@ -91,7 +91,7 @@ export function storeContract(database: string, open: OpenStore): void {
       assert.deepEqual(await listed({ limit: 1, after: -9223372036854775808n }), [ids[0]])
     })
 
-    test('a rendered page has the same bytes as its animals rendered one by one', async t => {
+    test('what is rendered has the same bytes as its animals rendered one by one', async t => {
       const store = await fresh(t)
       const ascii = String.fromCodePoint(...Array.from({ length: 127 }, (_, index) => index + 1))
       const names = [
@@ -112,6 +112,7 @@ export function storeContract(database: string, open: OpenStore): void {
       await create(store, ...animals)
       for (const status of statuses) {
         const all = await store.listAnimals({ limit: 100, status })
+        for (const each of all) assert.equal(await store.renderAnimal(each.id), renderAnimal(each))
         for (const limit of [1, 3, all.length - 1, all.length, 100]) {
           for (const from of [0, 1, all.length - limit, all.length].filter(index => index >= 0)) {
             const page = { limit, status, after: all[from - 1]?.id }

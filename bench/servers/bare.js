@@ -10,7 +10,7 @@ process.on('message', message => {
   process.send('ready')
 })
 
-createServer((request, response) => {
+createServer({ optimizeEmptyRequests: true }, (request, response) => {
   const { status, headers, body } = answers[request.method] ?? { status: 503, headers: {}, body: '' }
   if (request.method === 'GET') {
     response.writeHead(status, headers)

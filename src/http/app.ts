@@ -76,18 +76,25 @@ export function buildApp({
     return OK
   }
 
-  /**
-   * The order is part of the interface (docs/decisions/order-of-judgement.md). What is there already is not waited for:
-   * that would cost each request a little.
-   */
+  /** What is there already is not waited for: that would cost each request a little. */
   function answer(exchange: Exchange): Reply | Promise<Reply> {
+    try {
+      const reply = judge(exchange)
+      return reply instanceof Promise ? reply.catch(error => refuse(error, exchange)) : reply
+    } catch (error) {
+      return refuse(error, exchange)
+    }
+  }
+
+  /** From here to `perform`: the order is part of the interface (docs/decisions/order-of-judgement.md). */
+  function judge(exchange: Exchange): Reply | Promise<Reply> {
     const { request, path } = exchange
     const resource = resourceAt(path)
     exchange.route = resource?.route
     const isOfApi = path === '/v1' || path.startsWith('/v1/')
     if (isOfApi) exchange.headers = headersFor(request)
     judgeHost(request)
-    if (!isOfApi) return handle(exchange, resource)
+    if (!isOfApi) return perform(exchange, resource)
     const permission = preflight(request)
     if (permission !== undefined) return permission
     const verdict = authenticate(headerValues(request, 'authorization'))
@@ -103,14 +110,13 @@ export function buildApp({
   ): Reply | Promise<Reply> {
     if (verdict instanceof Unauthorized) return errorReply(verdict)
     exchange.caller = verdict
-    return handle(exchange, resource)
+    return perform(exchange, resource)
   }
 
-  function handle(exchange: Exchange, resource: Resource | undefined): Reply | Promise<Reply> {
+  function perform(exchange: Exchange, resource: Resource | undefined): Reply | Promise<Reply> {
     const { request } = exchange
     if (resource?.headers !== undefined && isRead(request)) {
-      exchange.headers =
-        exchange.headers.length === 0 ? resource.headers : [...exchange.headers, ...resource.headers]
+      exchange.headers = [...exchange.headers, ...resource.headers]
     }
     judgeExpectation(request)
     if (resource === undefined) throw new ServiceError('not_found', 'There is nothing at this path.')
@@ -127,7 +133,7 @@ export function buildApp({
     return errorReply(refusal)
   }
 
-  return createNodeServer({ requestId: requestIds(extraKey), answer, refuse, isAccepting, log })
+  return createNodeServer({ requestId: requestIds(extraKey), answer, isAccepting, log })
 }
 
 /** Rendered when first asked for: by then the server knows its address. */

@@ -26,9 +26,8 @@ const NONE: readonly string[] = []
 
 export interface NodeServerOptions {
   readonly requestId: (request: IncomingMessage) => string
+  /** Neither throws nor rejects: a failure has an answer too. */
   readonly answer: (exchange: Exchange) => Reply | Promise<Reply>
-  /** The answer where there was none: `answer` may throw or reject. */
-  readonly refuse: (error: unknown, exchange: Exchange) => Reply
   /** False from the moment the service is told to stop. */
   readonly isAccepting: () => boolean
   readonly log: Logger
@@ -40,13 +39,7 @@ export interface NodeServer {
   cut(): void
 }
 
-export function createNodeServer({
-  requestId,
-  answer,
-  refuse,
-  isAccepting,
-  log,
-}: NodeServerOptions): NodeServer {
+export function createNodeServer({ requestId, answer, isAccepting, log }: NodeServerOptions): NodeServer {
   /** What is going on on each connection, in order: clients may send before they are answered. */
   const connections = new Map<Duplex, Exchange[]>()
   const broken = new WeakSet<Duplex>()
@@ -68,29 +61,24 @@ export function createNodeServer({
     const going = connections.get(socket) ?? []
     while (going[0] !== undefined && isOver(going[0])) going.shift()
     going.push(exchange)
-    logRequest(exchange, log)
     try {
+      logRequest(exchange, log)
+      // Always waited for: a request without a body is whole once the parser has gone on.
       send(exchange, await answer(exchange), isAccepting())
     } catch (error) {
-      sendRefusal(exchange, error)
+      log.fatal({ requestId: exchange.id, err: error }, 'an answer could not be sent')
+      socket.destroy()
     }
     // Held until the next request, it would grow old, and cost the garbage collector as much as the request itself.
     if (isDelivered(exchange) && going[0] === exchange) going.shift()
-  }
-
-  function sendRefusal(exchange: Exchange, error: unknown): void {
-    try {
-      send(exchange, refuse(error, exchange), isAccepting())
-    } catch (cause) {
-      log.fatal({ requestId: exchange.id, err: cause }, 'an answer could not be sent')
-      exchange.request.socket.destroy()
-    }
   }
 
   // A missing Host is refused like everything else, with the error object, instead of by Node. And where there is no
   // body, Node need not pretend to read one.
   const server = createServer({ ...LIMITS, requireHostHeader: false, optimizeEmptyRequests: true }, begin)
   server.maxConnections = MAX_CONNECTIONS
+  // As many as fit: Node would drop those after the thousandth without a word.
+  server.maxHeadersCount = 0
   server.on('connection', socket => {
     connections.set(socket, [])
     socket.once('close', () => connections.delete(socket))

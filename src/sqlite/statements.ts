@@ -4,7 +4,10 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 
 export type Statements = ReturnType<typeof prepareStatements>
 
-/** As `renderAnimal` does it. Written once: that animals are rendered alike matters more than to see each statement whole. */
+/**
+ * As `renderAnimal` of animal.ts does it. Written once: that animals are rendered alike matters more than to see each
+ * statement whole.
+ */
 const RENDERED = `
   iif(status is null,
     json_object('id', id, 'name', name, 'categoryId', category_id),
