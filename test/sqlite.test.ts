@@ -180,8 +180,8 @@ suite('a SQLite file', () => {
     const count = other.prepare('select count(*) as count from animals')
     // Timers come first in a turn: what is read here opens it, and the answer of the writing thread comes later in it.
     await delay(1)
-    const writing = add(store, 'b')
     const before = names(store)
+    const writing = add(store, 'b')
     const deadline = performance.now() + 10_000
     while (count.get()?.count === 1 && performance.now() < deadline);
     await writing
