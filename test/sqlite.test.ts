@@ -184,6 +184,9 @@ suite('a SQLite file', () => {
     const writing = add(store, 'b')
     const deadline = performance.now() + 10_000
     while (count.get()?.count === 1 && performance.now() < deadline);
+    // Stored, and in a moment the thread has said so.
+    const said = performance.now() + 200
+    while (performance.now() < said);
     await writing
     assert.deepEqual(await names(store), ['a', 'b'])
     assert.deepEqual(await before, ['a'])
