@@ -84,7 +84,7 @@ function growth(sizes: readonly number[], growths: readonly Growth[]): string[] 
   const heads = sizes.map(size => `${words(size)} animals`)
   return [
     '## Cost as the catalogue grows',
-    'CPU of the same service on catalogues of each size, which take turns within one run, and how many times that of the smallest it is, in the median of the rounds.',
+    'CPU of the same service on catalogues of each size, which take turns within one run, in its best round, and how many times that of the smallest it is, in the median of the rounds.',
     table(['database', 'workload', ...heads], rows),
   ]
 }
