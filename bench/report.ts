@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { cpus, release, totalmem, type } from 'node:os'
-import { ANIMAL_STORE } from './contenders.ts'
+import { ANIMAL_STORE, BARE } from './contenders.ts'
 import { CONNECTIONS, GENERATOR, ON_LAST_CORE } from './load.ts'
 import type { Growth, Measured, Rounds, Table } from './measure.ts'
 
@@ -33,7 +33,7 @@ export function report({ startedAt, args, rounds, tables, sizes, growths, loops 
   return `${[
     '# Results',
     `${startedAt.toISOString().slice(0, 10)}, ${cpus().length} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()}. Node.js ${process.versions.node} with SQLite ${process.versions.sqlite}; ${PACKAGES.map(name => `${name} ${versionOf(name)}`).join(', ')}. Made by \`${['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' ')}\`.`,
-    `Load comes from ${GENERATOR} on ${CONNECTIONS} connections, on the same machine${ON_LAST_CORE.length > 0 ? ', where it has one core and the contenders have the others' : ''}. Contenders take turns, ${rounds.count} rounds of ${rounds.seconds} s after ${rounds.warmUp} to warm up; each figure is the median of its rounds, but for **memory**, which is the most, and for **CPU**, which is that of the best round: what else the machine does can only add to it. It is what the process itself says it used, threads included, divided by its requests. **Ratio** is the CPU of a bare \`node:http\` server that sends the same bytes divided by that of the contender in the same round (so it is not quite what the column of CPU gives): 1.0 is as fast as Node.js goes, and more is better. All writes are durable (\`synchronous = full\`; json-server writes its file without a sync). None writes a log line for each request.`,
+    `Load comes from ${GENERATOR} on ${CONNECTIONS} connections, on the same machine${ON_LAST_CORE.length > 0 ? ', where it has one core and the contenders have the others' : ''}. Contenders take turns, ${rounds.count} rounds of ${rounds.seconds} s after ${rounds.warmUp} to warm up; each figure is the median of its rounds, but for **memory**, which is the most, and for **CPU**, which is that of the best round: what else the machine does can only add to it. It is what the process itself says it used, threads included, divided by its requests. **Ratio** is the CPU of a bare \`node:http\` server that sends the same bytes divided by that of the contender in the same round (so it is not quite what the column of CPU gives): 1.0 is as fast as Node.js goes, and more is better. In brackets stands how many times that of the bare server a figure is. All writes are durable (\`synchronous = full\`; json-server writes its file without a sync). None writes a log line for each request.`,
     ...targets(tables),
     ...growth(sizes, growths),
     ...loopRatios(tables, loops),
@@ -41,22 +41,25 @@ export function report({ startedAt, args, rounds, tables, sizes, growths, loops 
   ].join('\n\n')}\n`
 }
 
-function section({ database, size, measured }: Table): string {
+function section(results: Table): string {
+  const rows = results.measured.map(each => {
+    const bare = find(results, each.workload, BARE.name)
+    const compared = (name: 'requestsPerSecond' | 'p50Ms' | 'p99Ms' | 'memoryMiB', digits: number) =>
+      `${each[name].toFixed(digits)} (${(each[name] / (bare?.[name] ?? Number.NaN)).toFixed(2)})`
+    return [
+      each.workload,
+      each.contender === ANIMAL_STORE.name ? `**${each.contender}**` : each.contender,
+      each.ratio.toFixed(2),
+      each.cpuMicros.toFixed(1),
+      compared('requestsPerSecond', 0),
+      compared('p50Ms', 2),
+      compared('p99Ms', 2),
+      compared('memoryMiB', 0),
+    ]
+  })
   return [
-    `## ${database}, ${words(size)} animals`,
-    table(
-      ['workload', 'contender', 'ratio', 'CPU µs', 'requests/s', 'p50 ms', 'p99 ms', 'memory MiB'],
-      measured.map(each => [
-        each.workload,
-        each.contender === ANIMAL_STORE.name ? `**${each.contender}**` : each.contender,
-        each.ratio.toFixed(2),
-        each.cpuMicros.toFixed(1),
-        String(Math.round(each.requestsPerSecond)),
-        each.p50Ms.toFixed(2),
-        each.p99Ms.toFixed(2),
-        String(Math.round(each.memoryMiB)),
-      ]),
-    ),
+    `## ${results.database}, ${words(results.size)} animals`,
+    table(['workload', 'contender', 'ratio', 'CPU µs', 'requests/s', 'p50 ms', 'p99 ms', 'memory MiB'], rows),
   ].join('\n\n')
 }
 
@@ -117,7 +120,7 @@ export function words(size: number): string {
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const isNumber = (column: number) => rows.every(row => /^[\d.]*$/.test(row[column] ?? ''))
+  const isNumber = (column: number) => rows.every(row => /^[\d.]*( \([\d.]+\))?$/.test(row[column] ?? ''))
   const rule = head.map((_, column) => (isNumber(column) ? '--:' : '---'))
   return [head, rule, ...rows].map(row => `| ${row.join(' | ')} |`).join('\n')
 }
