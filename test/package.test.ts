@@ -121,10 +121,13 @@ suite('the packed package', () => {
 const store = new AnimalStore({ baseUrl: 'https://animals.example/v1', apiKey: 'x' })
 export const page: Promise<Page> = store.listAnimals({ status: 'sold', limit: 5, after: 1n })
 export const animal: Promise<Animal> = store.createAnimal({ name: 'Bella', categoryId: 7n })
-// @ts-expect-error a number may have lost digits
-store.createAnimal({ name: 'Bella', categoryId: 7 })
-// @ts-expect-error there is no such status
-store.listAnimals({ status: 'lost' })
+type Takes<Accepted, Value> = Value extends Accepted ? true : false
+type Added = Parameters<typeof store.createAnimal>[0]
+type Asked = Parameters<typeof store.listAnimals>[0]
+export const exactIntegers: Takes<Added, { name: string; categoryId: bigint }> = true
+export const numbersThatMayHaveLostDigits: Takes<Added, { name: string; categoryId: number }> = false
+export const knownStatuses: Takes<Asked, { status: 'sold' }> = true
+export const unknownStatuses: Takes<Asked, { status: 'lost' }> = false
 export const code = (error: unknown): string | undefined => error instanceof AnimalStoreError ? error.code : undefined
 `,
       )

@@ -21,7 +21,7 @@ import { openStore } from './open-store.ts'
 /** From the signal to the end, whatever the clients do. */
 const STOP_WITHIN_MS = 9_000
 
-/** How long a creation waits for its batch: with what the statement may take, short enough for three seconds. */
+/** How long a creation waits for its batch: with what the statement may take, short enough for an answer within three seconds. */
 const ON_POSTGRES = { waitMs: 600 }
 
 const FORGET_EVERY_MS = 60_000

@@ -2,12 +2,10 @@
 
 import type { IncomingMessage } from 'node:http'
 
-const NONE: readonly string[] = []
-
 /** All values of the header with this name, which is given in lower case, in the order they were sent in. */
-export function headerValues({ headers, rawHeaders }: IncomingMessage, name: string): readonly string[] {
+export function headerValues({ headers, rawHeaders }: IncomingMessage, name: string): string[] {
   // Most are not there, and Node has looked already.
-  if (headers[name] === undefined) return NONE
+  if (headers[name] === undefined) return []
   const values: string[] = []
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const sent = rawHeaders[index] ?? ''
