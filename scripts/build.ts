@@ -1,21 +1,13 @@
-// Builds dist/, for the published package: JavaScript and types from src/, and the browser's files beside it.
+// Builds dist/ for the published package: JavaScript from src/, and in dist/assets/ what browsers load.
 
 import { execFileSync } from 'node:child_process'
 import { cpSync, rmSync } from 'node:fs'
 
-/** The configuration is one for checking, and is only asked for files here. */
-const EMITTING = [
-  ...['--noEmit', 'false'],
-  ...['--allowImportingTsExtensions', 'false', '--rewriteRelativeImportExtensions', 'true'],
-]
-
 rmSync('dist', { recursive: true, force: true })
 compile('tsconfig.build.json')
-compile('tsconfig.browser.json', ...EMITTING)
-cpSync('src/page/browser', 'dist/page/browser', {
-  recursive: true,
-  filter: file => !/\.ts$|tsconfig\.json$/.test(file),
-})
+// This configuration is for type checking, and emits files only here.
+compile('tsconfig.browser.json', '--noEmit', 'false', '--allowImportingTsExtensions', 'false')
+cpSync('src/web/browser', 'dist/web/browser', { recursive: true, filter: file => !file.endsWith('.ts') })
 
 function compile(project: string, ...options: readonly string[]): void {
   execFileSync('tsc', ['-p', project, ...options], { stdio: 'inherit', shell: process.platform === 'win32' })

@@ -1,7 +1,7 @@
-// What an animal is, and what is accepted as a new one. The OpenAPI document takes its limits from here.
+// What an animal is, how a new one is validated, and how one is rendered. The OpenAPI document takes its limits from here.
 
 import { invalid } from './error.ts'
-import { INT64_MAX, INT64_MIN } from './json.ts'
+import { INT64_MAX, INT64_MIN, isObject, parseJson } from './json.ts'
 
 export const STATUSES = ['available', 'pending', 'sold'] as const
 export type Status = (typeof STATUSES)[number]
@@ -9,7 +9,7 @@ export type Status = (typeof STATUSES)[number]
 export interface NewAnimal {
   readonly name: string
   readonly categoryId: bigint
-  /** Absent when the client sent none: the specification names no default (docs/decisions/omitted-status.md). */
+  /** Absent if the client sent none: the specification names no default (docs/decisions/omitted-status.md). */
   readonly status?: Status
 }
 
@@ -19,15 +19,20 @@ export interface Animal extends NewAnimal {
 
 export const NAME_MAX_LENGTH = 1000
 
-// White_Space and U+FEFF, spelled out because `\s` means something else in almost every regular expression engine.
+// White_Space and U+FEFF, written out because `\s` differs between regular expression engines.
 const BLANK = '\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff'
 
-/** Not blank, and without U+0000, which PostgreSQL cannot keep. Linear: each character is looked at once. */
+/** Not blank, and without U+0000, which PostgreSQL cannot store. Matching takes linear time. */
 export const NAME_PATTERN = `^[${BLANK}]*[^${BLANK}\\u0000][^\\u0000]*$`
 
 const namePattern = new RegExp(NAME_PATTERN, 'u')
 
-/** Turns a JSON value into a new animal, or throws `invalid_request`. Unknown members, `id` included, are ignored. */
+/** Parses the JSON of a new animal for `parseNewAnimal`. Throws a `SyntaxError` for malformed text. */
+export function parseAnimalJson(text: string): unknown {
+  return parseJson(text, 'categoryId')
+}
+
+/** Validates a parsed body, or throws `invalid_request`. Unknown members, `id` included, are ignored. */
 export function parseNewAnimal(body: unknown): NewAnimal {
   if (!isObject(body)) throw invalid('The body must be a JSON object with name and categoryId.')
   const { name, categoryId, status } = body
@@ -48,27 +53,27 @@ export function isSameAnimal(one: NewAnimal, other: NewAnimal): boolean {
   return one.name === other.name && one.categoryId === other.categoryId && one.status === other.status
 }
 
-/** An animal whose integers may be the digits that a database has written. */
-export interface WrittenAnimal {
+/** An animal whose integers may still be text, as PostgreSQL sent them. */
+export interface AnimalText {
   readonly id: bigint | string
   readonly name: string
   readonly categoryId: bigint | string
   readonly status?: Status | undefined
 }
 
-/** As JSON, with exact integers. */
-export function renderAnimal({ id, name, categoryId, status }: WrittenAnimal): string {
+/** Renders JSON with exact integers. */
+export function renderAnimal({ id, name, categoryId, status }: AnimalText): string {
   const ending = status === undefined ? '}' : `,"status":"${status}"}`
   return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId}${ending}`
 }
 
-export function renderAnimals(animals: readonly WrittenAnimal[]): string {
+export function renderAnimals(animals: readonly AnimalText[]): string {
   return `[${animals.map(renderAnimal).join(',')}]`
 }
 
 function parseName(value: unknown): string {
   if (typeof value !== 'string') throw invalid(`name must be a string of 1 to ${NAME_MAX_LENGTH} characters.`)
-  // A character has one or two code units: only in between do they need to be counted.
+  // A code point has one or two UTF-16 units, so they must be counted only in between.
   const units = value.length
   if (units > NAME_MAX_LENGTH && (units > NAME_MAX_LENGTH * 2 || [...value].length > NAME_MAX_LENGTH)) {
     throw invalid(`name must have at most ${NAME_MAX_LENGTH} characters.`)
@@ -84,8 +89,4 @@ function parseCategoryId(value: unknown): bigint {
     throw invalid(`categoryId must be an integer from ${INT64_MIN} to ${INT64_MAX}.`)
   }
   return value
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,4 @@
-// What an API key is: how one is made, how its form is checked, and the digest that is kept in its stead.
+// API keys: how they are generated, what format they have, and the digest that is stored instead of the key.
 
 import { hash, randomBytes, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -6,14 +6,14 @@ import { crc32 } from 'node:zlib'
 export const ENVIRONMENTS = ['production', 'staging'] as const
 export type Environment = (typeof ENVIRONMENTS)[number]
 
-/** A stored key. The key itself is not part of it: only its digest is kept. */
+/** A key as it is stored, with its digest instead of the secret. */
 export interface ApiKey {
   readonly id: string
   readonly name: string
   readonly environment: Environment
-  /** In hexadecimal digits. */
+  /** In hexadecimal. */
   readonly digest: string
-  /** What idempotency keys are remembered under: shared by a key and the keys it was rotated into. */
+  /** Idempotency keys are unique within a scope. A key and its rotated successors share one. */
   readonly scope: string
   readonly createdAt: Date
   readonly expiresAt: Date | undefined
@@ -33,14 +33,14 @@ export interface NewKey {
   readonly scope?: string
 }
 
-/** Makes a key. `secret` is the key itself, to be shown once and kept nowhere. */
-export function makeKey({ name, environment, createdAt, expiresAt, scope }: NewKey): {
+/** `secret` is the key itself: it is shown once and never stored. */
+export function generateKey({ name, environment, createdAt, expiresAt, scope }: NewKey): {
   secret: string
   apiKey: ApiKey
 } {
   const random = Array.from({ length: RANDOM_LENGTH }, () => BASE62[randomInt(BASE62.length)]).join('')
-  const unchecked = PREFIX[environment] + random
-  const secret = unchecked + checksum(unchecked)
+  const body = PREFIX[environment] + random
+  const secret = body + checksum(body)
   const id = `key_${randomBytes(6).toString('hex')}`
   return {
     secret,
@@ -57,30 +57,30 @@ export function makeKey({ name, environment, createdAt, expiresAt, scope }: NewK
   }
 }
 
-/** Whether a string has the form of a key of this environment. Says nothing about whether it is known. */
-export function hasKeyForm(secret: string, environment: Environment): boolean {
+/** Returns whether a string has the format and checksum of a key of this environment. It may still be unknown. */
+export function hasKeyFormat(secret: string, environment: Environment): boolean {
   const prefix = PREFIX[environment]
-  const unchecked = secret.slice(0, -CHECKSUM_LENGTH)
+  const body = secret.slice(0, -CHECKSUM_LENGTH)
   return (
     secret.length === prefix.length + RANDOM_LENGTH + CHECKSUM_LENGTH &&
     secret.startsWith(prefix) &&
-    secret.endsWith(checksum(unchecked))
+    secret.endsWith(checksum(body))
   )
 }
 
-/** Plain SHA-256: a key has 190 random bits, so there is nothing for a slow hash to protect. */
+/** Plain SHA-256 is enough: a key has 190 random bits, so a slow hash would not make it harder to guess. */
 export function digestOf(secret: string): string {
   return hash('sha256', secret, 'hex')
 }
 
-export function isInForce(key: ApiKey, now: number): boolean {
+export function isActive(key: ApiKey, now: number): boolean {
   return key.revokedAt === undefined && (key.expiresAt === undefined || now < key.expiresAt.getTime())
 }
 
 function checksum(text: string): string {
   let rest = crc32(text)
   let digits = ''
-  for (let place = 0; place < CHECKSUM_LENGTH; place++) {
+  for (let digit = 0; digit < CHECKSUM_LENGTH; digit++) {
     digits = BASE62[rest % BASE62.length] + digits
     rest = Math.floor(rest / BASE62.length)
   }

@@ -1,6 +1,6 @@
-// Time as an argument, so that a test can stand on either side of a moment.
+// The clock is passed as an argument, so that tests can set the time.
 
-/** Milliseconds since 1970. */
+/** Returns milliseconds since 1970. */
 export type Clock = () => number
 
 export const systemClock: Clock = Date.now

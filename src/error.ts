@@ -1,4 +1,4 @@
-// The one error a client can be given, and the closed table of its codes.
+// The one error that clients see: its codes, and the status of each.
 
 export const STATUS_OF = {
   invalid_request: 400,
@@ -19,14 +19,23 @@ export const STATUS_OF = {
 
 export type ErrorCode = keyof typeof STATUS_OF
 
-/** A refusal or failure that a client is told of. Its message is for the client; its cause is for the log. */
+const RETRY_AFTER_SECONDS = 1
+
+export interface ServiceErrorOptions extends ErrorOptions {
+  /** Headers that belong to this error: names and values in turn. */
+  readonly headers?: readonly string[]
+}
+
+/** An error that is reported to the client. The message is for the client, the cause is for the log. */
 export class ServiceError extends Error {
   readonly code: ErrorCode
+  readonly headers: readonly string[]
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string, { headers = [], ...options }: ServiceErrorOptions = {}) {
     super(message, options)
     this.name = 'ServiceError'
     this.code = code
+    this.headers = headers
   }
 
   get status(): number {
@@ -38,8 +47,15 @@ export function invalid(message: string): ServiceError {
   return new ServiceError('invalid_request', message)
 }
 
-export function unavailable(cause: unknown): ServiceError {
-  return new ServiceError('unavailable', 'The catalogue cannot be reached right now. Try again shortly.', {
-    cause,
-  })
+/** A temporary failure. Without a cause it is expected, and not logged as a failure. */
+export function unavailable(
+  cause?: unknown,
+  message = 'The catalogue cannot be reached right now. Try again shortly.',
+): ServiceError {
+  const headers = ['retry-after', String(RETRY_AFTER_SECONDS)]
+  return new ServiceError('unavailable', message, { headers, ...(cause !== undefined && { cause }) })
+}
+
+export function isUnavailable(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && error.code === 'unavailable'
 }

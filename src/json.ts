@@ -1,9 +1,13 @@
-// JSON whose integers are exact: an int64 travels as a bigint, in and out, and never as a double.
+// JSON with exact integers: an int64 is a `bigint` here, never a double.
 
 declare global {
   interface JSON {
-    /** In V8 and in ECMAScript 2026; TypeScript's library does not know it yet. */
+    // ECMAScript 2026, supported by V8. TypeScript's library does not declare these yet.
     rawJSON(text: string): unknown
+    parse(
+      text: string,
+      reviver: (name: string, value: unknown, context: { readonly source?: string }) => unknown,
+    ): unknown
   }
 }
 
@@ -15,88 +19,39 @@ const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 const INT64_DIGITS = 19
 const CANONICAL_INTEGER = /^(?:0|-?[1-9]\d{0,18})$/
 
-/** Digits that a double may not hold, or that are no plain integer; in a name they only cost time. */
-const NEEDS_DIGITS = /\d(?:[.eE]|\d{15})/
-
-const MEMBER = { writable: true, enumerable: true, configurable: true }
-
-type Container = { array: unknown[] } | { object: Record<string, unknown>; member: string | undefined }
+/** Finds a number that a double may have rounded. It may also match inside a string, which only costs time. */
+const MAY_BE_ROUNDED = /\d(?:[.eE]|\d{15})/
 
 /**
- * Parses like `JSON.parse`, except that a number whose exact value is an int64 becomes a `bigint`; any other
- * number stays a `number`. Throws a `SyntaxError` for malformed text.
+ * Parses like `JSON.parse`, except that the named member of the outermost object becomes a `bigint` if it is a number
+ * whose exact value is an int64. Throws a `SyntaxError` for malformed text.
  *
- * `JSON.parse` with a reviver would see the digits too, but recurses: 3,000 brackets overflow the stack. So the
- * text is checked by `JSON.parse` and then built from its tokens, on a stack of our own. What almost everyone sends, a
- * flat object with short integers, is exact as `JSON.parse` reads it.
+ * A reviver would see the digits too, but it recurses: 3,000 nested arrays overflow the stack.
  */
-export function parseJson(text: string): unknown {
+export function parseJson(text: string, exactMember: string): unknown {
   const value: unknown = JSON.parse(text)
-  return NEEDS_DIGITS.test(text) || !isFlatObject(value) ? build(text) : withBigInts(value)
+  if (!isObject(value)) return value
+  const member = value[exactMember]
+  if (typeof member !== 'number') return value
+  const exact = MAY_BE_ROUNDED.test(text) ? exactInteger(findNumber(text, exactMember)) : BigInt(member)
+  if (exact !== undefined) value[exactMember] = exact
+  return value
 }
 
-function isFlatObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  return Object.values(value).every(member => typeof member !== 'object' || member === null)
-}
-
-function withBigInts(object: Record<string, unknown>): Record<string, unknown> {
-  for (const name in object) {
-    if (typeof object[name] === 'number') object[name] = BigInt(object[name])
-  }
-  return object
-}
-
-function build(text: string): unknown {
-  const root: unknown[] = []
-  let current: Container = { array: root }
-  const enclosing: Container[] = []
-
-  function add(value: unknown): void {
-    if ('array' in current) current.array.push(value)
-    else if (current.member !== undefined) {
-      // Not by assignment, to which `__proto__` is no member.
-      Object.defineProperty(current.object, current.member, { ...MEMBER, value })
-      current.member = undefined
-    }
-  }
-
-  function enter(container: Container, value: unknown): void {
-    add(value)
-    enclosing.push(current)
-    current = container
-  }
-
+/** Finds the text of the number in a member of the outermost object. The last one counts, as in `JSON.parse`. */
+function findNumber(text: string, member: string): string {
+  let depth = 0
+  let isMember = false
+  let previous = ''
+  let found = ''
   for (const [token] of text.matchAll(TOKEN)) {
-    switch (token[0]) {
-      case '{': {
-        const object = {}
-        enter({ object, member: undefined }, object)
-        break
-      }
-      case '[': {
-        const array: unknown[] = []
-        enter({ array }, array)
-        break
-      }
-      case '}':
-      case ']':
-        current = enclosing.pop() ?? current
-        break
-      case ',':
-      case ':':
-        break
-      case '"': {
-        const string: string = JSON.parse(token)
-        if ('object' in current && current.member === undefined) current.member = string
-        else add(string)
-        break
-      }
-      default:
-        add(exactInteger(token) ?? JSON.parse(token))
-    }
+    if (isMember) found = token
+    isMember = token === ':' && depth === 1 && JSON.parse(previous) === member
+    if (token === '{' || token === '[') depth++
+    if (token === '}' || token === ']') depth--
+    previous = token
   }
-  return root[0]
+  return found
 }
 
 /** Renders like `JSON.stringify`, with every `bigint` as its exact digits. */
@@ -109,8 +64,8 @@ export function renderJson(value: unknown, indent?: number): string {
 }
 
 /**
- * The int64 that a JSON number means, or undefined when its exact value is no int64. Looks at the digits alone,
- * so `1e999999999` and a number of 60,000 digits are judged without being expanded.
+ * Returns the int64 that a JSON number means, or undefined if its exact value is not an int64. It compares digits, so
+ * `1e999999999` and a number of 60,000 digits are rejected without being expanded.
  */
 export function exactInteger(source: string): bigint | undefined {
   const match = NUMBER.exec(source)
@@ -127,9 +82,13 @@ export function exactInteger(source: string): bigint | undefined {
   return withinInt64(BigInt(`${sign}${digits.slice(first, end)}${'0'.repeat(zeros)}`))
 }
 
-/** The int64 written in its one canonical decimal spelling: no sign but `-`, no leading zero, no `-0`. */
+/** Parses an int64 in its one canonical decimal spelling: no `+`, no leading zero, no `-0`. */
 export function canonicalInteger(text: string): bigint | undefined {
   return CANONICAL_INTEGER.test(text) ? withinInt64(BigInt(text)) : undefined
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function withinInt64(value: bigint): bigint | undefined {

@@ -1,4 +1,4 @@
-// The command `animal-store`: finds the command that is meant, runs it, and ends with 0, 1 (failed) or 2 (misused).
+// The command line: finds the command, runs it, and exits with 0, 1 (failed) or 2 (misused).
 
 import { readFileSync } from 'node:fs'
 import { type Command, CommandFailed, type Streams } from './cli/command.ts'
@@ -7,10 +7,10 @@ import { importAnimals } from './cli/import.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from './cli/keys.ts'
 import { migrate } from './cli/migrate.ts'
 import { openapi } from './cli/openapi.ts'
+import { describeSettings, readSettings, SettingsError } from './cli/read-settings.ts'
 import { serve } from './cli/serve.ts'
 import { closest } from './cli/suggest.ts'
 import { ServiceError } from './error.ts'
-import { describeSettings, readSettings, SettingsError } from './settings.ts'
 
 const COMMANDS = [
   serve,
@@ -81,7 +81,9 @@ function misused(args: readonly string[]): number {
   const typed = words.join(' ')
   const group = COMMANDS.filter(({ name }) => name.startsWith(`${words[0]} `))
   if (group.length > 0 && words.length === 1) {
-    streams.say(`"${typed}" is followed by one of ${group.map(({ name }) => name.split(' ')[1]).join(', ')}.`)
+    streams.say(
+      `"${typed}" must be followed by one of ${group.map(({ name }) => name.split(' ')[1]).join(', ')}.`,
+    )
     return MISUSED
   }
   const suggestion = closest(typed, [...COMMANDS.map(({ name }) => name), 'keys'])
@@ -99,7 +101,7 @@ function overview(): string {
     '',
     ...lines,
     '',
-    'animal-store COMMAND --help tells more.',
+    'See animal-store COMMAND --help for the flags of a command.',
   ].join('\n')
 }
 

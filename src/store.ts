@@ -1,29 +1,28 @@
-// The Store contract: all that the service asks of a database. test/store.contract.ts holds each promise made here.
+// The Store: everything that the service needs from a database. test/store.contract.ts tests it on every database.
 
 import type { Animal, NewAnimal, Status } from './animal.ts'
 import type { ApiKey, Environment } from './api-key.ts'
 
-/** The database cannot be used as it is, and a person has to look at it: the message is one line for them. */
+/** The database cannot be used until a person fixes it. The message says in one line what is wrong. */
 export class UnusableDatabase extends Error {
   override name = 'UnusableDatabase'
 }
 
-/** Idempotency keys are remembered this long. */
+/** How long an idempotency key is kept. */
 export const IDEMPOTENCY_WINDOW_MS = 24 * 60 * 60 * 1000
 
 export interface Page {
   readonly limit: number
   /** Only animals with a larger id. */
   readonly after?: bigint | undefined
-  /** Only animals with this status; one without a status is in no filtered page. */
+  /** Only animals with this status. An animal without a status is in no filtered page. */
   readonly status?: Status | undefined
 }
 
-/** A page as it is sent. */
-export interface RenderedPage {
-  /** Its animals as a JSON array. */
+export interface JsonPage {
+  /** The animals as a JSON array. */
   readonly json: string
-  /** The id that the next page comes after, if there is another page. */
+  /** The `after` of the next page, or undefined if this is the last page. */
   readonly next: bigint | undefined
 }
 
@@ -34,63 +33,65 @@ export interface Creation {
 
 export type Outcome =
   | { readonly kind: 'created' | 'replayed'; readonly animal: Animal }
-  /** The idempotency key already stands for another animal. Nothing was stored. */
+  /** The idempotency key belongs to a different animal. Nothing was stored. */
   | { readonly kind: 'key_reused' }
-  /** The idempotency key is taken, and for what could not be found out. Nothing was stored: to repeat it is right. */
+  /** The idempotency key is taken, but its animal could not be read. Nothing was stored; a retry is safe. */
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
 /**
- * Every method rejects with a ServiceError `unavailable` while the database cannot be reached, is locked by
- * someone else, or cannot be written, and works again once the cause is gone. What was rejected so is not stored,
- * unless the database was lost, or took too long, before it could say; rejected otherwise, it never is.
+ * Every method rejects with `unavailable` while the database is unreachable, locked by another process or read-only. It
+ * works again once the problem is solved.
+ *
+ * A write that is rejected was not stored, with one exception: after `unavailable` it may have been stored, if the
+ * connection was lost or timed out before the database confirmed the commit.
  */
 export interface Store {
-  /** At most `limit` animals, by ascending id. */
+  /** Returns at most `limit` animals, by ascending id. */
   listAnimals(page: Page): Promise<Animal[]>
 
-  /** The same animals, rendered. */
-  renderPage(page: Page): Promise<RenderedPage>
+  /** Returns the same animals as JSON. */
+  listAnimalsAsJson(page: Page): Promise<JsonPage>
 
   /**
-   * A mark that is another one once anything that can be read may have changed, whoever changed it; undefined where
-   * that cannot be told for less than to read again.
+   * Returns a string that changes whenever the data may have changed, by this process or another. Undefined if finding
+   * that out would cost as much as reading the data.
    */
   revision(): string | undefined
 
-  /** The animal with this id as JSON, or undefined. */
-  renderAnimal(id: bigint): Promise<string | undefined>
+  /** Returns the animal with this id as JSON, or undefined if there is none. */
+  findAnimalAsJson(id: bigint): Promise<string | undefined>
 
   /**
-   * Stores the animals in one transaction, with ids of their own that grow, and resolves once that is on disk,
-   * one outcome for each in the same order. A creation whose idempotency key was used in the same scope within
-   * IDEMPOTENCY_WINDOW_MS stores nothing: it is `replayed`, or `key_reused` where the animals differ.
+   * Stores the animals in one transaction, with ascending ids, and resolves once they are on disk. Returns one outcome
+   * for each, in the same order. If an idempotency key was used in the same scope within IDEMPOTENCY_WINDOW_MS, its
+   * creation stores nothing: the outcome is `replayed` if the animals are equal, otherwise `key_reused`.
    */
   createAnimals(creations: readonly Creation[]): Promise<Outcome[]>
 
-  /** Forgets at most `atMost` idempotency keys whose window has passed; returns how many. */
-  forgetIdempotencyKeys(atMost: number): Promise<number>
+  /** Deletes at most `limit` idempotency keys that are older than IDEMPOTENCY_WINDOW_MS. Returns how many. */
+  deleteExpiredIdempotencyKeys(limit: number): Promise<number>
 
-  /** The key with this digest, in force or not, or undefined. */
+  /** Returns the key with this digest, active or not, or undefined if there is none. */
   findKey(digest: string): Promise<ApiKey | undefined>
 
-  /** All keys of the environment, oldest first. */
+  /** Returns all keys of the environment, oldest first. */
   listKeys(environment: Environment): Promise<ApiKey[]>
 
   createKey(key: ApiKey): Promise<void>
 
-  /** Stores the key only if its environment has none, not even one revoked; returns whether it did. */
+  /** Stores the key if its environment has no key, active or not. Returns whether it was stored. */
   createFirstKey(key: ApiKey): Promise<boolean>
 
-  /** Revokes the key; one revoked before keeps its time. Returns it as it now is, or undefined if there is none. */
+  /** Revokes the key and returns it, or undefined if there is none. A key that was revoked before keeps that time. */
   revokeKey(id: string, environment: Environment, at: Date): Promise<ApiKey | undefined>
 
   /**
-   * In one transaction: stores the successor and lets the old key expire at `expiresAt`, or earlier if it would.
-   * Where the old key is unknown or no longer in force it does nothing; returns whether it did.
+   * Stores the successor and sets the old key to expire at `expiresAt`, or earlier if it already does, in one
+   * transaction. Does nothing and returns false if the old key is unknown or not active.
    */
   rotateKey(id: string, successor: ApiKey, expiresAt: Date): Promise<boolean>
 
-  /** Resolves if the database answers, and is not known to be read-only. */
+  /** Resolves if the database answers and is not known to be read-only. */
   ping(): Promise<void>
 
   close(): Promise<void>

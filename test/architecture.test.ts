@@ -1,4 +1,4 @@
-// The plan of the house, held to by its import lines.
+// The layout of src/ and client/, checked through the import lines: docs/architecture.md describes it.
 
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -6,88 +6,133 @@ import { dirname, join, relative, sep } from 'node:path'
 import { suite, test } from 'node:test'
 
 const ROOT = new URL('..', import.meta.url).pathname
-const FILES = globSync('src/**/*.{ts,js}', { cwd: ROOT }).map(file => file.split(sep).join('/'))
+const FILES = globSync(['src/**/*.ts', 'client/src/**/*.ts'], { cwd: ROOT }).map(file =>
+  file.split(sep).join('/'),
+)
 
-/** '' for the domain at the root of src/, else the name of the folder. */
-function roomOf(file: string): string {
-  const [, room = '', inside] = file.split('/')
-  return inside === undefined ? '' : room
+/** The domain: the only files at the root of src/ besides the command line's entry. */
+const DOMAIN = ['animal', 'api-key', 'clock', 'error', 'json', 'store'].map(name => `src/${name}.ts`)
+
+/** Which parts each part may import, besides itself. All parts but the client may import the domain. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  client: [],
+  domain: [],
+  'src/database': ['domain'],
+  'src/database/sqlite': ['domain', 'src/database'],
+  'src/database/postgres': ['domain', 'src/database'],
+  'src/http/server': ['domain'],
+  'src/http/api': ['domain', 'src/http/server'],
+  'src/http': ['domain', 'src/http/server', 'src/http/api'],
+  'src/web': ['domain'],
+  'src/web/browser': ['domain', 'client'],
+  'src/cli': [
+    'domain',
+    'src/database',
+    'src/database/sqlite',
+    'src/database/postgres',
+    'src/http',
+    'src/http/api',
+    'src/web',
+  ],
+  'src/main.ts': ['domain', 'src/cli'],
+}
+
+function partOf(file: string): string {
+  if (DOMAIN.includes(file)) return 'domain'
+  if (file === 'src/main.ts') return file
+  if (file.startsWith('client/')) return 'client'
+  return dirname(file).replace(/\/migrations$/, '')
+}
+
+function textOf(file: string): string {
+  return readFileSync(join(ROOT, file), 'utf8')
 }
 
 function importsOf(file: string): string[] {
-  const text = readFileSync(join(ROOT, file), 'utf8')
-  return [...text.matchAll(/(?:\bfrom\s+|\bimport\s+|\bimport\s*\()'([^']+)'/g)].map(([, target = '']) =>
-    target.startsWith('.')
-      ? relative('.', join(dirname(file), target))
-          .split(sep)
-          .join('/')
-      : target,
+  return [...textOf(file).matchAll(/(?:\bfrom\s+|\bimport\s+|\bimport\s*\()'([^']+)'/g)].map(
+    ([, target = '']) =>
+      target.startsWith('.')
+        ? relative('.', join(dirname(file), target))
+            .split(sep)
+            .join('/')
+        : target,
   )
 }
 
-suite('the plan of the house', () => {
-  test('there is a house', () => {
-    assert.ok(FILES.length > 30)
-    assert.ok(FILES.includes('src/store.ts'))
+suite('the layout', () => {
+  test('has the domain, and nothing else but the entry, at the root of src/', () => {
+    const atRoot = FILES.filter(file => /^src\/[^/]+$/.test(file))
+    assert.deepEqual(atRoot.sort(), [...DOMAIN, 'src/main.ts'].sort())
   })
 
-  test('the domain imports no folder, and no folder another, but for cli/, where all meet, and the page, which uses the client', () => {
+  test('has no part that imports one it must not know', () => {
     const crossings = FILES.flatMap(file =>
       importsOf(file)
-        .filter(target => target.startsWith('src/'))
-        .filter(target => ![roomOf(file), ''].includes(roomOf(target)))
+        .filter(target => /^(src|client)\//.test(target))
+        .filter(target => ![partOf(file), ...(ALLOWED[partOf(file)] ?? [])].includes(partOf(target)))
         .map(target => `${file} → ${target}`),
     )
-    const allowed = (arrow: string) =>
-      /^src\/(cli\/.* → |main\.ts → src\/cli\/|page\/browser\/.* → src\/client\/)/.test(arrow)
-    assert.deepEqual(
-      crossings.filter(arrow => !allowed(arrow)),
-      [],
-    )
+    assert.deepEqual(crossings, [])
   })
 
-  test('only settings.ts reads flags and variables, and only main.ts hands them over', () => {
-    const readers = FILES.filter(file =>
-      /process\.(env|argv)|parseArgs\(/.test(readFileSync(join(ROOT, file), 'utf8')),
-    )
-    assert.deepEqual(readers.sort(), ['src/main.ts', 'src/settings.ts'])
+  test('has no import circle', () => {
+    const done = new Set<string>()
+    const visit = (file: string, path: readonly string[]): void => {
+      assert.ok(!path.includes(file), [...path, file].join(' → '))
+      if (done.has(file)) return
+      for (const target of importsOf(file).filter(target => FILES.includes(target)))
+        visit(target, [...path, file])
+      done.add(file)
+    }
+    for (const file of FILES) visit(file, [])
   })
 
-  test('what runs in browsers knows nothing of Node', () => {
+  test('lets only the settings read flags and variables, which only main.ts passes in', () => {
+    const readers = FILES.filter(file => /process\.(env|argv)|parseArgs\(/.test(textOf(file)))
+    assert.deepEqual(readers.sort(), ['src/cli/read-settings.ts', 'src/main.ts'])
+  })
+
+  test('keeps Node.js out of what runs in browsers', () => {
     const reached = new Set<string>()
     const follow = (file: string): void => {
       if (reached.has(file)) return
       reached.add(file)
-      if (file.startsWith('src/')) importsOf(file).forEach(follow)
+      if (FILES.includes(file)) importsOf(file).forEach(follow)
     }
-    const entries = FILES.filter(file => /^src\/(client|page\/browser)\//.test(file))
-    entries.forEach(follow)
+    FILES.filter(file => ['client', 'src/web/browser'].includes(partOf(file))).forEach(follow)
     assert.ok(reached.has('src/json.ts'))
     assert.deepEqual(
-      [...reached].filter(target => !target.startsWith('src/')),
+      [...reached].filter(target => !FILES.includes(target)),
       [],
     )
   })
 
-  test('each outside thing is known to its folder alone', () => {
-    const users = (name: RegExp) =>
-      [...new Set(FILES.filter(file => importsOf(file).some(target => name.test(target))).map(roomOf))].sort()
-    assert.deepEqual(users(/^node:sqlite$/), ['sqlite'])
-    assert.deepEqual(users(/^pino$/), ['cli', 'http'])
-    assert.deepEqual(users(/^node:http$/), ['http'])
+  test('keeps each library in its own folder', () => {
+    const users = (library: string) =>
+      [...new Set(FILES.filter(file => importsOf(file).includes(library)).map(partOf))].sort()
+    assert.deepEqual(users('node:sqlite'), ['src/database/sqlite'])
+    assert.deepEqual(users('pg'), ['src/database/postgres'])
+    assert.deepEqual(users('pino'), ['src/cli', 'src/http', 'src/http/server'])
+    assert.deepEqual(users('node:http'), ['src/http', 'src/http/server'])
   })
 
-  test('every dependency of the source is declared, and every declared one is used', () => {
-    const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-    const used = new Set(
-      FILES.flatMap(importsOf).filter(target => !/^(src\/|node:|animal-store\/)/.test(target)),
+  test('declares every dependency that is used, and uses every one that is declared', () => {
+    const { dependencies } = JSON.parse(textOf('package.json'))
+    const used = FILES.flatMap(importsOf).filter(
+      target => !/^(src\/|client\/|node:|animal-store)/.test(target),
     )
-    assert.deepEqual([...used].sort(), Object.keys(dependencies).sort())
+    const packages = used.map(target => /^(@[^/]+\/)?[^/]+/.exec(target)?.[0])
+    assert.deepEqual([...new Set(packages)].sort(), Object.keys(dependencies).sort())
+    assert.equal(JSON.parse(textOf('client/package.json')).dependencies, undefined)
   })
 
-  test('every file opens by naming its room', () => {
-    for (const file of FILES.filter(file => !file.includes('/migrations/'))) {
-      assert.match(readFileSync(join(ROOT, file), 'utf8'), /^\/\/ [A-Z`]/, file)
-    }
+  test('has no file of more than 250 lines', () => {
+    const tooLong = FILES.filter(file => textOf(file).trimEnd().split('\n').length > 250)
+    assert.deepEqual(tooLong, [])
+  })
+
+  test('has files that each open by saying what they are', () => {
+    for (const file of FILES.filter(file => !file.includes('/migrations/')))
+      assert.match(textOf(file), /^\/\/ [A-Z`]/, file)
   })
 })

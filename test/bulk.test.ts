@@ -79,7 +79,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
       assert.equal(code, 1)
       assert.match(
         err,
-        /^Line 1700: name must not be blank\.\n1000 animals stored\. Go on with --from-line 1001\.$/m,
+        /^Line 1700: name must not be blank\.\n1000 animals stored\. Resume with --from-line 1001\.$/m,
       )
       assert.equal((await exported()).trimEnd().split('\n').length, 1_000)
     })
@@ -127,7 +127,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
       while ((await count(exported)) < 3_000) assert.equal(child.exitCode, null, printed.err)
       child.kill('SIGINT')
       const { err } = await ended
-      assert.match(err, /^Stopped\.\n3000 animals stored\. Go on with --from-line 3001\.$/m)
+      assert.match(err, /^Stopped\.\n3000 animals stored\. Resume with --from-line 3001\.$/m)
       assert.equal(await count(exported), 3_000)
     })
   })

@@ -10,7 +10,7 @@ import {
   type AnimalStoreOptions,
   type Deprecation,
   type NewAnimal,
-} from '../src/client/animal-store.ts'
+} from '../client/src/animal-store.ts'
 import { INT64_MAX, INT64_MIN } from '../src/json.ts'
 import { type Fault, type FaultyProxy, startFaultyProxy } from './support/faulty-proxy.ts'
 import { API_KEY, startTestService, type TestService } from './support/service.ts'

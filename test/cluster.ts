@@ -8,7 +8,7 @@ import { Agent, createServer, type IncomingMessage, request, type Server } from 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseJson } from '../src/json.ts'
+import { parseJson } from '../client/src/json.ts'
 import { MAIN } from './support/command.ts'
 import { freePort, startPostgres } from './support/postgres.ts'
 

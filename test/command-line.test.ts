@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, test } from 'node:test'
-import { hasKeyForm } from '../src/api-key.ts'
+import { hasKeyFormat } from '../src/api-key.ts'
 import { run, serve, start } from './support/command.ts'
 import { client, temporaryFolder } from './support/service.ts'
 
@@ -51,7 +51,7 @@ suite('animal-store', () => {
     [['key', 'create'], /Did you mean "keys create"\?/],
     [['openap'], /Did you mean "openapi"\?/],
     [['feed', 'elephants'], /There is no command "feed elephants". See animal-store --help/],
-    [['keys'], /"keys" is followed by one of create, list, revoke, rotate/],
+    [['keys'], /"keys" must be followed by one of create, list, revoke, rotate/],
     [['key'], /Did you mean "keys"\?/],
     [[], /Usage: animal-store COMMAND/],
     [['--port', '1'], /Usage: animal-store COMMAND|There is no command/],
@@ -190,7 +190,7 @@ suite('serve', () => {
       const args = environment === 'staging' ? ['--environment', 'staging'] : []
       const first = await serve(t, args, { cwd })
       const key = await first.said(new RegExp(`(${prefix}\\w{38})`))
-      assert.ok(hasKeyForm(key, environment))
+      assert.ok(hasKeyFormat(key, environment))
       const line = await first.said(/(curl .*)/)
       assert.equal(line, `curl -H 'Authorization: Bearer ${key}' ${first.address}/v1/pets`)
       const { send, close } = client(first.address, key)
@@ -316,7 +316,7 @@ suite('keys', () => {
     const { code, out, err } = await run(t, ['keys', 'create', '--name', 'my laptop'], { cwd })
     assert.equal(code, 0)
     assert.match(out, /^as_live_\w{38}\n$/)
-    assert.match(err, /Made key_\w+ \(my laptop\) for production\. The key is shown this once/)
+    assert.match(err, /Created key_\w+ \(my laptop\) for production\. The key is shown only this once/)
     const { send, close } = client(address, out.trim())
     t.after(close)
     assert.equal((await send('GET', '/v1/pets')).status, 200)
@@ -331,7 +331,7 @@ suite('keys', () => {
       return JSON.parse(out)
     }
     const made = await json('create', '--name', 'one', '--expires', '90d')
-    assert.ok(hasKeyForm(made.key, 'production'))
+    assert.ok(hasKeyFormat(made.key, 'production'))
     assert.equal(Date.parse(made.expiresAt) - Date.parse(made.createdAt), 90 * 24 * 3600 * 1000)
     const { key, ...described } = made
     assert.deepEqual(await json('list'), [{ ...described, state: 'active', revokedAt: null }])
@@ -432,7 +432,7 @@ suite('keys', () => {
     for (const [args, words] of [
       [['rotate', 'key_nobody'], /There is no key key_nobody in production/],
       [['revoke', 'key_nobody'], /There is no key key_nobody in production/],
-      [['rotate', id], /is revoked; make a new one/],
+      [['rotate', id], /is revoked; create a new one/],
     ] as const) {
       const { code, err } = await run(t, ['keys', ...args], { cwd })
       assert.equal(code, 1)
@@ -459,5 +459,5 @@ test('a folder that cannot be made is told in one line, and ends with 1', async 
   writeFileSync(join(cwd, 'data'), '')
   const { code, err } = await start(t, ['keys', 'create', '--name', 'x'], { cwd }).ended
   assert.equal(code, 1)
-  assert.match(err, /The folder of the database .*data\/production\.db cannot be made/)
+  assert.match(err, /The folder of the database .*data\/production\.db cannot be created/)
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { hasKeyForm, makeKey } from '../src/api-key.ts'
-import { authenticator, Unauthorized } from '../src/http/authentication.ts'
+import { generateKey, hasKeyFormat } from '../src/api-key.ts'
+import { createAuthenticator } from '../src/http/api/authentication.ts'
 import type { Store } from '../src/store.ts'
 import { onEveryDatabase } from './support/databases.ts'
 import { API_KEY, parseRaw, sendRaw, type TestService } from './support/service.ts'
@@ -13,8 +13,8 @@ const REFUSAL =
 
 const DAY = 24 * 60 * 60 * 1000
 
-async function addKey(service: TestService, options: Partial<Parameters<typeof makeKey>[0]> = {}) {
-  const made = makeKey({ name: 'test', environment: 'production', createdAt: new Date(), ...options })
+async function addKey(service: TestService, options: Partial<Parameters<typeof generateKey>[0]> = {}) {
+  const made = generateKey({ name: 'test', environment: 'production', createdAt: new Date(), ...options })
   await service.store.createKey(made.apiKey)
   return made
 }
@@ -201,7 +201,7 @@ onEveryDatabase('credentials', startTestService => {
   test('a key and the key it was rotated into share one scope of idempotency', async t => {
     const service = await startTestService(t)
     const old = await addKey(service)
-    const next = makeKey({
+    const next = generateKey({
       name: 'test',
       environment: 'production',
       createdAt: new Date(),
@@ -240,9 +240,9 @@ suite('the form of a key', () => {
       ['staging', 'as_test_'],
     ] as const) {
       for (let count = 0; count < 200; count++) {
-        const { secret, apiKey } = makeKey({ name: 'x', environment, createdAt: new Date() })
+        const { secret, apiKey } = generateKey({ name: 'x', environment, createdAt: new Date() })
         assert.match(secret, new RegExp(`^${prefix}[0-9A-Za-z]{38}$`))
-        assert.ok(hasKeyForm(secret, environment))
+        assert.ok(hasKeyFormat(secret, environment))
         assert.match(apiKey.digest, /^[0-9a-f]{64}$/)
         assert.ok(!JSON.stringify(apiKey).includes(secret))
       }
@@ -261,30 +261,29 @@ suite('the form of a key', () => {
       const environment = prefix === 'as_live_' ? 'production' : 'staging'
       const other = prefix === 'as_live_' ? 'staging' : 'production'
       const secret = `${prefix}${random}${checksums[index]}`
-      assert.ok(hasKeyForm(secret, environment))
-      assert.ok(!hasKeyForm(secret, other))
-      assert.ok(!hasKeyForm(`${prefix}${random}${checksums[index]?.slice(0, 5)}!`, environment))
+      assert.ok(hasKeyFormat(secret, environment))
+      assert.ok(!hasKeyFormat(secret, other))
+      assert.ok(!hasKeyFormat(`${prefix}${random}${checksums[index]?.slice(0, 5)}!`, environment))
     })
   }
 })
 
 suite('what is remembered of credentials', () => {
   test('a flood of keys that do not exist does not drive out those that do, and each is looked up once', async () => {
-    const make = () => makeKey({ name: 'x', environment: 'production', createdAt: new Date() })
+    const make = () => generateKey({ name: 'x', environment: 'production', createdAt: new Date() })
     const { secret, apiKey } = make()
     let asked = 0
     const findKey = async (digest: string) => {
       asked++
       return digest === apiKey.digest ? apiKey : undefined
     }
-    const authenticate = authenticator({
+    const authenticate = createAuthenticator({
       store: { findKey } as unknown as Store,
       clock: Date.now,
       environment: 'production',
       extraKey: undefined,
     })
-    const isAccepted = async (key: string) =>
-      !((await authenticate([`Bearer ${key}`])) instanceof Unauthorized)
+    const isAccepted = async (key: string) => (await authenticate([`Bearer ${key}`])).rejected === undefined
     assert.ok(await isAccepted(secret))
     const wrong = Array.from({ length: 1_200 }, () => make().secret)
     // At once, and one after the other.

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { suite, test } from 'node:test'
+import { defaultText } from '../src/cli/read-settings.ts'
+import { SETTINGS, type Setting } from '../src/cli/settings.ts'
 import { STATUS_OF } from '../src/error.ts'
-import { SETTINGS } from '../src/settings.ts'
 
 const ROOT = new URL('..', import.meta.url).pathname
 const PAGES = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT })
@@ -32,9 +33,13 @@ suite('the documents', () => {
       variable,
       standard.replaceAll('`', ''),
     ])
-    const settings = Object.values<{ flag?: string; variable?: string; standard?: string }>(SETTINGS)
+    const settings = Object.values<Setting<unknown>>(SETTINGS)
       .filter(({ variable }) => variable !== undefined)
-      .map(({ flag, variable, standard }) => [flag ? `--${flag}` : '(none: a secret)', variable, standard])
+      .map(setting => [
+        setting.flag ? `--${setting.flag}` : '(none: a secret)',
+        setting.variable,
+        defaultText(setting),
+      ])
     assert.deepEqual(rows, settings)
   })
 

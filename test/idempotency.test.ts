@@ -84,7 +84,7 @@ onEveryDatabase('Idempotency-Key', startTestService => {
     }))
     await service.store.createAnimals(creations)
     now = new Date(now.getTime() + 24 * HOUR)
-    const forget = t.mock.method(service.store, 'forgetIdempotencyKeys')
+    const forget = t.mock.method(service.store, 'deleteExpiredIdempotencyKeys')
     t.mock.timers.tick(60_000)
     while (forget.mock.callCount() < 3) await service.send('GET', '/livez')
     const forgotten = await Promise.all(forget.mock.calls.map(({ result }) => result))
@@ -94,7 +94,7 @@ onEveryDatabase('Idempotency-Key', startTestService => {
   test('a clean-up that fails is logged, and the service goes on', async t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     const service = await startTestService(t)
-    service.store.forgetIdempotencyKeys = async () => {
+    service.store.deleteExpiredIdempotencyKeys = async () => {
       throw new Error('no')
     }
     t.mock.timers.tick(60_000)

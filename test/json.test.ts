@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { canonicalInteger, exactInteger, INT64_MAX, INT64_MIN, parseJson, renderJson } from '../src/json.ts'
+import { parseJson } from '../client/src/json.ts'
+import {
+  canonicalInteger,
+  exactInteger,
+  INT64_MAX,
+  INT64_MIN,
+  parseJson as parseWithExactMember,
+  renderJson,
+} from '../src/json.ts'
 
 /** The value of a decimal literal in plain, unhurried arithmetic. */
 function slowInteger(sign: string, whole: string, fraction: string, exponent: number): bigint | undefined {
@@ -78,6 +86,34 @@ suite('exact JSON', () => {
     assert.equal(exactInteger('9'.repeat(1_000_000)), undefined)
     assert.equal(exactInteger(`${'0'.repeat(999_999)}7`), 7n)
     assert.equal(exactInteger(`1e${'9'.repeat(1_000_000)}`), undefined)
+  })
+
+  for (const [title, text, expected] of [
+    ['a short integer', '{"a":7}', 7n],
+    ['an integer above 2^53', '{"a":9007199254740993}', 9007199254740993n],
+    ['an integer with a fraction of zeros', '{"a":1.0}', 1n],
+    ['a number that a double would round to an integer', '{"a":1.0000000000000000001}', 1],
+    ['an integer above int64', '{"a":9223372036854775808}', 2 ** 63],
+    ['the last of two members', '{"a":9007199254740993,"a":1e2}', 100n],
+    ['a member with an escaped name', '{"\\u0061":9007199254740993}', 9007199254740993n],
+    [
+      'a member of that name in a nested value',
+      '{"b":{"a":1.5},"a":9007199254740993,"c":[{"a":2.5}]}',
+      9007199254740993n,
+    ],
+    ['a member that is nested itself', '{"a":9007199254740993,"a":[1.5]}', [1.5]],
+    ['a string', '{"a":"9007199254740993"}', '9007199254740993'],
+    ['a missing member', '{"b":9007199254740993}', undefined],
+  ] as const) {
+    test(`the service reads ${title} exactly`, () => {
+      assert.deepEqual((parseWithExactMember(text, 'a') as { a?: unknown }).a, expected)
+    })
+  }
+
+  test('the service parses a hundred thousand nested arrays', () => {
+    assert.ok(Array.isArray(parseWithExactMember(`${'['.repeat(100_000)}1.5${']'.repeat(100_000)}`, 'a')))
+    const nested = `{"b":${'['.repeat(100_000)}${']'.repeat(100_000)},"a":1e1}`
+    assert.equal((parseWithExactMember(nested, 'a') as { a: unknown }).a, 10n)
   })
 
   test('a member named __proto__ is a member like any other', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEveryDatabase } from './support/databases.ts'
-import type { TestService } from './support/service.ts'
+import { shared, type TestService } from './support/service.ts'
 
 const STATUSES = ['available', 'pending', 'sold', undefined]
 
@@ -154,15 +154,15 @@ onEveryDatabase('GET /v1/pets', startTestService => {
     ],
     [/^after must be given at most once/, ['?after=1&after=1']],
     [
-      /^The query may have limit, status, after and nothing else/,
+      /^The query may only have limit, status, after/,
       ['?offset=5', '?Limit=5', '?limit=5&page=2', '?=5', '??limit=1', '??', '?api_key=x', '?limit%00=5'],
     ],
   ]
+  const service = shared(startTestService)
   for (const [message, queries] of refused) {
     for (const query of queries) {
-      test(`"${query}" is refused with 400`, async t => {
-        const service = await startTestService(t)
-        const reply = await service.send('GET', `/v1/pets${query}`)
+      test(`"${query}" is rejected with 400`, async () => {
+        const reply = await service().send('GET', `/v1/pets${query}`)
         assert.equal(reply.status, 400)
         assert.match((reply.json as { message: string }).message, message)
         assert.equal((reply.json as { code: string }).code, 'invalid_request')

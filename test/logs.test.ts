@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { renderAnimal } from '../src/animal.ts'
-import { logStreamFor, readable } from '../src/cli/log-stream.ts'
+import { formatForTerminal, logStreamFor } from '../src/cli/log-stream.ts'
 import { API_KEY, startTestService } from './support/service.ts'
 
 suite('the log', () => {
@@ -46,7 +46,7 @@ suite('the log', () => {
 
   test('keeps large ids exact', async t => {
     const service = await startTestService(t)
-    service.store.renderAnimal = async id => renderAnimal({ id, name: 'x', categoryId: 1n })
+    service.store.findAnimalAsJson = async id => renderAnimal({ id, name: 'x', categoryId: 1n })
     await service.send('GET', '/v1/pets/9007199254740993')
     assert.ok(service.logText().includes('"animalId":9007199254740993,'), service.logText())
   })
@@ -66,7 +66,7 @@ suite('the log', () => {
 
   test('has a failure whole, of which the client is told nothing', async t => {
     const service = await startTestService(t)
-    service.store.renderPage = async () => {
+    service.store.listAnimalsAsJson = async () => {
       throw new Error('the disk said: INTERNAL-DETAIL')
     }
     const reply = await service.send('GET', '/v1/pets')
@@ -91,7 +91,7 @@ suite('the log', () => {
 })
 
 suite('log lines for a person', () => {
-  const plain = (line: object) => stripVTControlCharacters(readable(JSON.stringify(line)))
+  const plain = (line: object) => stripVTControlCharacters(formatForTerminal(JSON.stringify(line)))
   const time = new Date(2027, 0, 1, 9, 5, 7).getTime()
 
   test('a request', () => {
@@ -136,7 +136,7 @@ suite('log lines for a person', () => {
   test('large ids are exact', () => {
     const line =
       '{"level":30,"time":0,"method":"GET","route":"/v1/pets/{petId}","status":200,"durationMs":1,"animalId":9007199254740993,"msg":"request"}'
-    assert.match(stripVTControlCharacters(readable(line)), /animalId=9007199254740993/)
+    assert.match(stripVTControlCharacters(formatForTerminal(line)), /animalId=9007199254740993/)
   })
 
   test('are written to a terminal, while anything else gets the JSON', () => {

@@ -180,8 +180,8 @@ suite('when PostgreSQL', () => {
 
   test('is away, a key that was verified is not called invalid', async t => {
     const service = await start(t)
-    const { makeKey } = await import('../src/api-key.ts')
-    const { secret, apiKey } = makeKey({ name: 'x', environment: 'production', createdAt: new Date() })
+    const { generateKey } = await import('../src/api-key.ts')
+    const { secret, apiKey } = generateKey({ name: 'x', environment: 'production', createdAt: new Date() })
     await service.store.createKey(apiKey)
     const list = () => service.send('GET', '/v1/pets', { headers: { authorization: `Bearer ${secret}` } })
     assert.equal((await list()).status, 200)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { systemClock } from '../src/clock.ts'
-import { LATEST_SCHEMA } from '../src/postgres/migrate.ts'
-import { openPostgresStore } from '../src/postgres/store.ts'
+import { LATEST_SCHEMA } from '../src/database/postgres/migrate.ts'
+import { openPostgresStore } from '../src/database/postgres/store.ts'
 import { type Store, UnusableDatabase } from '../src/store.ts'
 import { storeContract } from './store.contract.ts'
 import { run } from './support/command.ts'
@@ -78,7 +78,7 @@ suite('the schema on PostgreSQL', () => {
       { animal: { name: 'a', categoryId: 1n }, idempotency: { scope: 's', key: 'k' } },
     ])
     assert.equal(outcome?.kind, 'created')
-    await store.forgetIdempotencyKeys(1)
+    await store.deleteExpiredIdempotencyKeys(1)
   })
 
   test('is not begun in a database that has such a table already, which is left as it was', async t => {

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { parseJson } from '../client/src/json.ts'
 import { STATUSES } from '../src/animal.ts'
-import { INT64_MAX, INT64_MIN, parseJson, renderJson } from '../src/json.ts'
+import { INT64_MAX, INT64_MIN, renderJson } from '../src/json.ts'
 import { onEveryDatabase } from './support/databases.ts'
 import { schemaAt } from './support/openapi.ts'
 import type { Reply, TestService } from './support/service.ts'
@@ -101,7 +102,7 @@ onEveryDatabase('for all inputs', startTestService => {
     await fc.assert(
       fc.asyncProperty(fc.array(pair, { maxLength: 4 }), async pairs => {
         const query = new URLSearchParams(
-          pairs.map(([key, value]) => [key.toWellFormed(), value.toWellFormed()]),
+          pairs.map(([key, value]): [string, string] => [key.toWellFormed(), value.toWellFormed()]),
         )
         const { status: answered } = await service.send('GET', `/v1/pets?${query}`)
         assert.ok(answered === 200 || answered === 400)

@@ -15,11 +15,11 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { systemClock } from '../src/clock.ts'
+import { MAX_WAL_BYTES } from '../src/database/sqlite/checkpoint.ts'
+import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
+import { prepareStatements, type Statements } from '../src/database/sqlite/statements.ts'
+import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import { ServiceError } from '../src/error.ts'
-import { LONG_LOG_BYTES } from '../src/sqlite/connection.ts'
-import { LATEST_SCHEMA } from '../src/sqlite/migrate.ts'
-import { prepareStatements, type Statements } from '../src/sqlite/statements.ts'
-import { openSqliteStore } from '../src/sqlite/store.ts'
 import { type Store, UnusableDatabase } from '../src/store.ts'
 import { storeContract } from './store.contract.ts'
 import { temporaryFolder } from './support/service.ts'
@@ -87,8 +87,8 @@ suite('a SQLite file', () => {
   test('serves every page in one walk along the table or an index, without a sort', async t => {
     const path = join(temporaryFolder(t), 'a.db')
     await openStore(t, path).close()
-    assert.deepEqual(plansOf(path, 'listAnimals', 'renderPage'), [BY_ID, BY_ID, BY_ID])
-    assert.deepEqual(plansOf(path, 'listAnimalsByStatus', 'renderPageByStatus'), [
+    assert.deepEqual(plansOf(path, 'listAnimals', 'listAnimalsAsJson'), [BY_ID, BY_ID, BY_ID])
+    assert.deepEqual(plansOf(path, 'listAnimalsByStatus', 'listAnimalsAsJsonByStatus'), [
       BY_STATUS,
       BY_STATUS,
       BY_STATUS,
@@ -200,24 +200,24 @@ suite('a SQLite file', () => {
     t.after(() => reader.close())
     reader.exec('begin; select * from animals')
     const creation = { animal: { name: 'x'.repeat(1_000), categoryId: 1n } }
-    while (statSync(`${path}-wal`).size < LONG_LOG_BYTES) {
+    while (statSync(`${path}-wal`).size < MAX_WAL_BYTES) {
       await store.createAnimals(Array.from({ length: 1_000 }, () => creation))
     }
     await add(store, 'b')
-    assert.ok(statSync(`${path}-wal`).size >= LONG_LOG_BYTES)
+    assert.ok(statSync(`${path}-wal`).size >= MAX_WAL_BYTES)
     reader.exec('commit')
     const deadline = performance.now() + 20_000
-    while (statSync(`${path}-wal`).size >= LONG_LOG_BYTES && performance.now() < deadline) {
+    while (statSync(`${path}-wal`).size >= MAX_WAL_BYTES && performance.now() < deadline) {
       await add(store, 'c')
       await delay(20)
     }
-    assert.ok(statSync(`${path}-wal`).size < LONG_LOG_BYTES)
-    assert.equal(JSON.parse((await store.renderAnimal(2n)) ?? '').name, creation.animal.name)
+    assert.ok(statSync(`${path}-wal`).size < MAX_WAL_BYTES)
+    assert.equal(JSON.parse((await store.findAnimalAsJson(2n)) ?? '').name, creation.animal.name)
   })
 
   test('opened by several at once on the first run is made once', async t => {
     const path = join(temporaryFolder(t), 'a.db')
-    const script = `import { openSqliteStore } from ${JSON.stringify(new URL('../src/sqlite/store.ts', import.meta.url).href)}
+    const script = `import { openSqliteStore } from ${JSON.stringify(new URL('../src/database/sqlite/store.ts', import.meta.url).href)}
       await openSqliteStore({ path: ${JSON.stringify(path)}, clock: Date.now, create: true }).close()`
     const exits = await Promise.all(
       Array.from({ length: 6 }, () => {

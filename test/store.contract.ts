@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { type NewAnimal, renderAnimal, renderAnimals, type Status } from '../src/animal.ts'
-import { makeKey } from '../src/api-key.ts'
+import { generateKey } from '../src/api-key.ts'
 import type { Clock } from '../src/clock.ts'
 import { IDEMPOTENCY_WINDOW_MS, type Store } from '../src/store.ts'
 
@@ -44,7 +44,7 @@ export function storeContract(database: string, open: OpenStore): void {
       assert.deepEqual(await store.listAnimals({ limit: 10 }), expected)
       for (const each of expected) {
         assert.equal(
-          await store.renderAnimal(each.id as bigint),
+          await store.findAnimalAsJson(each.id as bigint),
           renderAnimal({ ...each, id: each.id as bigint }),
         )
       }
@@ -69,7 +69,7 @@ export function storeContract(database: string, open: OpenStore): void {
       const store = await fresh(t)
       await create(store, animal('a'))
       for (const id of [0n, -1n, 2n, 9223372036854775807n, -9223372036854775808n]) {
-        assert.equal(await store.renderAnimal(id), undefined)
+        assert.equal(await store.findAnimalAsJson(id), undefined)
       }
     })
 
@@ -112,12 +112,12 @@ export function storeContract(database: string, open: OpenStore): void {
       await create(store, ...animals)
       for (const status of statuses) {
         const all = await store.listAnimals({ limit: 100, status })
-        for (const each of all) assert.equal(await store.renderAnimal(each.id), renderAnimal(each))
+        for (const each of all) assert.equal(await store.findAnimalAsJson(each.id), renderAnimal(each))
         for (const limit of [1, 3, all.length - 1, all.length, 100]) {
           for (const from of [0, 1, all.length - limit, all.length].filter(index => index >= 0)) {
             const page = { limit, status, after: all[from - 1]?.id }
             const expected = all.slice(from, from + limit)
-            assert.deepEqual(await store.renderPage(page), {
+            assert.deepEqual(await store.listAnimalsAsJson(page), {
               json: renderAnimals(expected),
               next: from + limit < all.length ? expected.at(-1)?.id : undefined,
             })
@@ -203,21 +203,21 @@ export function storeContract(database: string, open: OpenStore): void {
       const remember = (key: string) =>
         store.createAnimals([{ animal: animal('a'), idempotency: { scope: 's', key } }])
       for (const key of ['1', '2', '3', '4', '5']) await remember(key)
-      assert.equal(await store.forgetIdempotencyKeys(10), 0)
+      assert.equal(await store.deleteExpiredIdempotencyKeys(10), 0)
       now = NOW.getTime() + 1
       await remember('6')
       now = NOW.getTime() + IDEMPOTENCY_WINDOW_MS
-      assert.equal(await store.forgetIdempotencyKeys(3), 3)
-      assert.equal(await store.forgetIdempotencyKeys(3), 2)
-      assert.equal(await store.forgetIdempotencyKeys(3), 0)
+      assert.equal(await store.deleteExpiredIdempotencyKeys(3), 3)
+      assert.equal(await store.deleteExpiredIdempotencyKeys(3), 2)
+      assert.equal(await store.deleteExpiredIdempotencyKeys(3), 0)
       const [kept] = await remember('6')
       assert.equal(kept?.kind, 'replayed')
     })
   })
 
   suite(`Store on ${database}: keys`, () => {
-    const make = (name: string, options: Partial<Parameters<typeof makeKey>[0]> = {}) =>
-      makeKey({ name, environment: 'production', createdAt: NOW, ...options }).apiKey
+    const make = (name: string, options: Partial<Parameters<typeof generateKey>[0]> = {}) =>
+      generateKey({ name, environment: 'production', createdAt: NOW, ...options }).apiKey
     const at = (ms: number) => new Date(NOW.getTime() + ms)
 
     test('a key is found by its digest, as it was stored', async t => {

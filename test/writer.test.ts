@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, test } from 'node:test'
 import { systemClock } from '../src/clock.ts'
+import { openSqliteStore } from '../src/database/sqlite/store.ts'
+import { openWriter } from '../src/database/sqlite/writer.ts'
 import { ServiceError } from '../src/error.ts'
-import { openSqliteStore } from '../src/sqlite/store.ts'
-import { openWriter } from '../src/sqlite/writer.ts'
 import { startTestService, temporaryFolder } from './support/service.ts'
 
 suite('the writing thread', () => {
@@ -16,7 +16,7 @@ suite('the writing thread', () => {
     const { write, close } = openWriter(path, () => {})
     t.after(close)
     const isUnavailable = (error: unknown) => error instanceof ServiceError && error.code === 'unavailable'
-    const attempts = [write('createAnimals', [], 0), write('forgetIdempotencyKeys', 1, 0)]
+    const attempts = [write('createAnimals', [], 0), write('deleteExpiredIdempotencyKeys', 1, 0)]
     for (const attempt of attempts) await assert.rejects(attempt, isUnavailable)
     await openSqliteStore({ path, clock: systemClock, create: true }).close()
     assert.deepEqual(await write('createAnimals', [{ animal: { name: 'Bella', categoryId: 7n } }], 0), [1n])

@@ -1,7 +1,7 @@
 // The measure for PostgreSQL: a loop of the query for a random page through pg, with no service around it.
 
 import pg from 'pg'
-import { LIST_ANIMALS } from '../../src/postgres/sql.ts'
+import { LIST_ANIMALS } from '../../src/database/postgres/statements.ts'
 
 const ROUNDS = 5
 const QUERIES = 5_000

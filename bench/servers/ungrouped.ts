@@ -3,15 +3,15 @@
 import pg from 'pg'
 import { pino } from 'pino'
 import { systemClock } from '../../src/clock.ts'
-import { buildApp } from '../../src/http/app.ts'
-import { openPostgresStore } from '../../src/postgres/store.ts'
+import { openPostgresStore } from '../../src/database/postgres/store.ts'
+import { createApp } from '../../src/http/app.ts'
 import type { Creation, Outcome } from '../../src/store.ts'
 
 const { DATABASE_URL = '', PORT, ANIMAL_STORE_API_KEY } = process.env
 const store = await openPostgresStore({ url: DATABASE_URL, clock: systemClock })
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 })
 
-const { server } = buildApp({
+const { server } = createApp({
   store: { ...store, createAnimals: creations => Promise.all(creations.map(insert)) },
   clock: systemClock,
   environment: 'production',

@@ -1,11 +1,11 @@
-// What a command of `animal-store` is: what it takes, what it says of itself, and what it does.
+// What a command of `animal-store` consists of.
 
-import type { SettingName, Settings } from '../settings.ts'
+import type { SettingName, Settings } from './settings.ts'
 
 export interface Streams {
-  /** Data. */
+  /** Prints data, to stdout. */
   readonly out: (text: string) => void
-  /** Words. */
+  /** Prints a message for a person, to stderr. */
   readonly say: (text: string) => void
 }
 
@@ -13,17 +13,17 @@ export interface Command<Name extends SettingName = SettingName> {
   readonly name: string
   readonly summary: string
   readonly settings: readonly Name[]
-  /** What follows the flags, by the names the help gives it; what may be left out is in brackets. */
+  /** The arguments after the flags, by their names in the help. An optional one is in brackets. */
   readonly operands?: readonly string[]
   readonly run: (settings: Settings<Name>, operands: readonly string[], streams: Streams) => Promise<void>
 }
 
-/** The command could not do what it was asked to: one line for a person, exit code 1. */
+/** The command failed: the message is one line for a person, and the exit code is 1. */
 export class CommandFailed extends Error {
   override name = 'CommandFailed'
 }
 
-/** Lets TypeScript see which settings a command is given. */
+/** Infers the type of the settings that `run` receives. */
 export function command<Name extends SettingName>(definition: Command<Name>): Command<Name> {
   return definition
 }

@@ -1,4 +1,4 @@
-// `animal-store export`: writes all animals to a file or a pipe, page by page, in constant memory.
+// `animal-store export`: writes all animals to a file or to stdout, in constant memory.
 
 import { createWriteStream, lstatSync, renameSync, rmSync } from 'node:fs'
 import { Readable } from 'node:stream'
@@ -7,31 +7,31 @@ import { ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
 import { CommandFailed, command } from './command.ts'
 import { FORMATS, type Format, formatOf } from './formats.ts'
-import { withLastingStore } from './open-store.ts'
+import { withStore } from './open-store.ts'
 import { progressOn } from './progress.ts'
 
-const PAGE = 1_000
+const PAGE_SIZE = 1_000
 
 export const exportAnimals = command({
   name: 'export',
-  summary: 'Write all animals to a file, or to standard output where FILE is - or not given.',
+  summary: 'Write all animals to a file, or to standard output if FILE is - or not given.',
   settings: ['format', 'databaseUrl', 'environment'],
   operands: ['[FILE]'],
   async run({ format, ...target }, [file = '-'], { say }) {
-    await withLastingStore(target, false, async store => {
+    await withStore(target, false, async store => {
       const start = performance.now()
       let count = 0
-      const pages = pagesOf(store, FORMATS[format ?? formatOf(file)], exported => {
+      const pages = renderPages(store, FORMATS[format ?? formatOf(file)], exported => {
         count = exported
       })
-      const isWhole = await (file === '-' ? toStandardOutput(pages) : toFile(pages, file))
+      const isComplete = await (file === '-' ? toStandardOutput(pages) : toFile(pages, file))
       const seconds = ((performance.now() - start) / 1000).toFixed(1)
-      say(isWhole ? `${count} animals exported in ${seconds} s.` : 'The reader wanted no more.')
+      say(isComplete ? `${count} animals exported in ${seconds} s.` : 'The reader closed the pipe early.')
     })
   },
 })
 
-async function* pagesOf(
+async function* renderPages(
   store: Store,
   { head, render }: Format,
   onCount: (count: number) => void,
@@ -42,7 +42,7 @@ async function* pagesOf(
   try {
     yield head
     for (;;) {
-      const animals = await store.listAnimals({ limit: PAGE, after })
+      const animals = await store.listAnimals({ limit: PAGE_SIZE, after })
       if (animals.length === 0) return
       yield animals.map(render).join('')
       count += animals.length
@@ -55,7 +55,7 @@ async function* pagesOf(
   }
 }
 
-/** Returns whether all of it was wanted: a reader that has seen enough, such as `head`, is no failure. */
+/** Returns false if the reader closed the pipe early, as `head` does. That is not a failure. */
 async function toStandardOutput(pages: AsyncIterable<string>): Promise<boolean> {
   try {
     await pipeline(Readable.from(pages), process.stdout, { end: false })
@@ -66,7 +66,7 @@ async function toStandardOutput(pages: AsyncIterable<string>): Promise<boolean> 
   }
 }
 
-/** Under another name until it is whole, so that no half of an export is ever taken for one. */
+/** Uses another name until the export is complete, so that nobody takes an incomplete file for a complete one. */
 async function toFile(pages: AsyncIterable<string>, file: string): Promise<true> {
   // A device, a pipe or a link is written to, not replaced.
   const isPlain = lstatSync(file, { throwIfNoEntry: false })?.isFile() ?? true
@@ -81,7 +81,7 @@ async function toFile(pages: AsyncIterable<string>, file: string): Promise<true>
   }
 }
 
-/** What the database refuses is told by the command itself. */
+/** Errors of the database are reported by main.ts. */
 function asFailure(error: unknown, where: string): unknown {
   if (error instanceof ServiceError) return error
   const { code } = error as NodeJS.ErrnoException

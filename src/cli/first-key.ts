@@ -1,15 +1,15 @@
-// The key of the first run: without one nobody could ask for anything.
+// Creates the API key of the first run: without one nobody could use the service.
 
-import { type Environment, makeKey } from '../api-key.ts'
+import { type Environment, generateKey } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
 import type { Store } from '../store.ts'
 
-/** Makes a key if its environment has none, and returns it, to be shown once. */
-export async function makeFirstKey(
+/** Creates a key if the environment has none. Returns the secret, to be shown once, or undefined. */
+export async function createFirstKey(
   store: Store,
   environment: Environment,
   clock: Clock,
 ): Promise<string | undefined> {
-  const { secret, apiKey } = makeKey({ name: 'first run', environment, createdAt: new Date(clock()) })
+  const { secret, apiKey } = generateKey({ name: 'first run', environment, createdAt: new Date(clock()) })
   return (await store.createFirstKey(apiKey)) ? secret : undefined
 }

@@ -1,10 +1,10 @@
 // Animals as lines of text: JSON Lines and CSV, each read and written without loss.
 
 import { isUtf8 } from 'node:buffer'
-import { type Animal, type NewAnimal, parseNewAnimal, renderAnimal } from '../animal.ts'
+import { type Animal, type NewAnimal, parseAnimalJson, parseNewAnimal, renderAnimal } from '../animal.ts'
 import { invalid } from '../error.ts'
-import { exactInteger, parseJson } from '../json.ts'
-import type { FormatName } from '../setting-values.ts'
+import { exactInteger } from '../json.ts'
+import type { FormatName } from './setting-values.ts'
 
 /** What one line or, in CSV, several lines hold. */
 export interface Entry {
@@ -69,7 +69,7 @@ function textOf(bytes: Buffer): string {
 
 function parseLine(text: string): unknown {
   try {
-    return parseJson(text)
+    return parseAnimalJson(text)
   } catch {
     throw invalid('the line must be a JSON object.')
   }

@@ -1,31 +1,31 @@
-// `animal-store import`: adds the animals of a file or a pipe, in batches, in constant memory.
+// `animal-store import`: adds the animals of a file or of stdin, in batches, in constant memory.
 
 import type { ReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { NewAnimal } from '../animal.ts'
 import { ServiceError } from '../error.ts'
-import type { FormatName } from '../setting-values.ts'
 import type { Creation, Store } from '../store.ts'
 import { CommandFailed, command, type Streams } from './command.ts'
 import { type Entry, FORMATS, formatOf, MAX_ENTRY_BYTES } from './formats.ts'
 import { lineSplitter } from './lines.ts'
-import { withLastingStore } from './open-store.ts'
+import { withStore } from './open-store.ts'
 import { type Progress, progressOn } from './progress.ts'
+import type { FormatName } from './setting-values.ts'
 
-const BATCH = 1_000
+const BATCH_SIZE = 1_000
 const CHUNK_BYTES = 64 * 1024
 
 export const importAnimals = command({
   name: 'import',
-  summary: 'Add the animals of a file, or of standard input where FILE is -.',
+  summary: 'Add the animals of a file, or of standard input if FILE is -.',
   settings: ['format', 'skipInvalid', 'fromLine', 'databaseUrl', 'environment'],
   operands: ['FILE'],
-  async run({ format, skipInvalid = false, fromLine = 1, ...target }, [file = '-'], streams) {
+  async run({ format, skipInvalid, fromLine, ...target }, [file = '-'], streams) {
     const source = await openSource(file)
     const progress = progressOn(process.stderr, 'imported')
-    const how = { format: format ?? formatOf(file), skipInvalid, fromLine }
+    const options = { format: format ?? formatOf(file), skipInvalid, fromLine }
     try {
-      await withLastingStore(target, true, store => importAll({ store, source, progress, streams, ...how }))
+      await withStore(target, true, store => importAll({ store, source, progress, streams, ...options }))
     } finally {
       source.stream.destroy()
     }
@@ -35,7 +35,7 @@ export const importAnimals = command({
 interface Source {
   readonly name: string
   readonly stream: ReadStream | NodeJS.ReadStream
-  /** Where it is known. */
+  /** Its size, if known. */
   readonly bytes: number | undefined
 }
 
@@ -66,17 +66,17 @@ interface Import {
 interface Batch {
   readonly creations: Creation[]
   lastLine: number
-  /** Of the source, when the batch was whole. */
+  /** How much of the source was read when the batch was complete. */
   readBytes: number
 }
 
-/** Throws a CommandFailed that says what was stored and how to go on, whatever ends it early. */
+/** If it ends early for any reason, throws a CommandFailed that says what was stored and how to resume. */
 async function importAll(task: Import): Promise<void> {
   const { store, source, progress, fromLine } = task
   const { say } = task.streams
   const start = performance.now()
   let storing: Promise<void> = Promise.resolve()
-  /** All lines before it are done with. */
+  /** All lines before this one are stored or skipped. */
   let next = fromLine
   let stored = 0
   let skipped = 0
@@ -86,8 +86,8 @@ async function importAll(task: Import): Promise<void> {
     try {
       await store.createAnimals(creations)
     } catch (error) {
-      throw new Unstored(
-        `Lines ${next} to ${lastLine}: ${reasonOf(error)}. They may have been stored all the same: look first.`,
+      throw new StoreFailed(
+        `Lines ${next} to ${lastLine}: ${reasonOf(error)}. They may have been stored nevertheless: check before you resume.`,
       )
     }
     stored += creations.length
@@ -101,23 +101,23 @@ async function importAll(task: Import): Promise<void> {
   }
   process.once('SIGINT', stop).once('SIGTERM', stop)
   try {
-    const onInvalid = (words: string, lines: number) => {
-      say(words)
+    const onInvalid = (message: string, lines: number) => {
+      say(message)
       skipped += lines
     }
     for await (const batch of batchesOf(task, onInvalid)) {
       await storing
-      // While one batch is being stored the next is read.
+      // The next batch is read while this one is being stored.
       storing = storeBatch(batch)
-      // Whoever waits for it next is told.
+      // The next `await storing` handles a failure.
       storing.catch(() => {})
     }
     await storing
     if (isStopped) throw new Error('stopped')
   } catch (error) {
     await storing.catch(() => {})
-    const reason = isStopped ? 'Stopped.' : wordsFor(error, source)
-    throw new CommandFailed(`${reason}\n${counted(stored)} stored. Go on with --from-line ${next}.`, {
+    const reason = isStopped ? 'Stopped.' : describeFailure(error, source)
+    throw new CommandFailed(`${reason}\n${counted(stored)} stored. Resume with --from-line ${next}.`, {
       cause: error,
     })
   } finally {
@@ -130,17 +130,19 @@ async function importAll(task: Import): Promise<void> {
   )
 }
 
-/** A line that is no animal, or animals that were not stored: the message is for the person who imports. */
-class BadLine extends Error {}
-class Unstored extends Error {}
+/** A line that is not a valid animal. */
+class InvalidLine extends Error {}
 
-/** The animals of the source, in batches. What ends it early is thrown after the last batch that was whole. */
+/** A batch that could not be stored. */
+class StoreFailed extends Error {}
+
+/** Yields the animals of the source in batches. If it fails, it yields the last complete batch before it throws. */
 async function* batchesOf(
   { source, format, fromLine, skipInvalid }: Import,
-  onInvalid: (words: string, lines: number) => void,
+  onInvalid: (message: string, lines: number) => void,
 ): AsyncGenerator<Batch> {
   const reader = FORMATS[format].reader()
-  let whole: Batch[] = []
+  let complete: Batch[] = []
   let gathering = emptyBatch()
   let readBytes = 0
   let failure: unknown
@@ -152,8 +154,8 @@ async function* batchesOf(
     gathering.creations.push({ animal })
     gathering.lastLine = entry.lastLine
     gathering.readBytes = readBytes
-    if (gathering.creations.length < BATCH) return
-    whole.push(gathering)
+    if (gathering.creations.length < BATCH_SIZE) return
+    complete.push(gathering)
     gathering = emptyBatch()
   }
 
@@ -163,9 +165,9 @@ async function* batchesOf(
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error
       const lines = firstLine === lastLine ? `Line ${firstLine}` : `Lines ${firstLine} to ${lastLine}`
-      const words = `${lines}: ${error.message}`
-      if (!skipInvalid) throw new BadLine(words)
-      onInvalid(words, lastLine - firstLine + 1)
+      const message = `${lines}: ${error.message}`
+      if (!skipInvalid) throw new InvalidLine(message)
+      onInvalid(message, lastLine - firstLine + 1)
       return undefined
     }
   }
@@ -177,16 +179,16 @@ async function* batchesOf(
     for await (const chunk of source.stream) {
       readBytes += chunk.length
       lines.push(chunk)
-      yield* whole
-      whole = []
+      yield* complete
+      complete = []
     }
     lines.end()
     take(reader.end())
-    whole.push(gathering)
+    complete.push(gathering)
   } catch (error) {
     failure = error
   }
-  yield* whole.filter(({ creations }) => creations.length > 0)
+  yield* complete.filter(({ creations }) => creations.length > 0)
   if (failure !== undefined) throw failure
 }
 
@@ -194,8 +196,8 @@ function emptyBatch(): Batch {
   return { creations: [], lastLine: 0, readBytes: 0 }
 }
 
-function wordsFor(error: unknown, { name }: Source): string {
-  if (error instanceof BadLine || error instanceof Unstored) return error.message
+function describeFailure(error: unknown, { name }: Source): string {
+  if (error instanceof InvalidLine || error instanceof StoreFailed) return error.message
   if (error instanceof ServiceError) return `Line 1: ${error.message}`
   const { syscall, code } = error as NodeJS.ErrnoException
   return syscall === 'read' ? `Cannot read ${name}: ${code}.` : `Failed: ${reasonOf(error)}.`

@@ -1,20 +1,18 @@
-// `animal-store keys …`: making, listing, revoking and rotating API keys. They take effect in a running service.
+// `animal-store keys …`: creates, lists, revokes and rotates API keys, also while the service is running.
 
-import { type ApiKey, type Environment, isInForce, makeKey } from '../api-key.ts'
+import { type ApiKey, type Environment, generateKey, isActive } from '../api-key.ts'
 import { CommandFailed, command, type Streams } from './command.ts'
-import { withLastingStore } from './open-store.ts'
-
-const DEFAULT_OVERLAP_MS = 24 * 60 * 60 * 1000
+import { withStore } from './open-store.ts'
 
 export const createKey = command({
   name: 'keys create',
-  summary: 'Make a key and show it, this once.',
+  summary: 'Create a key and show it, this one time.',
   settings: ['name', 'expires', 'databaseUrl', 'environment', 'json'],
   async run({ name = '', expires, json, ...target }, _operands, streams) {
-    await withLastingStore(target, true, async (store, environment) => {
+    await withStore(target, true, async (store, environment) => {
       const createdAt = new Date()
       const expiresAt = expires === undefined ? undefined : later(createdAt, expires)
-      const { secret, apiKey } = makeKey({ name, environment, createdAt, expiresAt })
+      const { secret, apiKey } = generateKey({ name, environment, createdAt, expiresAt })
       await store.createKey(apiKey)
       showSecret(secret, apiKey, json, streams)
     })
@@ -23,10 +21,10 @@ export const createKey = command({
 
 export const listKeys = command({
   name: 'keys list',
-  summary: 'List the keys, those no longer in force included.',
+  summary: 'List the keys, including revoked and expired ones.',
   settings: ['databaseUrl', 'environment', 'json'],
   async run({ json, ...target }, _operands, { out, say }) {
-    await withLastingStore(target, false, async (store, environment) => {
+    await withStore(target, false, async (store, environment) => {
       const keys = await store.listKeys(environment)
       if (json) out(JSON.stringify(keys.map(describe), null, 2))
       else if (keys.length === 0) say(`There are no keys in ${environment}.`)
@@ -41,7 +39,7 @@ export const revokeKey = command({
   settings: ['databaseUrl', 'environment', 'json'],
   operands: ['ID'],
   async run({ json, ...target }, [id = ''], { out, say }) {
-    await withLastingStore(target, false, async (store, environment) => {
+    await withStore(target, false, async (store, environment) => {
       const key = await store.revokeKey(id, environment, new Date())
       if (key === undefined) throw noSuchKey(id, environment)
       if (json) out(JSON.stringify(describe(key), null, 2))
@@ -52,19 +50,19 @@ export const revokeKey = command({
 
 export const rotateKey = command({
   name: 'keys rotate',
-  summary: 'Make a successor to a key and let the old one expire.',
+  summary: 'Create a successor to a key and let the old one expire.',
   settings: ['overlap', 'databaseUrl', 'environment', 'json'],
   operands: ['ID'],
-  async run({ overlap = DEFAULT_OVERLAP_MS, json, ...target }, [id = ''], streams) {
-    await withLastingStore(target, false, async (store, environment) => {
+  async run({ overlap, json, ...target }, [id = ''], streams) {
+    await withStore(target, false, async (store, environment) => {
       const now = new Date()
       const old = (await store.listKeys(environment)).find(key => key.id === id)
       if (old === undefined) throw noSuchKey(id, environment)
-      if (!isInForce(old, now.getTime()))
-        throw new CommandFailed(`Key ${id} is ${stateOf(old)}; make a new one instead.`)
-      // The successor lives as long as the old key was meant to.
+      if (!isActive(old, now.getTime()))
+        throw new CommandFailed(`Key ${id} is ${stateOf(old)}; create a new one instead.`)
+      // The successor is valid for as long as the old key was from its creation.
       const expiresAt = old.expiresAt && later(now, old.expiresAt.getTime() - old.createdAt.getTime())
-      const { secret, apiKey } = makeKey({
+      const { secret, apiKey } = generateKey({
         name: old.name,
         environment,
         createdAt: now,
@@ -72,20 +70,20 @@ export const rotateKey = command({
         scope: old.scope,
       })
       const isRotated = await store.rotateKey(id, apiKey, later(now, overlap))
-      if (!isRotated) throw new CommandFailed(`Key ${id} has just ended; make a new one instead.`)
+      if (!isRotated) throw new CommandFailed(`Key ${id} is no longer active; create a new one instead.`)
       showSecret(secret, apiKey, json, streams)
     })
   },
 })
 
-/** The key alone on stdout, so that a script can take it; the words beside it on stderr. */
-function showSecret(secret: string, key: ApiKey, json: boolean | undefined, { out, say }: Streams): void {
+/** Prints only the key to stdout, so that a script can read it. The message goes to stderr. */
+function showSecret(secret: string, key: ApiKey, json: boolean, { out, say }: Streams): void {
   if (json) {
     out(JSON.stringify({ ...describe(key), key: secret }, null, 2))
     return
   }
   const until = key.expiresAt ? `It expires at ${key.expiresAt.toISOString()}. ` : ''
-  say(`Made ${key.id} (${key.name}) for ${key.environment}. ${until}The key is shown this once:`)
+  say(`Created ${key.id} (${key.name}) for ${key.environment}. ${until}The key is shown only this once:`)
   out(secret)
 }
 
@@ -103,7 +101,7 @@ function describe(key: ApiKey) {
 
 function stateOf(key: ApiKey): 'active' | 'expired' | 'revoked' {
   if (key.revokedAt !== undefined) return 'revoked'
-  return isInForce(key, Date.now()) ? 'active' : 'expired'
+  return isActive(key, Date.now()) ? 'active' : 'expired'
 }
 
 function table(keys: readonly ApiKey[]): string {

@@ -1,9 +1,9 @@
-// A stream of bytes as lines, in constant memory.
+// Splits a stream of bytes into lines, in constant memory.
 
 const LINE_FEED = 0x0a
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** A line of more bytes than `maxBytes` is cut there: it is too long for anything that is waited for. */
+/** A line that is longer than `maxBytes` is cut there; the caller rejects it. */
 export function lineSplitter(
   maxBytes: number,
   onLine: (line: Buffer, number: number) => void,
@@ -24,8 +24,8 @@ export function lineSplitter(
     const whole = rest.length === 1 ? (rest[0] as Buffer) : Buffer.concat(rest)
     rest = []
     restBytes = 0
-    const hasMark = number === 1 && whole.indexOf(BYTE_ORDER_MARK) === 0
-    onLine(hasMark ? whole.subarray(BYTE_ORDER_MARK.length) : whole, number)
+    const hasBom = number === 1 && whole.indexOf(BOM) === 0
+    onLine(hasBom ? whole.subarray(BOM.length) : whole, number)
   }
 
   return {

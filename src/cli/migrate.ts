@@ -1,4 +1,4 @@
-// `animal-store migrate`: brings the database to this version's schema, for those who deploy that way.
+// `animal-store migrate`: brings the database to the latest schema, as a separate step of a deployment.
 
 import { systemClock } from '../clock.ts'
 import { command } from './command.ts'
@@ -6,10 +6,10 @@ import { openStore } from './open-store.ts'
 
 export const migrate = command({
   name: 'migrate',
-  summary: "Bring the database to this version's schema, and end.",
+  summary: 'Bring the database to the schema of this version, and exit.',
   settings: ['databaseUrl', 'environment'],
-  async run({ databaseUrl, environment = 'production' }, _operands, { say }) {
-    // Opening a database is all it takes.
+  async run({ databaseUrl, environment }, _operands, { say }) {
+    // Opening a store migrates its database.
     const store = await openStore({ database: databaseUrl, environment, clock: systemClock, create: true })
     await store.close()
     say('The database has the schema of this version.')

@@ -1,18 +1,19 @@
-// Opens the store that an address names.
+// Opens the store of the configured database.
 
 import type { Environment } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { type DatabaseAddress, defaultDatabase } from '../setting-values.ts'
-import { MEMORY } from '../sqlite/open.ts'
-import { openSqliteStore } from '../sqlite/store.ts'
+import { MEMORY } from '../database/sqlite/open.ts'
+import { openSqliteStore } from '../database/sqlite/store.ts'
 import { type Store, UnusableDatabase } from '../store.ts'
 import { CommandFailed } from './command.ts'
+import { type DatabaseAddress, defaultDatabasePath } from './setting-values.ts'
 
 export interface StoreOptions {
+  /** The default is the file of the environment. */
   readonly database: DatabaseAddress | undefined
   readonly environment: Environment
   readonly clock: Clock
-  /** Make the database where there is none. */
+  /** Create the database file if it does not exist. */
   readonly create: boolean
 }
 
@@ -21,8 +22,8 @@ export async function openStore({ database, environment, clock, create }: StoreO
   try {
     switch (address.kind) {
       case 'postgres': {
-        // Loaded here, so that nobody on SQLite waits for it.
-        const { openPostgresStore } = await import('../postgres/store.ts')
+        // Imported only here, so that a start on SQLite need not load pg.
+        const { openPostgresStore } = await import('../database/postgres/store.ts')
         return await openPostgresStore({ url: address.url, clock })
       }
       case 'sqlite':
@@ -36,19 +37,23 @@ export async function openStore({ database, environment, clock, create }: StoreO
   }
 }
 
-export interface Target {
-  readonly databaseUrl: DatabaseAddress | undefined
-  readonly environment: Environment | undefined
+export function defaultDatabase(environment: Environment): DatabaseAddress {
+  return { kind: 'sqlite', path: defaultDatabasePath(environment) }
 }
 
-/** Opens the store that a command works on, and closes it. */
-export async function withLastingStore(
-  { databaseUrl, environment = 'production' }: Target,
+export interface Target {
+  readonly databaseUrl: DatabaseAddress | undefined
+  readonly environment: Environment
+}
+
+/** Opens the store that a command works on, and closes it afterwards. */
+export async function withStore(
+  { databaseUrl, environment }: Target,
   create: boolean,
   work: (store: Store, environment: Environment) => Promise<void>,
 ): Promise<void> {
   if (databaseUrl?.kind === 'sqlite-memory') {
-    throw new CommandFailed('sqlite::memory: ends with this command, and all that is in it; name a file.')
+    throw new CommandFailed('sqlite::memory: is gone when this command ends; name a file instead.')
   }
   const store = await openStore({ database: databaseUrl, environment, clock: systemClock, create })
   try {

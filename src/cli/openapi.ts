@@ -1,14 +1,17 @@
 // `animal-store openapi`: prints the OpenAPI document.
 
-import { openApiDocument } from '../http/openapi.ts'
+import { openApiDocument } from '../http/api/openapi.ts'
 import { renderJson } from '../json.ts'
 import { command } from './command.ts'
+import { SETTINGS } from './settings.ts'
+
+const LOCAL_URL = `http://${SETTINGS.host.default}:${SETTINGS.port.default}/v1`
 
 export const openapi = command({
   name: 'openapi',
   summary: 'Print the OpenAPI document.',
   settings: ['productionUrl', 'stagingUrl'],
-  async run({ productionUrl = 'http://127.0.0.1:8080/v1', stagingUrl }, _operands, { out }) {
+  async run({ productionUrl = LOCAL_URL, stagingUrl }, _operands, { out }) {
     out(renderJson(openApiDocument({ production: productionUrl, staging: stagingUrl }), 2))
   },
 })

@@ -1,17 +1,17 @@
-// How far a long task is: a bar on a terminal, a plain line now and then where nobody watches.
+// Shows the progress of a long task: a bar on a terminal, otherwise a line every few seconds.
 
 const REDRAW_MS = 100
 const LINE_EVERY_MS = 5_000
 const BAR_WIDTH = 24
 
 export interface Progress {
-  /** `share` is the part that is done, from 0 to 1, where that is known. */
+  /** `share` is the part that is done, from 0 to 1, if known. */
   update(count: number, share?: number): void
-  /** Leaves the terminal as it was found. */
+  /** Removes the bar. */
   end(): void
 }
 
-/** `clock` gives milliseconds. */
+/** `clock` returns milliseconds. */
 export function progressOn(
   stream: NodeJS.WriteStream,
   what: string,
@@ -22,7 +22,7 @@ export function progressOn(
 
   return {
     update(count, given) {
-      // A file may grow while it is read.
+      // A file may grow while it is being read.
       const share = given && Math.min(given, 1)
       const now = clock()
       if (now - last < (stream.isTTY ? REDRAW_MS : LINE_EVERY_MS)) return

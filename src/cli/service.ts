@@ -1,4 +1,4 @@
-// The service as a whole: the one place where all parts meet.
+// Starts and stops the service. This is the one place that connects all parts.
 
 import { once } from 'node:events'
 import { type AddressInfo, isIPv6, type Server } from 'node:net'
@@ -6,71 +6,83 @@ import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promi
 import { type Logger, pino } from 'pino'
 import type { Environment } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { GROUP_LIMITS, groupCreations } from '../grouping.ts'
-import { buildApp } from '../http/app.ts'
-import { type Addresses, openApiDocument } from '../http/openapi.ts'
+import { BATCH_LIMITS, batchCreations } from '../database/batching.ts'
+import { type BaseUrls, openApiDocument } from '../http/api/openapi.ts'
+import { createApp } from '../http/app.ts'
 import { renderJson } from '../json.ts'
-import { pages } from '../page/pages.ts'
-import type { DatabaseAddress } from '../setting-values.ts'
 import type { Store } from '../store.ts'
+import { pages } from '../web/pages.ts'
 import { CommandFailed } from './command.ts'
-import { makeFirstKey } from './first-key.ts'
+import { createFirstKey } from './first-key.ts'
 import type { LogStream } from './log-stream.ts'
 import { openStore } from './open-store.ts'
+import type { DatabaseAddress } from './setting-values.ts'
+import { SETTINGS } from './settings.ts'
 
-/** From the signal to the end, whatever the clients do. */
-const STOP_WITHIN_MS = 9_000
+/** From the signal to the end, whatever clients do. */
+const STOP_TIMEOUT_MS = 9_000
 
-/** How long a creation waits for its batch: with what the statement may take, short enough for an answer within three seconds. */
-const ON_POSTGRES = { waitMs: 600 }
+/** On PostgreSQL a creation waits this long for its batch: with its statement, the answer comes within three seconds. */
+const POSTGRES_QUEUE_TIMEOUT_MS = 600
 
-const FORGET_EVERY_MS = 60_000
-const FORGET_AT_ONCE = 1_000
+const CLEAN_UP_INTERVAL_MS = 60_000
+const CLEAN_UP_BATCH = 1_000
 
 export interface ServiceOptions {
-  readonly host?: string | undefined
-  readonly port?: number | undefined
+  readonly host?: string
+  readonly port?: number
   readonly database?: DatabaseAddress | undefined
-  readonly environment?: Environment | undefined
+  readonly environment?: Environment
   readonly productionUrl?: string | undefined
   readonly stagingUrl?: string | undefined
-  readonly corsOrigins?: readonly string[] | undefined
-  readonly logLevel?: string | undefined
-  readonly shutdownDelayMs?: number | undefined
+  readonly corsOrigins?: readonly string[]
+  readonly logLevel?: string
+  readonly shutdownDelayMs?: number
   readonly apiKey?: string | undefined
-  /** Make a key where there is none, unless one comes from the environment. */
-  readonly makesFirstKey?: boolean
+  /** Create a key if there is none, unless `apiKey` is set. The default is true. */
+  readonly createsFirstKey?: boolean
   readonly clock?: Clock
   readonly logStream: LogStream
 }
 
 export interface Service {
-  /** Where it listens, such as `http://127.0.0.1:8080`. */
+  /** The URL that it listens on, such as `http://127.0.0.1:8080`. */
   readonly address: string
-  /** The key made on the first run, to be shown once. */
+  /** The key that was created on the first run, to be shown once. */
   readonly firstKey: string | undefined
   readonly store: Store
-  /** Fails readiness, goes on serving for the shutdown delay, lets every request in flight end, then closes. */
+  /** Fails readiness, keeps serving for the shutdown delay, finishes the requests in flight, and closes. */
   stop(): Promise<void>
 }
 
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { environment = 'production', clock = systemClock, shutdownDelayMs = 1_000, apiKey } = options
-  const { makesFirstKey = true } = options
-  const opened = await openStore({ database: options.database, environment, clock, create: true })
-  const isPostgres = options.database?.kind === 'postgres'
-  const store = groupCreations(opened, { ...GROUP_LIMITS, ...(isPostgres && ON_POSTGRES) })
+  const {
+    host = SETTINGS.host.default,
+    port = SETTINGS.port.default,
+    environment = SETTINGS.environment.default,
+    corsOrigins = SETTINGS.corsOrigins.default,
+    logLevel = SETTINGS.logLevel.default,
+    shutdownDelayMs = SETTINGS.shutdownDelay.default,
+    createsFirstKey = true,
+    clock = systemClock,
+    apiKey,
+    database,
+  } = options
+  const store = batchCreations(await openStore({ database, environment, clock, create: true }), {
+    ...BATCH_LIMITS,
+    ...(database?.kind === 'postgres' && { queueTimeoutMs: POSTGRES_QUEUE_TIMEOUT_MS }),
+  })
   let isAccepting = true
   let address = ''
-  const document = () => openApiDocument(publishedAddresses(options, environment, address))
+  const document = () => openApiDocument(publicBaseUrls(options, environment, address))
 
-  const log = pino({ level: options.logLevel ?? 'info', base: null }, options.logStream)
-  const { server, cut } = buildApp({
+  const log = pino({ level: logLevel, base: null }, options.logStream)
+  const { server, closeAll } = createApp({
     store,
     clock,
     environment,
     extraKey: apiKey,
-    corsOrigins: options.corsOrigins ?? [],
+    corsOrigins,
     log,
     documents: [
       { path: '/openapi.json', mediaType: 'application/json', body: () => `${renderJson(document(), 2)}\n` },
@@ -80,29 +92,29 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   })
   let firstKey: string | undefined
   try {
-    address = await listen(server, options.host ?? '127.0.0.1', options.port ?? 8080)
-    // Not before it listens: a key that is made and then not shown would be lost.
-    if (makesFirstKey && apiKey === undefined) firstKey = await makeFirstKey(store, environment, clock)
+    address = await listen(server, host, port)
+    // Only now: a key that is created by a start that then fails would never be shown.
+    if (createsFirstKey && apiKey === undefined) firstKey = await createFirstKey(store, environment, clock)
     log.info(`listening on ${address}`)
   } catch (error) {
     await closed(server)
     await store.close()
     throw error
   }
-  const cleanUp = every(FORGET_EVERY_MS, () => forgetPassed(store, log, () => isAccepting))
+  const cleanUp = repeat(CLEAN_UP_INTERVAL_MS, () => deleteExpiredKeys(store, log, () => isAccepting))
 
   return {
     address,
     firstKey,
     store,
     async stop() {
-      const deadline = performance.now() + STOP_WITHIN_MS
+      const deadline = performance.now() + STOP_TIMEOUT_MS
       isAccepting = false
       log.info('stopping')
       await delay(shutdownDelayMs)
-      const cutting = setTimeout(cut, deadline - performance.now())
+      const timer = setTimeout(closeAll, deadline - performance.now())
       await closed(server)
-      clearTimeout(cutting)
+      clearTimeout(timer)
       await cleanUp.stop()
       await store.close()
       log.info('stopped')
@@ -110,18 +122,18 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 }
 
-/** Does the work again and again, never twice at once; `stop` resolves when none is being done any more. */
-function every(ms: number, work: () => Promise<void>): { stop(): Promise<void> } {
-  let last: Promise<void> | undefined
+/** Repeats the work at an interval, but never starts it while it is still running. `stop` waits for it. */
+function repeat(intervalMs: number, work: () => Promise<void>): { stop(): Promise<void> } {
+  let running: Promise<void> | undefined
   const timer = setInterval(() => {
-    last ??= work().finally(() => {
-      last = undefined
+    running ??= work().finally(() => {
+      running = undefined
     })
-  }, ms).unref()
+  }, intervalMs).unref()
   return {
     async stop() {
       clearInterval(timer)
-      await last
+      await running
     },
   }
 }
@@ -135,37 +147,37 @@ async function listen(server: Server, host: string, port: number): Promise<strin
     throw new CommandFailed(`Cannot listen on ${host}, port ${port}: ${reason}.`, { cause: error })
   }
   const { port: actualPort } = server.address() as AddressInfo
-  return `http://${reachable(host)}:${actualPort}`
+  return `http://${reachableHost(host)}:${actualPort}`
 }
 
-/** Idle connections end at once, the others with their request. */
+/** Idle connections close at once, the others after their request. */
 function closed(server: Server): Promise<void> {
   return new Promise(resolve => server.close(() => resolve()))
 }
 
-/** An address that a program on this machine can connect to. */
-function reachable(host: string): string {
+/** Returns a host that a program on this machine can connect to. */
+function reachableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
   return isIPv6(host) ? `[${host}]` : host
 }
 
-/** A server always names itself: its own address is published where its environment has no other. */
-function publishedAddresses(
+/** If no public URL is configured for the service's own environment, its own address is published. */
+function publicBaseUrls(
   { productionUrl, stagingUrl }: ServiceOptions,
   environment: Environment,
   address: string,
-): Addresses {
+): BaseUrls {
   const own = { [environment]: `${address}/v1` }
   return { production: productionUrl ?? own.production, staging: stagingUrl ?? own.staging }
 }
 
-/** In steps that hold the write lock briefly, as many as it takes to keep pace with what was remembered. */
-async function forgetPassed(store: Store, log: Logger, goesOn: () => boolean): Promise<void> {
+/** Deletes in small batches, each of which holds the write lock only briefly, until no expired key is left. */
+async function deleteExpiredKeys(store: Store, log: Logger, isAccepting: () => boolean): Promise<void> {
   try {
-    while (goesOn() && (await store.forgetIdempotencyKeys(FORGET_AT_ONCE)) === FORGET_AT_ONCE)
+    while (isAccepting() && (await store.deleteExpiredIdempotencyKeys(CLEAN_UP_BATCH)) === CLEAN_UP_BATCH)
       await nextTurn()
   } catch (error) {
-    log.warn({ err: error }, 'could not forget idempotency keys')
+    log.warn({ err: error }, 'could not delete expired idempotency keys')
   }
 }

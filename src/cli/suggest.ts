@@ -1,6 +1,6 @@
-// The word a person probably meant.
+// Suggests the command that a person probably meant.
 
-/** The candidate with the fewest edits from the typed word, if they are few enough for a slip. */
+/** Returns the candidate with the fewest edits from the typed word, if they are few enough for a typing error. */
 export function closest(typed: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates
     .map(candidate => ({ candidate, edits: editDistance(typed, candidate) }))

@@ -1,36 +1,36 @@
-// Several processes that serve one port, and the one that watches over them.
+// Several worker processes that serve one port, and the primary process that starts and replaces them.
 
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CommandFailed, type Streams } from './command.ts'
 
-/** A worker that ended sooner than this would most likely end again at once. */
-const LEAST_LIFE_MS = 1_000
+/** A worker is replaced at most this often, because one that ends early would probably end again at once. */
+const RESTART_INTERVAL_MS = 1_000
 
 /** A worker stops within 9 seconds, unless it hangs. */
-const STOP_WITHIN_MS = 9_500
+const STOP_TIMEOUT_MS = 9_500
 
 export interface Workers {
-  /** Where all of them listen. */
+  /** The URL that all workers listen on. */
   readonly address: string
-  /** Tells all of them to stop, and resolves when the last one has. */
+  /** Stops all workers in an orderly way, and resolves when the last one has ended. */
   stop(): Promise<void>
-  /** Ends all of them at once. */
+  /** Kills all workers. */
   kill(): void
 }
 
-/** What a worker tells the process that watches over it. */
+/** What a worker reports to the primary once it listens. */
 interface Listening {
   readonly address: string
 }
 
-/** Starts the workers, each of which runs this very command, and another one for each that ends. */
+/** Starts the workers, which run the same command line as this process, and replaces each one that ends. */
 export async function startWorkers(count: number, { say }: Streams): Promise<Workers> {
   let isStopping = false
   let address: string
   try {
-    // The first one alone: what keeps it from listening would keep them all, and is to be said once.
+    // The first worker starts alone: if it cannot listen, none can, and the reason is printed once.
     address = await start()
     await Promise.all(Array.from({ length: count - 1 }, start))
   } catch (error) {
@@ -42,26 +42,26 @@ export async function startWorkers(count: number, { say }: Streams): Promise<Wor
     const startedAt = performance.now()
     const worker = cluster.fork()
     return new Promise((resolve, reject) => {
-      let hasListened = false
+      let isListening = false
       worker.once('message', ({ address }: Listening) => {
-        hasListened = true
+        isListening = true
         resolve(address)
       })
       worker.once('exit', (code, signal) => {
         const reason = signal ?? `exit code ${code}`
-        if (!hasListened) reject(new CommandFailed(`A worker could not start (${reason}).`))
+        if (!isListening) reject(new CommandFailed(`A worker could not start (${reason}).`))
         else if (!isStopping) replace(reason, performance.now() - startedAt)
       })
     })
   }
 
-  async function replace(reason: string, lived: number): Promise<void> {
+  async function replace(reason: string, lifetime: number): Promise<void> {
     say(`A worker has ended (${reason}); another one takes its place.`)
-    await delay(Math.max(LEAST_LIFE_MS - lived, 0))
+    await delay(Math.max(RESTART_INTERVAL_MS - lifetime, 0))
     for (let isStarted = false; !isStopping && !isStarted; ) {
       isStarted = await start().then(
         () => true,
-        () => delay(LEAST_LIFE_MS, false),
+        () => delay(RESTART_INTERVAL_MS, false),
       )
     }
   }
@@ -76,18 +76,18 @@ export async function startWorkers(count: number, { say }: Streams): Promise<Wor
     kill,
     async stop() {
       isStopping = true
-      const late = setTimeout(kill, STOP_WITHIN_MS)
+      const timer = setTimeout(kill, STOP_TIMEOUT_MS)
       await Promise.all(workers().map(stopWorker))
-      clearTimeout(late)
+      clearTimeout(timer)
     },
   }
 }
 
-/** In a worker: tells that it listens, and stops when nobody watches over it any more. */
-export function reportToWatcher(address: string, stop: () => void): void {
-  // A terminal sends this one to all of them. The watcher passes it on, so that it counts once.
+/** Called in a worker: reports that it listens, and stops it when the primary is gone. */
+export function reportToPrimary(address: string, stop: () => void): void {
+  // A terminal sends SIGINT to the whole process group. The worker ignores it and stops when the primary tells it to.
   process.removeAllListeners('SIGINT').on('SIGINT', () => {})
-  // Else Node ends the process at once.
+  // Otherwise Node ends the process as soon as the primary is gone.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   process.on('disconnect', stop)
   process.send?.({ address } satisfies Listening)
@@ -100,7 +100,7 @@ function workers(): Worker[] {
 async function stopWorker(worker: Worker): Promise<void> {
   if (worker.isDead()) return
   const ended = once(worker, 'exit')
-  // A signal and no message: that would be lost on one that is still starting.
+  // A signal instead of a message: a worker that is still starting would miss the message.
   worker.process.kill('SIGTERM')
   await ended
 }

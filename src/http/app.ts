@@ -1,23 +1,26 @@
-// The application: what is judged before a request is answered, in which order, and by whom it is.
+// The application: the checks that every request passes, in a fixed order, and the routes behind them.
 
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import type { Environment } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
-import { invalid, ServiceError } from '../error.ts'
+import { invalid, unavailable } from '../error.ts'
 import type { Store } from '../store.ts'
-import { DEPRECATION_HEADERS, operations } from './animals.ts'
-import { authenticator, Unauthorized, type Verdict } from './authentication.ts'
-import { crossOrigin } from './cross-origin.ts'
-import { asRefusal, errorReply } from './errors.ts'
-import type { Exchange } from './exchange.ts'
-import { headerValues } from './headers.ts'
-import { createNodeServer, type NodeServer } from './node-server.ts'
-import { jsonReply, type Reply } from './reply.ts'
-import { requestIds } from './request-log.ts'
-import { handlerFor, isRead, type Resource, routesOf } from './routes.ts'
+import { unauthorized } from './api/api-errors.ts'
+import { createAuthenticator } from './api/authentication.ts'
+import { DEPRECATION_HEADERS } from './api/deprecation.ts'
+import { operations } from './api/operations.ts'
+import { createCors } from './server/cors.ts'
+import { errorReply, toServiceError } from './server/error-reply.ts'
+import type { Exchange } from './server/exchange.ts'
+import { headerValues } from './server/headers.ts'
+import { expectationFailed, notFound } from './server/http-errors.ts'
+import { jsonReply, type Reply } from './server/reply.ts'
+import { requestIds } from './server/request-log.ts'
+import { createRouter, handlerFor, isRead, type Match, type Resource } from './server/routes.ts'
+import { createHttpServer, type HttpServer } from './server/server.ts'
 
-/** Something for people, outside `/v1`. */
+/** A page, script or style sheet outside `/v1`. */
 export interface Document {
   readonly path: string
   readonly mediaType: string
@@ -28,16 +31,17 @@ export interface AppOptions {
   readonly store: Store
   readonly clock: Clock
   readonly environment: Environment
+  /** The API key from the environment variable, accepted besides the stored ones. */
   readonly extraKey: string | undefined
-  /** The origins of pages that may use the service from a browser, beside its own; `*` stands for all. */
+  /** The origins whose pages may use the API from a browser, besides the service's own. `*` allows all. */
   readonly corsOrigins: readonly string[]
   readonly log: Logger
   readonly documents: readonly Document[]
-  /** False from the moment the service is told to stop. */
+  /** False once the service is stopping. */
   readonly isAccepting: () => boolean
 }
 
-const PAGE_HEADERS = Object.entries({
+const DOCUMENT_HEADERS = Object.entries({
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
   'cross-origin-opener-policy': 'same-origin',
@@ -49,7 +53,12 @@ const PAGE_HEADERS = Object.entries({
 
 const OK = jsonReply(200, '{"status":"ok"}')
 
-export function buildApp({
+const UNAUTHORIZED = {
+  missing: errorReply(unauthorized(false)),
+  invalid: errorReply(unauthorized(true)),
+}
+
+export function createApp({
   store,
   clock,
   environment,
@@ -58,112 +67,96 @@ export function buildApp({
   log,
   documents,
   isAccepting,
-}: AppOptions): NodeServer {
-  const authenticate = authenticator({ store, clock, environment, extraKey })
-  const { headersFor, preflight } = crossOrigin(corsOrigins)
+}: AppOptions): HttpServer {
+  const authenticate = createAuthenticator({ store, clock, environment, extraKey })
+  const cors = createCors(corsOrigins)
   const { listPets, createPet, getPet } = operations({ store, clock })
-  const resourceAt = routesOf([
+  const findRoute = createRouter([
     { route: '/v1/pets', get: listPets, post: createPet },
     { route: '/v1/pets/{petId}', get: getPet, headers: DEPRECATION_HEADERS },
     { route: '/livez', get: () => OK },
-    { route: '/readyz', get: readiness },
+    { route: '/readyz', get: checkReadiness },
     ...documents.map(documentResource),
   ])
 
-  async function readiness(): Promise<Reply> {
-    if (!isAccepting()) throw new ServiceError('unavailable', 'The service is stopping.')
+  async function checkReadiness(): Promise<Reply> {
+    if (!isAccepting()) throw unavailable(undefined, 'The service is stopping.')
     await store.ping()
     return OK
   }
 
-  /** What is there already is not waited for: that would cost each request a little. */
-  function answer(exchange: Exchange): Reply | Promise<Reply> {
+  async function answer(exchange: Exchange): Promise<Reply> {
     try {
-      const reply = judge(exchange)
-      return reply instanceof Promise ? reply.catch(error => refuse(error, exchange)) : reply
+      return await checkAndRun(exchange)
     } catch (error) {
-      return refuse(error, exchange)
+      return reportError(error, exchange)
     }
   }
 
-  /** From here to `perform`: the order is part of the interface (docs/decisions/order-of-judgement.md). */
-  function judge(exchange: Exchange): Reply | Promise<Reply> {
+  /** The order of the checks is part of the interface (docs/decisions/order-of-checks.md). */
+  async function checkAndRun(exchange: Exchange): Promise<Reply> {
     const { request, path } = exchange
-    const resource = resourceAt(path)
-    exchange.route = resource?.route
-    const isOfApi = path === '/v1' || path.startsWith('/v1/')
-    if (isOfApi) exchange.headers = headersFor(request)
-    judgeHost(request)
-    if (!isOfApi) return perform(exchange, resource)
-    const permission = preflight(request)
-    if (permission !== undefined) return permission
-    const verdict = authenticate(headerValues(request, 'authorization'))
-    return verdict instanceof Promise
-      ? verdict.then(settled => admit(exchange, resource, settled))
-      : admit(exchange, resource, verdict)
+    const match = findRoute(path)
+    exchange.route = match?.resource.route
+    const isApi = path === '/v1' || path.startsWith('/v1/')
+    if (isApi) exchange.headers = cors.headersFor(request)
+    checkHost(request)
+    if (isApi) {
+      const preflightReply = cors.preflight(request)
+      if (preflightReply !== undefined) return preflightReply
+      const { apiKey, rejected } = await authenticate(headerValues(request, 'authorization'))
+      if (rejected !== undefined) return UNAUTHORIZED[rejected]
+      exchange.apiKey = apiKey
+    }
+    return run(exchange, match)
   }
 
-  function admit(
-    exchange: Exchange,
-    resource: Resource | undefined,
-    verdict: Verdict,
-  ): Reply | Promise<Reply> {
-    if (verdict instanceof Unauthorized) return errorReply(verdict)
-    exchange.caller = verdict
-    return perform(exchange, resource)
-  }
-
-  function perform(exchange: Exchange, resource: Resource | undefined): Reply | Promise<Reply> {
+  function run(exchange: Exchange, match: Match | undefined): Reply | Promise<Reply> {
     const { request } = exchange
-    if (resource?.headers !== undefined && isRead(request)) {
-      exchange.headers = [...exchange.headers, ...resource.headers]
+    if (match?.resource.headers !== undefined && isRead(request)) {
+      exchange.headers = [...exchange.headers, ...match.resource.headers]
     }
-    judgeExpectation(request)
-    if (resource === undefined) throw new ServiceError('not_found', 'There is nothing at this path.')
-    return handlerFor(resource, request)(exchange)
+    checkExpectation(request)
+    if (match === undefined) throw notFound()
+    return handlerFor(match.resource, request)(exchange, match.parameter)
   }
 
-  /** Unknown failures are logged whole and reported blank. */
-  function refuse(error: unknown, { id }: Exchange): Reply {
-    const refusal = asRefusal(error)
-    // One without a cause, such as while stopping, is no failure.
-    if (refusal.status >= 500 && refusal.cause !== undefined) {
-      log.error({ requestId: id, err: error }, refusal.code)
-    }
-    return errorReply(refusal)
+  function reportError(cause: unknown, { id }: Exchange): Reply {
+    const error = toServiceError(cause)
+    // An error without a cause is expected, such as 503 while the service stops.
+    if (error.status >= 500 && error.cause !== undefined) log.error({ requestId: id, err: cause }, error.code)
+    return errorReply(error)
   }
 
-  return createNodeServer({ requestId: requestIds(extraKey), answer, isAccepting, log })
+  return createHttpServer({ requestId: requestIds(extraKey), answer, isAccepting, log })
 }
 
-/** Rendered when first asked for: by then the server knows its address. */
+/** Rendered on the first request, because the server's own address is not known earlier. */
 function documentResource({ path, mediaType, body }: Document): Resource {
-  let made: Reply | undefined
+  let rendered: Reply | undefined
   return {
     route: path,
     async get() {
-      made ??= documentReply(mediaType, Buffer.from(await body()))
-      return made
+      rendered ??= documentReply(mediaType, Buffer.from(await body()))
+      return rendered
     },
   }
 }
 
 function documentReply(mediaType: string, body: Buffer): Reply {
-  const described = ['content-type', mediaType, 'content-length', String(body.length)]
-  return { status: 200, headers: [...described, ...PAGE_HEADERS], body }
+  const headers = ['content-type', mediaType, 'content-length', String(body.length), ...DOCUMENT_HEADERS]
+  return { status: 200, headers, body }
 }
 
-function judgeHost(request: IncomingMessage): void {
+function checkHost(request: IncomingMessage): void {
   const hosts = headerValues(request, 'host')
   if (hosts.length > 1 || (hosts.length === 0 && request.httpVersion === '1.1')) {
     throw invalid('The request must have exactly one Host header.')
   }
 }
 
-function judgeExpectation(request: IncomingMessage): void {
+function checkExpectation(request: IncomingMessage): void {
   for (const expectation of headerValues(request, 'expect')) {
-    if (expectation.toLowerCase() !== '100-continue') {
-      throw new ServiceError('expectation_failed', 'The only expectation that can be met is 100-continue.')
-    }
+    if (expectation.toLowerCase() !== '100-continue') throw expectationFailed()
   }
 }

@@ -1,8 +1,8 @@
 // The command line as a real process.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import type { Scope } from './service.ts'
 
 export const MAIN = fileURLToPath(new URL('../../bin/animal-store.js', import.meta.url))
 
@@ -37,7 +37,7 @@ export interface CommandOptions {
 
 /** Starts `animal-store` with these arguments, with no setting from outside. It is ended with the test. */
 export function start(
-  t: TestContext,
+  t: Scope,
   args: readonly string[],
   { cwd, env = {}, program, isGroup = false, input, isInputOpen = false }: CommandOptions,
 ): Running {
@@ -95,12 +95,12 @@ function killGroup(leader: number | undefined): void {
 }
 
 /** Runs a command to its end. */
-export function run(t: TestContext, args: readonly string[], options: CommandOptions): Promise<Ended> {
+export function run(t: Scope, args: readonly string[], options: CommandOptions): Promise<Ended> {
   return start(t, args, options).ended
 }
 
 /** Starts the service on a free port and waits until it listens. */
-export async function serve(t: TestContext, args: readonly string[], options: CommandOptions) {
+export async function serve(t: Scope, args: readonly string[], options: CommandOptions) {
   const running = start(t, ['serve', '--port', '0', ...args], options)
   const address = await running.said(/listening on (http:\S+)/)
   return { ...running, address }

@@ -1,20 +1,20 @@
 // Runs a suite of claims about the service on every database it can stand on.
 
 import { join } from 'node:path'
-import { suite, type TestContext } from 'node:test'
+import { suite } from 'node:test'
 import type { ServiceOptions } from '../../src/cli/service.ts'
-import type { DatabaseAddress } from '../../src/setting-values.ts'
+import type { DatabaseAddress } from '../../src/cli/setting-values.ts'
 import { borrowDatabase } from './postgres.ts'
-import { startTestService, type TestService, temporaryFolder } from './service.ts'
+import { type Scope, startTestService, type TestService, temporaryFolder } from './service.ts'
 
-type Open = (t: TestContext) => Promise<DatabaseAddress>
+type Open = (t: Scope) => Promise<DatabaseAddress>
 
 const DATABASES: Record<string, Open> = {
   SQLite: async t => ({ kind: 'sqlite', path: join(temporaryFolder(t), 'animals.db') }),
   PostgreSQL: async t => ({ kind: 'postgres', url: await borrowDatabase(t) }),
 }
 
-export type StartService = (t: TestContext, options?: Partial<ServiceOptions>) => Promise<TestService>
+export type StartService = (t: Scope, options?: Partial<ServiceOptions>) => Promise<TestService>
 
 export function onEveryDatabase(name: string, claims: (start: StartService) => void): void {
   for (const [database, open] of Object.entries(DATABASES)) {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import type { TestContext } from 'node:test'
+import type { Scope } from './service.ts'
 
 export type Fault =
   | 'none'
@@ -33,7 +33,7 @@ export interface FaultyProxy {
 
 /** Each request meets the next fault; when there are no more, none. */
 export async function startFaultyProxy(
-  t: TestContext,
+  t: Scope,
   address: string,
   faults: readonly Fault[],
 ): Promise<FaultyProxy> {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { openApiDocument } from '../../src/http/openapi.ts'
+import { openApiDocument } from '../../src/http/api/openapi.ts'
 import { exactInteger, renderJson } from '../../src/json.ts'
 
 interface Described {

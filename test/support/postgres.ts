@@ -16,10 +16,10 @@ import {
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import type { Scope } from './service.ts'
 
 export interface PostgresServer {
   readonly url: string
@@ -132,7 +132,7 @@ async function answers(url: string): Promise<boolean> {
 }
 
 /** The address of a new, empty database on the server of this run; dropped when the test ends. */
-export async function newDatabase(t: TestContext): Promise<string> {
+export async function newDatabase(t: Scope): Promise<string> {
   const name = newName()
   await administer(`create database ${name}`)
   t.after(() => administer(`drop database if exists ${name} with (force)`))
@@ -161,7 +161,7 @@ const free: string[] = []
  * The address of an empty database that has its tables already. Making one takes longer than emptying one, so each
  * is used by one test after the other, until the run ends.
  */
-export async function borrowDatabase(t: TestContext): Promise<string> {
+export async function borrowDatabase(t: Scope): Promise<string> {
   let url = free.pop()
   if (url === undefined) {
     url = databaseUrl(newName())

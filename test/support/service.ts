@@ -5,9 +5,9 @@ import { Agent, request as httpRequest, type IncomingHttpHeaders, type OutgoingH
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import { after, before } from 'node:test'
+import { parseJson } from '../../client/src/json.ts'
 import { type Service, type ServiceOptions, startService } from '../../src/cli/service.ts'
-import { parseJson } from '../../src/json.ts'
 import { assertDescribed } from './openapi.ts'
 
 export const API_KEY = 'test-key-0123456789-abcdefghij'
@@ -33,14 +33,35 @@ export interface TestService extends Service {
   create(animal: unknown, headers?: Record<string, string>): Promise<Reply>
 }
 
-export function temporaryFolder(t: TestContext): string {
+/** Whatever has an end at which to clean up: a test, or a suite whose tests share a service. */
+export interface Scope {
+  after(cleanUp: () => unknown): void
+}
+
+/** Starts something once for all tests of the suite it is called in. Returns a function that returns it. */
+export function shared<Value>(start: (scope: Scope) => Promise<Value>): () => Value {
+  const cleanUps: (() => unknown)[] = []
+  let value: Value | undefined
+  before(async () => {
+    value = await start({ after: cleanUp => void cleanUps.push(cleanUp) })
+  })
+  after(async () => {
+    for (const cleanUp of cleanUps) await cleanUp()
+  })
+  return () => {
+    if (value === undefined) throw new Error('only a running test may use what its suite shares')
+    return value
+  }
+}
+
+export function temporaryFolder(t: Scope): string {
   const folder = mkdtempSync(join(tmpdir(), 'animal-store-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
 export async function startTestService(
-  t: TestContext,
+  t: Scope,
   options: Partial<ServiceOptions> = {},
 ): Promise<TestService> {
   const lines: string[] = []

@@ -1,0 +1,209 @@
+// The client of the Animal Store API, for programs and for the catalogue page. It needs `fetch` and nothing else.
+
+import type { Animal, NewAnimal, Status } from './animal.ts'
+import { parseInt64 } from './json.ts'
+import { type ApiRequest, type ApiResponse, type RetryPolicy, readResponse, send } from './requests.ts'
+
+export type { Animal, NewAnimal, Status } from './animal.ts'
+export { AnimalStoreError, type AnimalStoreErrorCode, type AnimalStoreErrorOptions } from './error.ts'
+
+export interface AnimalStoreOptions {
+  /** The base URL of the API, such as `https://animals.example/v1`. */
+  readonly baseUrl: string
+  readonly apiKey: string
+  /** Time-out for one attempt, in milliseconds. The default is 10,000. */
+  readonly timeoutMs?: number
+  /** How often a request is retried after a lost connection, 429, 502, 503 or 504. The default is 5. */
+  readonly retries?: number
+  /** Called once for each deprecated operation that is used. */
+  readonly onDeprecation?: (deprecation: Deprecation) => void
+}
+
+export interface Deprecation {
+  readonly operation: string
+  readonly since: Date | undefined
+  readonly removedAt: Date | undefined
+}
+
+export interface ListOptions {
+  readonly status?: Status | undefined
+  /** The most animals in a page: 1 to 100. The default is 20. */
+  readonly limit?: number | undefined
+  /** Only animals with a larger id. */
+  readonly after?: bigint | undefined
+}
+
+export interface Page {
+  readonly animals: readonly Animal[]
+  /** The options for the next page, or undefined if this is the last one. */
+  readonly next: ListOptions | undefined
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface CreateOptions extends CallOptions {
+  /** Calls with the same key add one animal. The default is a new key for each call. */
+  readonly idempotencyKey?: string | undefined
+}
+
+const BASE_URL = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?\/v1\/?$/i
+
+/** The longest delay that a timer accepts. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1
+
+const VISIBLE_ASCII = /^[!-~]{1,255}$/
+
+const NEXT_LINK = /<([^>]*)>\s*;\s*rel="?next"?/i
+
+export class AnimalStore {
+  readonly #baseUrl: string
+  readonly #apiKey: string
+  readonly #retryPolicy: RetryPolicy
+  readonly #onDeprecation: ((deprecation: Deprecation) => void) | undefined
+  readonly #reported = new Set<string>()
+
+  constructor({ baseUrl, apiKey, timeoutMs = 10_000, retries = 5, onDeprecation }: AnimalStoreOptions) {
+    if (!BASE_URL.test(baseUrl) || !URL.canParse(baseUrl)) {
+      throw new TypeError('baseUrl must be an http or https URL that ends in /v1')
+    }
+    this.#baseUrl = baseUrl.replace(/\/$/, '')
+    this.#apiKey = checkHeaderValue('apiKey', apiKey)
+    this.#retryPolicy = { timeoutMs: Math.min(timeoutMs, MAX_TIMEOUT_MS), retries }
+    this.#onDeprecation = onDeprecation
+  }
+
+  async listAnimals(options: ListOptions & CallOptions = {}): Promise<Page> {
+    const { status, limit, after, signal } = options
+    const query = new URLSearchParams()
+    if (status !== undefined) query.set('status', status)
+    if (limit !== undefined) query.set('limit', String(limit))
+    if (after !== undefined) query.set('after', toDigits('after', after))
+    const search = query.toString()
+    const path = search === '' ? '/pets' : `/pets?${search}`
+    const response = await this.#send('listAnimals', { method: 'GET', path, signal })
+    return readResponse(response, value => {
+      const next = parseNextLink(response, after)
+      return {
+        animals: toAnimals(value),
+        next: next === undefined ? undefined : { status, limit, after: next },
+      }
+    })
+  }
+
+  /** Yields all animals. Pages are fetched as they are needed. */
+  async *animals({ status, signal }: Pick<ListOptions, 'status'> & CallOptions = {}): AsyncGenerator<Animal> {
+    let next: ListOptions | undefined = { status, limit: 100 }
+    while (next !== undefined) {
+      const page: Page = await this.listAnimals({ ...next, signal })
+      yield* page.animals
+      next = page.next
+    }
+  }
+
+  /** Resolves once the animal is stored durably. Retries never add it twice. */
+  async createAnimal(animal: NewAnimal, options: CreateOptions = {}): Promise<Animal> {
+    const { idempotencyKey = newIdempotencyKey(), signal } = options
+    const { name, categoryId, status } = animal
+    const members = [`"name":${JSON.stringify(name)}`, `"categoryId":${toDigits('categoryId', categoryId)}`]
+    if (status !== undefined) members.push(`"status":${JSON.stringify(status)}`)
+    const headers = {
+      'content-type': 'application/json',
+      'idempotency-key': checkHeaderValue('idempotencyKey', idempotencyKey),
+    }
+    const body = `{${members.join(',')}}`
+    const request = { method: 'POST', path: '/pets', headers, body, signal } as const
+    return readResponse(await this.#send('createAnimal', request), toAnimal)
+  }
+
+  /** @deprecated The service removes this operation on 5 December 2030. Use `listAnimals`. */
+  async getAnimal(id: bigint, { signal }: CallOptions = {}): Promise<Animal> {
+    const path = `/pets/${toDigits('id', id)}`
+    return readResponse(await this.#send('getAnimal', { method: 'GET', path, signal }), toAnimal)
+  }
+
+  async #send(
+    operation: string,
+    { path, headers, signal, ...request }: OperationRequest,
+  ): Promise<ApiResponse> {
+    const response = await send(
+      {
+        ...request,
+        url: this.#baseUrl + path,
+        headers: { authorization: `Bearer ${this.#apiKey}`, ...headers },
+      },
+      this.#retryPolicy,
+      signal,
+    )
+    this.#reportDeprecation(operation, response)
+    return response
+  }
+
+  #reportDeprecation(operation: string, { headers }: ApiResponse): void {
+    const since = headers.get('deprecation')
+    if (since === null || this.#reported.has(operation)) return
+    this.#reported.add(operation)
+    this.#onDeprecation?.({
+      operation,
+      since: toDate(Number(since.replace(/^@/, '')) * 1_000),
+      removedAt: toDate(Date.parse(headers.get('sunset') ?? '')),
+    })
+  }
+}
+
+interface OperationRequest extends Pick<ApiRequest, 'method' | 'body'>, CallOptions {
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A random key. `crypto.randomUUID` would not do: browsers have it on secure pages only. */
+export function newIdempotencyKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('')
+}
+
+/** `fetch` would report a value that cannot be sent as a network error. */
+function checkHeaderValue(name: string, value: string): string {
+  if (typeof value !== 'string' || !VISIBLE_ASCII.test(value)) {
+    throw new TypeError(`${name} must be 1 to 255 visible ASCII characters, without spaces`)
+  }
+  return value
+}
+
+/** Rejects a `number`, which may have been rounded already. */
+function toDigits(name: string, value: bigint): string {
+  if (typeof value !== 'bigint') throw new TypeError(`${name} must be a bigint, such as 7n`)
+  return value.toString()
+}
+
+function toAnimals(value: unknown): Animal[] {
+  if (!Array.isArray(value)) throw new TypeError('expected an array of animals')
+  return value.map(toAnimal)
+}
+
+function toAnimal(value: unknown): Animal {
+  const { id, name, categoryId, status } = value as Record<string, unknown>
+  if (typeof id !== 'bigint' || typeof name !== 'string' || typeof categoryId !== 'bigint') {
+    throw new TypeError('expected an animal')
+  }
+  if (status === undefined) return { id, name, categoryId }
+  if (typeof status !== 'string') throw new TypeError('expected a status')
+  return { id, name, categoryId, status: status as Status }
+}
+
+/** Throws if the next page is not after this one: `animals` would never end. */
+function parseNextLink({ headers }: ApiResponse, after: bigint | undefined): bigint | undefined {
+  const target = NEXT_LINK.exec(headers.get('link') ?? '')?.[1]
+  if (target === undefined) return undefined
+  const next = parseInt64(new URLSearchParams(target.split('?')[1]).get('after') ?? '')
+  if (next === undefined || (after !== undefined && next <= after)) {
+    throw new TypeError('the link to the next page does not lead forward')
+  }
+  return next
+}
+
+function toDate(ms: number): Date | undefined {
+  return Number.isNaN(ms) ? undefined : new Date(ms)
+}

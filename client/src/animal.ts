@@ -1,0 +1,13 @@
+// The animals that the client sends and receives.
+
+export type Status = 'available' | 'pending' | 'sold'
+
+export interface NewAnimal {
+  readonly name: string
+  readonly categoryId: bigint
+  readonly status?: Status
+}
+
+export interface Animal extends NewAnimal {
+  readonly id: bigint
+}

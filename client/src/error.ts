@@ -1,0 +1,43 @@
+// The one error that the client throws for a request that failed.
+
+/** The codes of the service (docs/errors.md), and three of the client's own for requests that got no proper response. */
+export type AnimalStoreErrorCode =
+  | 'invalid_request'
+  | 'unauthorized'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'request_timeout'
+  | 'gone'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'expectation_failed'
+  | 'idempotency_key_reused'
+  | 'rate_limited'
+  | 'headers_too_large'
+  | 'internal_error'
+  | 'unavailable'
+  | 'network_error'
+  | 'timeout'
+  | 'unexpected_response'
+
+export interface AnimalStoreErrorOptions extends ErrorOptions {
+  readonly code: AnimalStoreErrorCode
+  readonly status?: number | undefined
+  readonly requestId?: string | undefined
+}
+
+export class AnimalStoreError extends Error {
+  override readonly name = 'AnimalStoreError'
+  readonly code: AnimalStoreErrorCode
+  /** The HTTP status, or undefined if there was no response. */
+  readonly status: number | undefined
+  /** The request's id in the log of the service, or undefined if there was no response. */
+  readonly requestId: string | undefined
+
+  constructor(message: string, { code, status, requestId, ...options }: AnimalStoreErrorOptions) {
+    super(message, options)
+    this.code = code
+    this.status = status
+    this.requestId = requestId
+  }
+}

@@ -1,0 +1,140 @@
+// Sends one request, with a time-out for each attempt, and retries it with exponential backoff.
+
+import { AnimalStoreError, type AnimalStoreErrorCode } from './error.ts'
+import { parseJson } from './json.ts'
+
+export interface ApiRequest {
+  readonly method: 'GET' | 'POST'
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+export interface ApiResponse {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+export interface RetryPolicy {
+  /** For one attempt, until the last byte of the response. */
+  readonly timeoutMs: number
+  /** How many attempts may follow the first one. */
+  readonly retries: number
+}
+
+const FIRST_DELAY_MS = 250
+const MAX_DELAY_MS = 30_000
+
+/** Too many requests, unavailable, and what a proxy answers while the service behind it is away. */
+const RETRIED_STATUSES = [429, 502, 503, 504]
+
+/** Matches any code, because a later version of the service may have new ones. */
+const CODE = /^[a-z_]+$/
+
+/**
+ * Resolves with the response, whatever its status, once a retry is pointless or no retry is left. Throws an
+ * AnimalStoreError if there was no response, and the reason of the signal if that was aborted. A retry may follow a
+ * success whose response was lost, so a request that changes something must have an idempotency key.
+ */
+export async function send(
+  request: ApiRequest,
+  { timeoutMs, retries }: RetryPolicy,
+  signal: AbortSignal | undefined,
+): Promise<ApiResponse> {
+  for (let failures = 0; ; failures++) {
+    const result = await attempt(request, timeoutMs, signal)
+    const isResponse = !(result instanceof AnimalStoreError)
+    if (isResponse && !RETRIED_STATUSES.includes(result.status)) return result
+    const retryAfter = isResponse ? retryAfterMs(result) : 0
+    if (failures < retries && retryAfter <= MAX_DELAY_MS) await sleep(retryAfter + backoff(failures), signal)
+    else if (isResponse) return result
+    else throw result
+  }
+}
+
+async function attempt(
+  { url, ...request }: ApiRequest,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<ApiResponse | AnimalStoreError> {
+  signal?.throwIfAborted()
+  const controller = new AbortController()
+  const abort = () => controller.abort()
+  const timer = setTimeout(abort, timeoutMs)
+  signal?.addEventListener('abort', abort)
+  try {
+    const response = await fetch(url, { ...request, redirect: 'manual', signal: controller.signal })
+    return { status: response.status, headers: response.headers, text: await response.text() }
+  } catch (cause) {
+    signal?.throwIfAborted()
+    return controller.signal.aborted
+      ? new AnimalStoreError(`There was no response within ${timeoutMs} ms.`, { code: 'timeout', cause })
+      : new AnimalStoreError('The service could not be reached.', { code: 'network_error', cause })
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
+  }
+}
+
+/** `Retry-After` is a number of seconds or a date. */
+function retryAfterMs({ headers }: ApiResponse): number {
+  const value = headers.get('retry-after') ?? ''
+  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now()
+  return Math.max(ms || 0, 0)
+}
+
+/** Doubles with each failure. Half of it is random, so that many clients do not retry at the same moment. */
+function backoff(failures: number): number {
+  return Math.min(FIRST_DELAY_MS * 2 ** failures, MAX_DELAY_MS) * (0.5 + Math.random() / 2)
+}
+
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
+    const stop = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', stop)
+  })
+}
+
+/** Parses the body of a successful response. Throws an AnimalStoreError for any other response or body. */
+export function readResponse<Value>(response: ApiResponse, parse: (value: unknown) => Value): Value {
+  // The service never redirects. A browser reports a redirect as status 0.
+  if (response.status < 200 || response.status >= 300) throw toError(response)
+  try {
+    return parse(parseJson(response.text))
+  } catch (cause) {
+    const message = 'The response is not one that the service would send.'
+    throw new AnimalStoreError(message, { code: 'unexpected_response', ...detailsOf(response), cause })
+  }
+}
+
+function toError(response: ApiResponse): AnimalStoreError {
+  const { code, message } = parseErrorObject(response.text) ?? {
+    code: 'unexpected_response',
+    message: `The response has status ${response.status} and no error object of the service.`,
+  }
+  return new AnimalStoreError(message, { code, ...detailsOf(response) })
+}
+
+/** Returns undefined if something else than the service answered, such as a proxy. */
+function parseErrorObject(text: string): { code: AnimalStoreErrorCode; message: string } | undefined {
+  try {
+    const { code, message } = parseJson(text) as Record<string, unknown>
+    if (typeof code !== 'string' || typeof message !== 'string' || !CODE.test(code)) return undefined
+    return { code: code as AnimalStoreErrorCode, message }
+  } catch {
+    return undefined
+  }
+}
+
+function detailsOf({ status, headers }: ApiResponse) {
+  return { status, requestId: headers.get('x-request-id') ?? undefined }
+}

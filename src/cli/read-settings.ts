@@ -1,0 +1,123 @@
+// Reads settings from flags and environment variables. Nothing else in the program does.
+
+import { parseArgs } from 'node:util'
+import { InvalidSetting } from './setting-values.ts'
+import { SETTINGS, type Setting, type SettingName, type Settings } from './settings.ts'
+
+/** Everything that is wrong with the settings, one line each. */
+export class SettingsError extends Error {
+  override name = 'SettingsError'
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.problems = problems
+  }
+}
+
+export interface Input {
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/**
+ * Reads the named settings. A flag wins over its variable, and an empty variable counts as not given. Throws one
+ * SettingsError with all problems. `operands` names the arguments after the flags; one in brackets is optional.
+ */
+export function readSettings<Name extends SettingName>(
+  names: readonly Name[],
+  { args, env }: Input,
+  operands: readonly string[] = [],
+): { settings: Settings<Name>; operands: string[] } {
+  const problems: string[] = []
+  const flags = readFlags(names, args, operands, problems)
+  const values: Record<string, unknown> = {}
+  for (const name of names) {
+    const setting: Setting<unknown> = SETTINGS[name]
+    const text =
+      (setting.flag && flags.values.get(setting.flag)) ??
+      ((setting.variable && env[setting.variable]) || undefined)
+    values[name] = setting.default
+    if (text === undefined) {
+      if (setting.isRequired) problems.push(`${nameOf(setting)} is required: ${setting.description}`)
+      continue
+    }
+    try {
+      values[name] = setting.parse(text)
+    } catch (error) {
+      if (!(error instanceof InvalidSetting)) throw error
+      const given = setting.isSecret ? '' : `, not ${JSON.stringify(text)}`
+      problems.push(`${nameOf(setting)} must be ${error.message}${given}`)
+    }
+  }
+  if (problems.length > 0) throw new SettingsError(problems)
+  return { settings: values as Settings<Name>, operands: flags.operands }
+}
+
+/** Returns the default as the help and the README show it, or undefined if it is not worth showing. */
+export function defaultText({ default: value, defaultText }: Setting<unknown>): string | undefined {
+  return defaultText ?? (value === undefined || value === false ? undefined : String(value))
+}
+
+/** Returns the lines of help for the settings. */
+export function describeSettings(names: readonly SettingName[]): string {
+  const rows = names.map((name): [string, string] => {
+    const setting: Setting<unknown> = SETTINGS[name]
+    const { flag, placeholder, variable, description } = setting
+    const usage = flag === undefined ? `(${variable})` : `--${flag}${placeholder ? ` ${placeholder}` : ''}`
+    const text = defaultText(setting)
+    const notes = [flag && variable, text && `default ${text}`].filter(Boolean).join(', ')
+    return [usage, notes ? `${description} (${notes})` : description]
+  })
+  const width = Math.max(...rows.map(([usage]) => usage.length))
+  return rows.map(([usage, description]) => `  ${usage.padEnd(width)}  ${description}`).join('\n')
+}
+
+function readFlags(
+  names: readonly SettingName[],
+  args: readonly string[],
+  operands: readonly string[],
+  problems: string[],
+) {
+  const known = new Map<string, Setting<unknown>>()
+  for (const name of names) {
+    const setting: Setting<unknown> = SETTINGS[name]
+    if (setting.flag !== undefined) known.set(setting.flag, setting)
+  }
+  const options = Object.fromEntries(
+    [...known].map(([flag, { placeholder }]) => [
+      flag,
+      { type: placeholder ? ('string' as const) : ('boolean' as const) },
+    ]),
+  )
+  const { tokens } = parseArgs({
+    args: [...args],
+    options,
+    strict: false,
+    tokens: true,
+    allowPositionals: true,
+  })
+  const values = new Map<string, string>()
+  const found: string[] = []
+  for (const token of tokens) {
+    if (token.kind === 'positional') found.push(token.value)
+    if (token.kind !== 'option') continue
+    const setting = known.get(token.name)
+    if (setting === undefined) problems.push(`${token.rawName} is not a flag of this command; see --help`)
+    else if (values.has(token.name) && !setting.isRepeatable) problems.push(`${token.rawName} is given twice`)
+    else if (setting.placeholder && token.value === undefined) problems.push(`${token.rawName} needs a value`)
+    else if (!setting.placeholder && token.value !== undefined)
+      problems.push(`${token.rawName} takes no value`)
+    else values.set(token.name, [values.get(token.name) ?? [], token.value ?? ''].flat().join())
+  }
+  for (const missing of operands.slice(found.length))
+    if (!missing.startsWith('[')) problems.push(`${missing} is missing`)
+  for (const extra of found.slice(operands.length))
+    problems.push(`${JSON.stringify(extra)} is one argument too many`)
+  return { values, operands: found }
+}
+
+function nameOf({ flag, variable }: Setting<unknown>): string {
+  if (flag === undefined) return String(variable)
+  return variable === undefined ? `--${flag}` : `--${flag} (${variable})`
+}

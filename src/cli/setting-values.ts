@@ -1,0 +1,116 @@
+// The kinds of values that settings have, with one parser for each.
+
+import { availableParallelism } from 'node:os'
+import type { Environment } from '../api-key.ts'
+
+/** Thrown for an invalid value. The message completes the sentence "… must be". */
+export class InvalidSetting extends Error {}
+
+export type DatabaseAddress =
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'sqlite-memory' }
+  | { readonly kind: 'postgres'; readonly url: string }
+
+export const FORMATS = ['jsonl', 'csv'] as const
+export type FormatName = (typeof FORMATS)[number]
+
+const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+export const DAY_MS = UNIT_MS.d
+
+export function matching(pattern: RegExp, expected: string): (text: string) => string {
+  return text => {
+    if (!pattern.test(text)) throw new InvalidSetting(expected)
+    return text
+  }
+}
+
+export function oneOf<Value extends string>(values: readonly Value[]): (text: string) => Value {
+  return text => {
+    const value = values.find(known => known === text)
+    if (value === undefined) throw new InvalidSetting(`one of ${values.join(', ')}`)
+    return value
+  }
+}
+
+export function parsePort(text: string): number {
+  const port = /^(0|[1-9]\d{0,4})$/.test(text) ? Number(text) : Number.NaN
+  if (!(port <= 65_535)) throw new InvalidSetting('a whole number from 0 to 65535')
+  return port
+}
+
+export function parseWorkers(text: string): number {
+  if (text === 'auto') return availableParallelism()
+  if (!/^[1-9]\d?$/.test(text)) throw new InvalidSetting('auto, or a whole number from 1 to 99')
+  return Number(text)
+}
+
+export function parseLineNumber(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidSetting('a line number, from 1 on')
+  return Number(text)
+}
+
+export function parseDatabaseUrl(text: string): DatabaseAddress {
+  if (text === 'sqlite::memory:') return { kind: 'sqlite-memory' }
+  if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return { kind: 'postgres', url: text }
+  // Some programs read sqlite://x as the file /x, others as x. A path that starts with a colon is a typing error.
+  const path = /^sqlite:(?!\/\/[^/]|:)(.+)$/.exec(text)?.[1]
+  if (path === undefined)
+    throw new InvalidSetting(
+      'sqlite:<path>, sqlite::memory: or postgres://user:password@host:port/database, percent-encoded',
+    )
+  return { kind: 'sqlite', path }
+}
+
+/** Each environment has its own file. */
+export function defaultDatabasePath(environment: Environment | '<environment>'): string {
+  return `data/${environment}.db`
+}
+
+export function parseBaseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (
+    !url ||
+    !/^https?:$/.test(url.protocol) ||
+    !/\/v1$/.test(text) ||
+    url.search ||
+    url.hash ||
+    url.username
+  ) {
+    throw new InvalidSetting('an http or https URL that ends in /v1, without user name, query or fragment')
+  }
+  return text
+}
+
+/** Takes one or several origins, separated by commas or spaces. */
+export function parseOrigins(text: string): readonly string[] {
+  const origins = text.split(/[\s,]+/).filter(part => part !== '')
+  const isOrigin = (part: string) =>
+    part === '*' || (/^https?:/.test(part) && URL.canParse(part) && new URL(part).origin === part)
+  if (origins.length === 0 || !origins.every(isOrigin)) {
+    throw new InvalidSetting('origins such as https://app.example, without a path, or *')
+  }
+  return origins
+}
+
+/** Returns a parser for durations such as 90s, 24h or 7d, in milliseconds. */
+export function durationBetween(
+  minimumMs: number,
+  maximumMs: number,
+  example = '',
+): (text: string) => number {
+  const expected = `a time from ${formatDuration(minimumMs)} to ${formatDuration(maximumMs)}${example}`
+  return text => {
+    const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
+    const duration = Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]
+    if (!(duration >= minimumMs && duration <= maximumMs)) throw new InvalidSetting(expected)
+    return duration
+  }
+}
+
+/** Uses the largest unit that needs no fraction, but hours up to two days: 24h reads better than 1d. */
+export function formatDuration(ms: number): string {
+  if (ms > 2 * UNIT_MS.d && ms % UNIT_MS.d === 0) return `${ms / UNIT_MS.d}d`
+  if (ms > 0 && ms % UNIT_MS.h === 0) return `${ms / UNIT_MS.h}h`
+  return `${ms / UNIT_MS.s}s`
+}

@@ -1,0 +1,206 @@
+// Every setting of every command: its flag, its environment variable, its default and its description. The help and the
+// README take their text from here.
+
+import { ENVIRONMENTS } from '../api-key.ts'
+import {
+  DAY_MS,
+  defaultDatabasePath,
+  durationBetween,
+  FORMATS,
+  formatDuration,
+  matching,
+  oneOf,
+  parseBaseUrl,
+  parseDatabaseUrl,
+  parseLineNumber,
+  parseOrigins,
+  parsePort,
+  parseWorkers,
+} from './setting-values.ts'
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+export interface Setting<Value> {
+  readonly flag?: string
+  readonly variable?: string
+  /** Stands for the value in the help. A setting without it is a switch. */
+  readonly placeholder?: string
+  readonly description: string
+  /** The value of a setting that is not given. Without it the value is undefined. */
+  readonly default?: Value
+  /** The default in words, if it is not simply the text of `default`. */
+  readonly defaultText?: string
+  /** Never shown in an error message. */
+  readonly isSecret?: boolean
+  readonly isRequired?: boolean
+  /** The flag may be given several times. `parse` gets the values joined with commas. */
+  readonly isRepeatable?: boolean
+  /** Throws an InvalidSetting that says what was expected. */
+  readonly parse: (text: string) => Value
+}
+
+const KEY_LIFETIME_EXAMPLE = ', such as 90d or 24h'
+const MAX_KEY_LIFETIME_MS = 3650 * DAY_MS
+
+export const SETTINGS = {
+  host: {
+    flag: 'host',
+    variable: 'HOST',
+    placeholder: 'ADDRESS',
+    default: '127.0.0.1',
+    description: 'address to listen on',
+    parse: matching(/^[^\s/]+$/, 'a host name or an IP address'),
+  },
+  port: {
+    flag: 'port',
+    variable: 'PORT',
+    placeholder: 'PORT',
+    default: 8080,
+    description: 'port to listen on; 0 picks a free one',
+    parse: parsePort,
+  },
+  databaseUrl: {
+    flag: 'database-url',
+    variable: 'DATABASE_URL',
+    placeholder: 'URL',
+    defaultText: `sqlite:${defaultDatabasePath('<environment>')}`,
+    description: 'sqlite:<path>, sqlite::memory: or postgres://…',
+    // The URL may contain a password.
+    isSecret: true,
+    parse: parseDatabaseUrl,
+  },
+  environment: {
+    flag: 'environment',
+    variable: 'ANIMAL_STORE_ENV',
+    placeholder: 'NAME',
+    default: 'production',
+    description: ENVIRONMENTS.join(' or '),
+    parse: oneOf(ENVIRONMENTS),
+  },
+  productionUrl: {
+    flag: 'production-url',
+    variable: 'PRODUCTION_URL',
+    placeholder: 'URL',
+    defaultText: "in production: the server's own address + /v1",
+    description: 'public base URL of production, for the OpenAPI document',
+    // The URL may contain a password.
+    isSecret: true,
+    parse: parseBaseUrl,
+  },
+  stagingUrl: {
+    flag: 'staging-url',
+    variable: 'STAGING_URL',
+    placeholder: 'URL',
+    defaultText: "in staging: the server's own address + /v1",
+    description: 'public base URL of staging, for the OpenAPI document',
+    isSecret: true,
+    parse: parseBaseUrl,
+  },
+  corsOrigins: {
+    flag: 'cors-origin',
+    variable: 'CORS_ORIGIN',
+    placeholder: 'ORIGIN',
+    default: [],
+    defaultText: 'none',
+    description: 'origin whose pages may use the API from a browser, or *; may be repeated',
+    isRepeatable: true,
+    parse: parseOrigins,
+  },
+  logLevel: {
+    flag: 'log-level',
+    variable: 'LOG_LEVEL',
+    placeholder: 'LEVEL',
+    default: 'info',
+    description: LOG_LEVELS.join(', '),
+    parse: oneOf(LOG_LEVELS),
+  },
+  shutdownDelay: {
+    flag: 'shutdown-delay',
+    variable: 'SHUTDOWN_DELAY',
+    placeholder: 'TIME',
+    default: 1_000,
+    defaultText: formatDuration(1_000),
+    description: 'time to keep serving, not ready, before the listener closes; 0s to 5s',
+    parse: durationBetween(0, 5_000),
+  },
+  workers: {
+    flag: 'workers',
+    variable: 'WORKERS',
+    placeholder: 'NUMBER',
+    default: 1,
+    description: 'number of processes, or auto for one per core',
+    parse: parseWorkers,
+  },
+  stopWithParent: {
+    flag: 'stop-with-parent',
+    variable: 'npm_lifecycle_event',
+    default: false,
+    defaultText: 'off; on below npm and npx, which set the variable',
+    description: 'stop when the parent process ends',
+    parse: () => true,
+  },
+  apiKey: {
+    variable: 'ANIMAL_STORE_API_KEY',
+    defaultText: 'none',
+    description: 'one extra key, accepted besides the stored ones; 20 to 255 visible ASCII characters',
+    isSecret: true,
+    parse: matching(/^[!-~]{20,255}$/, '20 to 255 visible ASCII characters'),
+  },
+  name: {
+    flag: 'name',
+    placeholder: 'NAME',
+    description: 'what the key is for, in at most 100 characters',
+    isRequired: true,
+    parse: matching(
+      /^(?=.*\S)[^\p{Cc}]{1,100}$/u,
+      '1 to 100 characters, not blank, without control characters',
+    ),
+  },
+  expires: {
+    flag: 'expires',
+    placeholder: 'TIME',
+    defaultText: 'never',
+    description: 'how long the key is valid, such as 90d',
+    parse: durationBetween(1_000, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
+  },
+  overlap: {
+    flag: 'overlap',
+    placeholder: 'TIME',
+    default: DAY_MS,
+    defaultText: formatDuration(DAY_MS),
+    description: 'how long the old key keeps working, such as 0s or 24h',
+    parse: durationBetween(0, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
+  },
+  format: {
+    flag: 'format',
+    placeholder: 'NAME',
+    defaultText: 'csv if FILE ends in .csv, otherwise jsonl',
+    description: FORMATS.join(' or '),
+    parse: oneOf(FORMATS),
+  },
+  skipInvalid: {
+    flag: 'skip-invalid',
+    default: false,
+    description: 'report invalid lines and import the others',
+    parse: () => true,
+  },
+  fromLine: {
+    flag: 'from-line',
+    placeholder: 'NUMBER',
+    default: 1,
+    description: 'line to start at, to resume an interrupted import',
+    parse: parseLineNumber,
+  },
+  json: { flag: 'json', default: false, description: 'print JSON', parse: () => true },
+} as const satisfies Record<string, Setting<unknown>>
+
+export type SettingName = keyof typeof SETTINGS
+
+type ValueOf<Name extends SettingName> = ReturnType<(typeof SETTINGS)[Name]['parse']>
+
+/** The parsed settings. One without a default may be undefined. */
+export type Settings<Name extends SettingName> = {
+  readonly [Each in Name]: (typeof SETTINGS)[Each] extends { readonly default: infer Default }
+    ? ValueOf<Each> | (Default extends boolean ? boolean : never)
+    : ValueOf<Each> | undefined
+}

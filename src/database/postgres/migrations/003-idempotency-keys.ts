@@ -1,0 +1,12 @@
+// An animal never changes, so a reference to it is enough to repeat the first answer.
+export default `
+  create table idempotency_keys (
+    scope text not null,
+    key text not null,
+    animal_id bigint not null,
+    created_at bigint not null,
+    primary key (scope, key)
+  );
+
+  create index idempotency_keys_by_age on idempotency_keys (created_at);
+`

@@ -1,0 +1,2 @@
+// Nothing to do: the index of migration 001 is enough here. It keeps the version numbers of both databases equal.
+export default 'select 1'

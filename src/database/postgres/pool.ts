@@ -1,0 +1,147 @@
+// Connections to PostgreSQL. Every wait has a time-out, and every failure to reach the server is `unavailable`.
+
+import pg from 'pg'
+import { ServiceError, unavailable } from '../../error.ts'
+import { cancelQuery } from './cancel.ts'
+
+/** A request may have to wait for both: a free or new connection, and then its statement. */
+const CONNECT_TIMEOUT_MS = 500
+const QUERY_TIMEOUT_MS = 1_200
+
+const MAX_CONNECTIONS = 10
+
+/** Connections are replaced after this time, so that after a failover none stays with the demoted server. */
+const MAX_LIFETIME_SECONDS = 300
+
+const INT8_OID = 20
+
+/** Leaves every value as the text that the server sent. */
+const AS_TEXT = { getTypeParser: () => (text: string) => text }
+
+export interface Pool {
+  query(sql: string, values?: readonly unknown[]): Promise<pg.QueryResult>
+  /** Returns rows as arrays, which are faster than objects. */
+  rows(sql: string, values: readonly unknown[]): Promise<unknown[][]>
+  /** Returns rows as arrays of text. */
+  textRows(sql: string, values: readonly unknown[]): Promise<(string | null)[][]>
+  /** Runs the work in a transaction. */
+  transact<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>
+  /** Resolves if the database answers and can be written. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+export function openPool(url: string): Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: MAX_CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    maxLifetimeSeconds: MAX_LIFETIME_SECONDS,
+    keepAlive: true,
+    application_name: 'animal-store',
+    types: {
+      getTypeParser: ((oid: number, format: 'text') =>
+        oid === INT8_OID ? BigInt : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+    },
+  })
+  // The pool removes an idle connection that breaks. There is nothing else to do.
+  pool.on('error', ignore)
+
+  const connectedAt = new WeakMap<pg.ClientBase, number>()
+  let lastReadOnlyAt = 0
+  pool.on('connect', client => {
+    connectedAt.set(client, performance.now())
+    // If a connection breaks while it is in use, its query rejects.
+    client.on('error', ignore)
+  })
+
+  /** Drops connections from before the last read-only error: they may lead to a server that was demoted. */
+  async function acquire(): Promise<pg.PoolClient> {
+    for (;;) {
+      const client = await pool.connect()
+      if ((connectedAt.get(client) ?? 0) >= lastReadOnlyAt) return client
+      client.release(true)
+    }
+  }
+
+  /** Runs the work with a connection. The connection is reused only if nothing but the statement failed. */
+  async function withClient<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+    let client: pg.PoolClient | undefined
+    try {
+      client = await acquire()
+      const result = await work(client)
+      client.release()
+      return result
+    } catch (cause) {
+      const error = toServiceError(cause)
+      // We no longer wait for the statement, but it would go on, and might store what was reported as not stored.
+      if (client !== undefined && !(cause instanceof pg.DatabaseError))
+        cancelQuery(client, CONNECT_TIMEOUT_MS)
+      if (isReadOnly(cause)) lastReadOnlyAt = performance.now()
+      client?.release(error instanceof ServiceError)
+      throw error
+    }
+  }
+
+  async function queryRows<Value>(config: pg.QueryArrayConfig): Promise<Value[][]> {
+    const { rows } = await withClient(client => client.query<Value[]>(config))
+    return rows
+  }
+
+  return {
+    query: (sql, values) => withClient(client => client.query(sql, values as unknown[])),
+
+    rows: (text, values) => queryRows({ text, values: values as unknown[], rowMode: 'array' }),
+
+    textRows: (text, values) =>
+      queryRows({ text, values: values as unknown[], rowMode: 'array', types: AS_TEXT }),
+
+    transact: work =>
+      withClient(async client => {
+        await client.query('begin')
+        try {
+          const result = await work(client)
+          await client.query('commit')
+          return result
+        } catch (error) {
+          // After any other error the connection is closed, which rolls back as well.
+          if (error instanceof pg.DatabaseError) await client.query('rollback')
+          throw error
+        }
+      }),
+
+    ping: () =>
+      withClient(async client => {
+        const { rows } = await client.query("select current_setting('transaction_read_only') as read_only")
+        if (rows[0].read_only === 'on') throw new ReadOnlyError('the database is read-only')
+      }),
+
+    close: () => pool.end(),
+  }
+}
+
+class ReadOnlyError extends Error {}
+
+// https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, credentials, unknown database, transaction
+// rolled back by the server, resources, object not in the required state, operator intervention, system error, read-only.
+const UNAVAILABLE = /^(08|28|3D|40|53|55|57|58)|^25(006|P03|P04)$/
+
+/** An error that the server did not report is about the connection to it, unless it is a bug of ours. */
+function toServiceError(error: unknown): unknown {
+  if (error instanceof ServiceError || error instanceof TypeError || error instanceof RangeError) return error
+  if (error instanceof pg.DatabaseError && !isFatal(error) && !UNAVAILABLE.test(error.code ?? ''))
+    return error
+  return unavailable(error)
+}
+
+function isReadOnly(error: unknown): boolean {
+  return error instanceof ReadOnlyError || (error instanceof pg.DatabaseError && error.code === '25006')
+}
+
+/** The server closes the connection after such an error. */
+function isFatal({ severity }: pg.DatabaseError): boolean {
+  return severity === 'FATAL' || severity === 'PANIC'
+}
+
+function ignore(): void {}

@@ -1,0 +1,72 @@
+// Every SQL statement of the store.
+
+export const LIST_ANIMALS = `
+  select id, name, category_id, status from animals
+  where id > $1 order by id limit $2`
+
+export const LIST_ANIMALS_BY_STATUS = `
+  select id, name, category_id, status from animals
+  where status = $1 and id > $2 order by id limit $3`
+
+export const FIND_ANIMAL = `
+  select id, name, category_id, status from animals where id = $1`
+
+// PostgreSQL assigns the ids after it has sorted the rows, so the smallest id belongs to the first row.
+export const CREATE_ANIMALS = `
+  insert into animals (name, category_id, status)
+  select name, category_id, status
+  from unnest($1::text[], $2::bigint[], $3::text[])
+    with ordinality as sent (name, category_id, status, position)
+  order by position
+  returning id`
+
+// For a batch with idempotency keys. The ids are drawn first, because a key refers to its animal. $6 is the current time,
+// $7 the start of the idempotency window. A key that is taken inserts nothing; an expired key is taken over. Keys are
+// inserted in sorted order, so that two batches with the same keys wait for each other instead of deadlocking.
+export const CREATE_ANIMALS_WITH_KEYS = `
+  with sent as (
+    select nextval('animals_id_seq') as id, name, category_id, status, scope, key, position
+    from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[])
+      with ordinality as sent (name, category_id, status, scope, key, position)
+  ), claimed as (
+    insert into idempotency_keys (scope, key, animal_id, created_at)
+    select scope, key, id, $6 from sent where key is not null order by scope, key
+    on conflict (scope, key) do update
+      set animal_id = excluded.animal_id, created_at = excluded.created_at
+      where idempotency_keys.created_at <= $7
+    returning animal_id
+  ), stored as (
+    insert into animals (id, name, category_id, status)
+    select id, name, category_id, status from sent
+    where key is null or id in (select animal_id from claimed)
+    order by id
+    returning id
+  )
+  select sent.position, sent.id from sent join stored on stored.id = sent.id`
+
+export const FIND_BY_IDEMPOTENCY_KEY = `
+  select scope, key, animals.id, name, category_id, status
+  from idempotency_keys join animals on animals.id = animal_id
+  where (scope, key) in (select * from unnest($1::text[], $2::text[]))`
+
+export const DELETE_EXPIRED_IDEMPOTENCY_KEYS = `
+  delete from idempotency_keys where (scope, key) in
+    (select scope, key from idempotency_keys where created_at <= $1 order by created_at limit $2
+     for update skip locked)`
+
+export const FIND_KEY_BY_DIGEST = 'select * from api_keys where digest = $1'
+export const LIST_KEYS = 'select * from api_keys where environment = $1 order by created_at, id'
+export const LOCK_KEY = 'select * from api_keys where id = $1 and environment = $2 for update'
+export const HAS_KEYS = 'select 1 from api_keys where environment = $1 limit 1'
+
+export const INSERT_KEY = `
+  insert into api_keys (id, name, environment, digest, scope, created_at, expires_at, revoked_at)
+  values ($1, $2, $3, $4, $5, $6, $7, $8)`
+
+export const REVOKE_KEY = `
+  update api_keys set revoked_at = coalesce(revoked_at, $1)
+  where id = $2 and environment = $3 returning *`
+
+export const EXPIRE_KEY = `
+  update api_keys set expires_at = least(coalesce(expires_at, $1), $1)
+  where id = $2 and environment = $3`

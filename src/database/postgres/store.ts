@@ -1,0 +1,123 @@
+// The Store on PostgreSQL, shared by any number of instances. It uses no session state, advisory locks or notifications,
+// so that it works through a pooler and on databases that are compatible with PostgreSQL.
+
+import type { ClientBase } from 'pg'
+import { renderAnimal, renderAnimals } from '../../animal.ts'
+import { isActive } from '../../api-key.ts'
+import type { Clock } from '../../clock.ts'
+import { ServiceError } from '../../error.ts'
+import { INT64_MIN } from '../../json.ts'
+import { IDEMPOTENCY_WINDOW_MS, type Page, type Store, UnusableDatabase } from '../../store.ts'
+import { keyValues, toAnimal, toAnimalText, toKey } from '../rows.ts'
+import { createAnimals } from './create-animals.ts'
+import { lockSchema, migrate } from './migrate.ts'
+import { openPool } from './pool.ts'
+import * as sql from './statements.ts'
+
+export interface PostgresStoreOptions {
+  readonly url: string
+  readonly clock: Clock
+}
+
+/** Connects and migrates. Throws an UnusableDatabase if the database cannot be used. */
+export async function openPostgresStore({ url, clock }: PostgresStoreOptions): Promise<Store> {
+  const pool = openPool(url)
+  try {
+    const { rows } = await pool.query('show server_encoding')
+    if (rows[0].server_encoding !== 'UTF8') {
+      throw new UnusableDatabase('The PostgreSQL database must have the encoding UTF8.')
+    }
+    await migrate(pool)
+  } catch (error) {
+    await pool.close()
+    if (error instanceof UnusableDatabase) throw error
+    const cause = error instanceof ServiceError ? error.cause : error
+    const reason = cause instanceof Error ? cause.message || cause.name : String(cause)
+    throw new UnusableDatabase(`The PostgreSQL database cannot be used: ${reason.split('\n', 1)[0]}.`, {
+      cause: error,
+    })
+  }
+
+  return {
+    async listAnimals(page) {
+      return (await pool.rows(...listQuery(page))).map(toAnimal)
+    },
+
+    async listAnimalsAsJson(page) {
+      // One row more than the limit shows whether there is a next page. Text rows spare the conversion to bigint and back:
+      // 7 µs of a page of 20.
+      const rows = await pool.textRows(...listQuery({ ...page, limit: page.limit + 1 }))
+      const hasNext = rows.length > page.limit
+      if (hasNext) rows.pop()
+      const animals = rows.map(toAnimalText)
+      const last = animals.at(-1)
+      return { json: renderAnimals(animals), next: hasNext && last ? BigInt(last.id) : undefined }
+    },
+
+    async findAnimalAsJson(id) {
+      const [row] = await pool.textRows(sql.FIND_ANIMAL, [id])
+      return row && renderAnimal(toAnimalText(row))
+    },
+
+    revision: () => undefined,
+
+    createAnimals: creations => createAnimals(pool, creations, clock()),
+
+    async deleteExpiredIdempotencyKeys(limit) {
+      const { rowCount } = await pool.query(sql.DELETE_EXPIRED_IDEMPOTENCY_KEYS, [
+        clock() - IDEMPOTENCY_WINDOW_MS,
+        limit,
+      ])
+      return rowCount ?? 0
+    },
+
+    async findKey(digest) {
+      const { rows } = await pool.query(sql.FIND_KEY_BY_DIGEST, [Buffer.from(digest, 'hex')])
+      return rows[0] && toKey(rows[0])
+    },
+
+    async listKeys(environment) {
+      const { rows } = await pool.query(sql.LIST_KEYS, [environment])
+      return rows.map(toKey)
+    },
+
+    async createKey(key) {
+      await pool.query(sql.INSERT_KEY, keyValues(key))
+    },
+
+    createFirstKey(key) {
+      return pool.transact(async client => {
+        await lockSchema(client)
+        const { rows } = await client.query(sql.HAS_KEYS, [key.environment])
+        if (rows.length > 0) return false
+        await client.query(sql.INSERT_KEY, keyValues(key))
+        return true
+      })
+    },
+
+    async revokeKey(id, environment, at) {
+      const { rows } = await pool.query(sql.REVOKE_KEY, [at.getTime(), id, environment])
+      return rows[0] && toKey(rows[0])
+    },
+
+    rotateKey(id, successor, expiresAt) {
+      return pool.transact(async (client: ClientBase) => {
+        const { rows } = await client.query(sql.LOCK_KEY, [id, successor.environment])
+        if (rows.length === 0 || !isActive(toKey(rows[0]), successor.createdAt.getTime())) return false
+        await client.query(sql.INSERT_KEY, keyValues(successor))
+        await client.query(sql.EXPIRE_KEY, [expiresAt.getTime(), id, successor.environment])
+        return true
+      })
+    },
+
+    ping: () => pool.ping(),
+
+    close: () => pool.close(),
+  }
+}
+
+function listQuery({ limit, after = INT64_MIN, status }: Page): [string, unknown[]] {
+  return status === undefined
+    ? [sql.LIST_ANIMALS, [after, limit]]
+    : [sql.LIST_ANIMALS_BY_STATUS, [status, after, limit]]
+}

@@ -1,0 +1,56 @@
+// Turns database rows into domain values and back. Both databases have the same columns.
+
+import { type Animal, type AnimalText, isStatus, type Status } from '../animal.ts'
+import { type ApiKey, ENVIRONMENTS } from '../api-key.ts'
+
+export type Row = Readonly<Record<string, unknown>>
+
+/** Takes id, name, category_id and status, in this order. Integers must be `bigint`. */
+export function toAnimal(values: readonly unknown[]): Animal {
+  const [id, name, categoryId, status] = values as [bigint, string, bigint, string | null]
+  return status === null ? { id, name, categoryId } : { id, name, categoryId, status: checkStatus(status) }
+}
+
+/** Takes the same values as text, for animals that are only rendered. */
+export function toAnimalText(values: readonly (string | null)[]): AnimalText {
+  const [id, name, categoryId, status] = values as [string, string, string, string | null]
+  return { id, name, categoryId, status: status === null ? undefined : checkStatus(status) }
+}
+
+function checkStatus(status: string): Status {
+  if (!isStatus(status)) throw new Error('an animal is stored with an unknown status')
+  return status
+}
+
+export function toKey(row: Row): ApiKey {
+  const environment = ENVIRONMENTS.find(known => known === row.environment)
+  if (environment === undefined) throw new Error('an API key is stored with an unknown environment')
+  return {
+    id: row.id as string,
+    name: row.name as string,
+    environment,
+    digest: Buffer.from(row.digest as Uint8Array).toString('hex'),
+    scope: row.scope as string,
+    createdAt: new Date(Number(row.created_at)),
+    expiresAt: toDate(row.expires_at),
+    revokedAt: toDate(row.revoked_at),
+  }
+}
+
+/** Returns the values of a key in the order of its columns. */
+export function keyValues(key: ApiKey): (string | number | Buffer | null)[] {
+  return [
+    key.id,
+    key.name,
+    key.environment,
+    Buffer.from(key.digest, 'hex'),
+    key.scope,
+    key.createdAt.getTime(),
+    key.expiresAt?.getTime() ?? null,
+    key.revokedAt?.getTime() ?? null,
+  ]
+}
+
+function toDate(time: unknown): Date | undefined {
+  return time === null ? undefined : new Date(Number(time))
+}

@@ -1,0 +1,51 @@
+// Brings a database file to the latest schema. Migrations run forward only, each in its own transaction.
+
+import type { DatabaseSync } from 'node:sqlite'
+import animals from './migrations/001-animals.ts'
+import apiKeys from './migrations/002-api-keys.ts'
+import idempotencyKeys from './migrations/003-idempotency-keys.ts'
+import pagesByStatus from './migrations/004-pages-by-status.ts'
+
+const MIGRATIONS = [
+  { sql: animals, adds: ['animals'] },
+  { sql: apiKeys, adds: ['api_keys'] },
+  { sql: idempotencyKeys, adds: ['idempotency_keys'] },
+  { sql: pagesByStatus, adds: [] },
+]
+
+export const LATEST_SCHEMA = MIGRATIONS.length
+
+/** "anml" in ASCII. In the file's header it marks the file as one of ours. */
+export const APPLICATION_ID = 0x616e6d6c
+
+/** Several processes may start on one file at the same time, so the version is read again under the write lock. */
+export function migrate(database: DatabaseSync): void {
+  for (const [index, { sql }] of MIGRATIONS.entries()) {
+    if (schemaVersion(database) > index) continue
+    database.exec('begin immediate')
+    try {
+      if (schemaVersion(database) === index) {
+        database.exec(sql)
+        database.exec(`pragma application_id = ${APPLICATION_ID}`)
+        database.exec(`pragma user_version = ${index + 1}`)
+      }
+      database.exec('commit')
+    } catch (error) {
+      if (database.isTransaction) database.exec('rollback')
+      throw error
+    }
+  }
+}
+
+/** Returns whether the file has exactly the tables of this schema version. */
+export function hasTablesOf(version: number, database: DatabaseSync): boolean {
+  const expected = MIGRATIONS.slice(0, version).flatMap(({ adds }) => adds)
+  const actual = database
+    .prepare("select name from sqlite_schema where type = 'table' and name not like 'sqlite\\_%' escape '\\'")
+    .all()
+  return new Set(expected).symmetricDifference(new Set(actual.map(({ name }) => name))).size === 0
+}
+
+export function schemaVersion(database: DatabaseSync): number {
+  return Number(database.prepare('pragma user_version').get()?.user_version)
+}

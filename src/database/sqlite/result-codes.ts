@@ -1,0 +1,35 @@
+// SQLite's result codes (https://www.sqlite.org/rescode.html): which mean a lock, and which an unavailable database.
+
+import { unavailable } from '../../error.ts'
+import { UnusableDatabase } from '../../store.ts'
+
+const LOCKED = { busy: 5, locked: 6 }
+
+/** The other codes, such as SQLITE_ERROR, CONSTRAINT, MISMATCH and MISUSE, mean a bug in this program. */
+const UNAVAILABLE = {
+  ...LOCKED,
+  nomem: 7,
+  readonly: 8,
+  interrupt: 9,
+  ioerr: 10,
+  corrupt: 11,
+  full: 13,
+  cantopen: 14,
+  protocol: 15,
+  notadb: 26,
+}
+
+export function isLocked(error: unknown): boolean {
+  return hasCode(error, LOCKED)
+}
+
+/** Turns an error that means that SQLite cannot serve into `unavailable`. Returns any other error as it is. */
+export function toServiceError(error: unknown): unknown {
+  return error instanceof UnusableDatabase || hasCode(error, UNAVAILABLE) ? unavailable(error) : error
+}
+
+/** An extended code has its primary code in the lowest byte. */
+function hasCode(error: unknown, codes: Readonly<Record<string, number>>): boolean {
+  const isSqliteError = error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
+  return isSqliteError && Object.values(codes).includes((error.errcode as number) & 0xff)
+}

@@ -1,0 +1,103 @@
+// The Store on SQLite, the embedded default, in a file or in memory.
+
+import { resolve } from 'node:path'
+import type { Clock } from '../../clock.ts'
+import { INT64_MIN } from '../../json.ts'
+import type { Outcome, Store } from '../../store.ts'
+import { toAnimal, toKey } from '../rows.ts'
+import { connect } from './connection.ts'
+import { MEMORY, type OpenOptions } from './open.ts'
+import { prepareStatements } from './statements.ts'
+import { openWriter, type Writer } from './writer.ts'
+import { writesOn } from './writes.ts'
+
+export interface SqliteStoreOptions extends OpenOptions {
+  readonly path: string
+  readonly clock: Clock
+}
+
+/** Throws an UnusableDatabase if the file cannot be used. */
+export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): Store {
+  // An absolute path is never mistaken for a URI, and does not change with the working directory.
+  const file = path === MEMORY ? MEMORY : resolve(path)
+  const connection = connect(file, { create }, prepareStatements)
+  const { read } = connection
+  // A database in memory belongs to one connection, and never waits for a disk.
+  const { write, close }: Writer = file === MEMORY ? directWriter() : openWriter(file, connection.refresh)
+
+  function directWriter(): Writer {
+    const writes = writesOn(connection)
+    const write: Writer['write'] = (name, ...args) =>
+      (writes[name] as (...given: typeof args) => ReturnType<(typeof writes)[typeof name]>)(...args)
+    return { write, close: async () => {} }
+  }
+
+  return {
+    listAnimals({ limit, after = INT64_MIN, status }) {
+      return read(({ listAnimals, listAnimalsByStatus }) => {
+        const rows =
+          status === undefined ? listAnimals.all(after, limit) : listAnimalsByStatus.all(status, after, limit)
+        return rows.map(toAnimal)
+      })
+    },
+
+    listAnimalsAsJson({ limit, after = INT64_MIN, status }) {
+      return read(({ listAnimalsAsJson, listAnimalsAsJsonByStatus }) => {
+        const row =
+          status === undefined
+            ? listAnimalsAsJson.get(after, limit)
+            : listAnimalsAsJsonByStatus.get(status, after, limit)
+        const [json, next] = row as [string, bigint | null]
+        return { json, next: next ?? undefined }
+      })
+    },
+
+    findAnimalAsJson(id) {
+      return read(({ findAnimalAsJson }) => findAnimalAsJson.get(id)?.[0] as string | undefined)
+    },
+
+    revision: () => (file === MEMORY ? undefined : connection.revision()),
+
+    async createAnimals(creations) {
+      const outcomes = await write('createAnimals', creations, clock())
+      return creations.map(({ animal }, index): Outcome => {
+        const outcome = outcomes[index] as (typeof outcomes)[number]
+        return typeof outcome === 'bigint' ? { kind: 'created', animal: { id: outcome, ...animal } } : outcome
+      })
+    },
+
+    deleteExpiredIdempotencyKeys: limit => write('deleteExpiredIdempotencyKeys', limit, clock()),
+
+    findKey(digest) {
+      return read(({ findKeyByDigest }) => {
+        const row = findKeyByDigest.get(Buffer.from(digest, 'hex'))
+        return row && toKey(row)
+      })
+    },
+
+    listKeys(environment) {
+      return read(({ listKeys }) => listKeys.all(environment).map(toKey))
+    },
+
+    createKey: key => write('createKey', key),
+
+    async createFirstKey(key) {
+      // At most starts there is a key already, and finding that out needs no write lock.
+      if (await read(({ hasKeys }) => hasKeys.get(key.environment) !== undefined)) return false
+      return write('createFirstKey', key)
+    },
+
+    revokeKey: (id, environment, at) => write('revokeKey', id, environment, at),
+
+    rotateKey: (id, successor, expiresAt) => write('rotateKey', id, successor, expiresAt),
+
+    ping() {
+      return read(({ ping }) => void ping.get())
+    },
+
+    async close() {
+      await close()
+      connection.close()
+    },
+  }
+}

@@ -1,0 +1,90 @@
+// Every change to the database. Each runs in its own transaction.
+
+import { type Animal, isSameAnimal } from '../../animal.ts'
+import { type ApiKey, type Environment, isActive } from '../../api-key.ts'
+import { type Creation, IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
+import { keyValues, toAnimal, toKey } from '../rows.ts'
+import type { Connection } from './connection.ts'
+import type { Statements } from './statements.ts'
+
+export type Writes = ReturnType<typeof writesOn>
+
+/** Runs a write by its name. Arguments and result can be sent between threads. */
+export type Write = <Name extends keyof Writes>(
+  name: Name,
+  ...args: Parameters<Writes[Name]>
+) => ReturnType<Writes[Name]>
+
+/** The outcome of a creation that stored nothing, because its idempotency key was used before. */
+export type Repeated =
+  | { readonly kind: 'replayed'; readonly animal: Animal }
+  | { readonly kind: 'key_reused' }
+
+export function writesOn({ write }: Connection<Statements>) {
+  return {
+    /** Returns only the id of an animal that was stored. */
+    createAnimals(creations: readonly Creation[], now: number): Promise<(bigint | Repeated)[]> {
+      return write(statements => creations.map(creation => createAnimal(statements, creation, now)))
+    },
+
+    deleteExpiredIdempotencyKeys(limit: number, now: number): Promise<number> {
+      return write(statements =>
+        Number(statements.deleteExpiredIdempotencyKeys.run(now - IDEMPOTENCY_WINDOW_MS, limit).changes),
+      )
+    },
+
+    createKey(key: ApiKey): Promise<void> {
+      return write(({ insertKey }) => void insertKey.run(...keyValues(key)))
+    },
+
+    createFirstKey(key: ApiKey): Promise<boolean> {
+      return write(statements => {
+        if (statements.hasKeys.get(key.environment) !== undefined) return false
+        statements.insertKey.run(...keyValues(key))
+        return true
+      })
+    },
+
+    revokeKey(id: string, environment: Environment, at: Date): Promise<ApiKey | undefined> {
+      return write(({ revokeKey, findKey }) => {
+        revokeKey.run(at.getTime(), id, environment)
+        const row = findKey.get(id, environment)
+        return row && toKey(row)
+      })
+    },
+
+    rotateKey(id: string, successor: ApiKey, expiresAt: Date): Promise<boolean> {
+      return write(statements => {
+        const row = statements.findKey.get(id, successor.environment)
+        if (row === undefined || !isActive(toKey(row), successor.createdAt.getTime())) return false
+        statements.insertKey.run(...keyValues(successor))
+        statements.expireKey.run(expiresAt.getTime(), id, successor.environment)
+        return true
+      })
+    },
+  }
+}
+
+function createAnimal(
+  statements: Statements,
+  { animal, idempotency }: Creation,
+  now: number,
+): bigint | Repeated {
+  if (idempotency !== undefined) {
+    const { scope, key } = idempotency
+    const row = statements.findByIdempotencyKey.get(scope, key, now - IDEMPOTENCY_WINDOW_MS)
+    if (row !== undefined) {
+      const first = toAnimal(row)
+      return isSameAnimal(first, animal) ? { kind: 'replayed', animal: first } : { kind: 'key_reused' }
+    }
+  }
+  const { lastInsertRowid } = statements.insertAnimal.run(
+    animal.name,
+    animal.categoryId,
+    animal.status ?? null,
+  )
+  const id = BigInt(lastInsertRowid)
+  if (idempotency !== undefined)
+    statements.storeIdempotencyKey.run(idempotency.scope, idempotency.key, id, now)
+  return id
+}

@@ -1,0 +1,28 @@
+// The errors of the three operations, one function for each. The OpenAPI document takes its examples from here.
+
+import { ServiceError, unavailable } from '../../error.ts'
+import { REMOVAL_DATE } from './deprecation.ts'
+
+/** Has one message for every cause, so that a stranger cannot find out which keys exist. */
+export const unauthorized = (hadToken: boolean) =>
+  new ServiceError(
+    'unauthorized',
+    'A valid API key is required: send it as "Authorization: Bearer <API_KEY>".',
+    {
+      headers: [
+        'www-authenticate',
+        `Bearer realm="animal-store"${hadToken ? ', error="invalid_token"' : ''}`,
+      ],
+    },
+  )
+
+export const animalNotFound = () => new ServiceError('not_found', 'There is no animal with this id.')
+
+export const gone = () =>
+  new ServiceError('gone', `This operation was removed on ${REMOVAL_DATE}. Use GET /v1/pets instead.`)
+
+export const idempotencyKeyReused = () =>
+  new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for another animal.')
+
+export const notStored = (cause: unknown) =>
+  unavailable(cause, 'The animal could not be added right now. Try again shortly.')

@@ -1,0 +1,76 @@
+// Bearer authentication: finds the API key of a request, or rejects the request with 401.
+
+import { type ApiKey, digestOf, type Environment, hasKeyFormat, isActive } from '../../api-key.ts'
+import type { Clock } from '../../clock.ts'
+import type { Store } from '../../store.ts'
+import { createAuthCache } from './auth-cache.ts'
+
+const BEARER = /^bearer(?: +(.+))?$/i
+
+/** The key that the request was sent with, or why it is rejected: a missing or an invalid credential. */
+export type AuthResult =
+  | { readonly apiKey: ApiKey; readonly rejected?: undefined }
+  | { readonly apiKey?: undefined; readonly rejected: 'missing' | 'invalid' }
+
+/** Takes the values of all `Authorization` headers. The result is not a promise if it is cached. */
+export type Authenticate = (authorization: readonly string[]) => AuthResult | Promise<AuthResult>
+
+export interface AuthenticatorOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly environment: Environment
+  /** The API key from the environment variable, accepted besides the stored ones. */
+  readonly extraKey: string | undefined
+}
+
+const MISSING: AuthResult = { rejected: 'missing' }
+const INVALID: AuthResult = { rejected: 'invalid' }
+
+export function createAuthenticator({
+  store,
+  clock,
+  environment,
+  extraKey,
+}: AuthenticatorOptions): Authenticate {
+  const extra = extraKey === undefined ? undefined : { apiKey: environmentKey(extraKey, environment) }
+  const find = createAuthCache(findKey)
+
+  /** Returns the key even if it has expired meanwhile: the cache may hold it longer than that. */
+  function findKey(authorization: string): AuthResult | Promise<AuthResult> {
+    const secret = BEARER.exec(authorization)?.[1]
+    if (secret === undefined) return MISSING
+    // Comparing digests need not take constant time: the time taken says nothing about the key.
+    const digest = digestOf(secret)
+    if (extra?.apiKey.digest === digest) return extra
+    if (!hasKeyFormat(secret, environment)) return INVALID
+    return store.findKey(digest).then(apiKey => (apiKey === undefined ? INVALID : { apiKey }))
+  }
+
+  function checkKey(found: AuthResult): AuthResult {
+    const { apiKey } = found
+    if (apiKey === undefined) return found
+    return apiKey.environment === environment && isActive(apiKey, clock()) ? found : INVALID
+  }
+
+  return authorization => {
+    const [first = ''] = authorization
+    // Two credentials count as none.
+    if (authorization.length > 1) return BEARER.exec(first)?.[1] === undefined ? MISSING : INVALID
+    const found = find(first)
+    return found instanceof Promise ? found.then(checkKey) : checkKey(found)
+  }
+}
+
+function environmentKey(secret: string, environment: Environment): ApiKey {
+  const digest = digestOf(secret)
+  return {
+    id: 'environment',
+    name: 'from the environment',
+    environment,
+    digest,
+    scope: `environment:${digest}`,
+    createdAt: new Date(0),
+    expiresAt: undefined,
+    revokedAt: undefined,
+  }
+}

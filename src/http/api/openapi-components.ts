@@ -1,0 +1,106 @@
+// The headers and error responses that the operations of the OpenAPI document refer to.
+
+import { type ServiceError, unavailable } from '../../error.ts'
+import {
+  bodyTooLarge,
+  expectationFailed,
+  headersTooLarge,
+  internalError,
+  requestTimeout,
+  unsupportedMediaType,
+} from '../server/http-errors.ts'
+import { animalNotFound, gone, idempotencyKeyReused, unauthorized } from './api-errors.ts'
+import { DEPRECATED_SINCE, REMOVED_AT } from './deprecation.ts'
+import { invalidLimit } from './list-query.ts'
+import { schema } from './openapi-schemas.ts'
+
+export const HEADERS = {
+  RequestId: {
+    description:
+      'The `X-Request-Id` of the request if it had a usable one, otherwise a new one. Quote it when you ask for help.',
+    schema: { type: 'string', minLength: 1, maxLength: 128 },
+  },
+  NextPage: {
+    description: 'The URL of the next page, with `rel="next"`. Absent on the last page.',
+    schema: { type: 'string', pattern: '^</v1/pets\\?[^>]+>; rel="next"$' },
+    example: '</v1/pets?limit=20&after=20>; rel="next"',
+  },
+  Location: {
+    description: 'The URL of the animal.',
+    schema: { type: 'string', pattern: '^/v1/pets/\\d+$' },
+    example: '/v1/pets/1',
+  },
+  IdempotentReplayed: {
+    description: 'Present if this is the answer to an earlier request with the same `Idempotency-Key`.',
+    schema: { type: 'string', const: 'true' },
+  },
+  Deprecation: {
+    description: 'Since when the operation is deprecated (RFC 9745).',
+    schema: { type: 'string', const: DEPRECATED_SINCE },
+  },
+  Sunset: {
+    description: 'When the operation is removed (RFC 8594).',
+    schema: { type: 'string', const: REMOVED_AT.toUTCString() },
+  },
+  DeprecationLinks: {
+    description: 'The documentation of the deprecation, and the operation that replaces this one.',
+    schema: { type: 'string', pattern: 'rel="deprecation".*rel="successor-version"' },
+  },
+  WwwAuthenticate: {
+    description: 'How to authenticate (RFC 6750).',
+    schema: { type: 'string', pattern: '^Bearer realm="animal-store"(, error="invalid_token")?$' },
+  },
+  RetryAfter: {
+    description: 'Seconds to wait before a retry.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+}
+
+export const RESPONSES = {
+  InvalidRequest: errorResponse(
+    invalidLimit(),
+    'A part of the request is missing or invalid; the message names it.',
+  ),
+  Unauthorized: errorResponse(unauthorized(false), 'The API key is missing or invalid.', {
+    'WWW-Authenticate': header('WwwAuthenticate'),
+  }),
+  NotFound: errorResponse(animalNotFound(), 'There is no such animal.'),
+  RequestTimeout: errorResponse(requestTimeout(), 'The request did not arrive in time.'),
+  Gone: errorResponse(gone(), 'The operation has been removed.'),
+  PayloadTooLarge: errorResponse(bodyTooLarge(), 'The body is too large.'),
+  UnsupportedMediaType: errorResponse(
+    unsupportedMediaType(),
+    'The body is not JSON in UTF-8, or is compressed.',
+  ),
+  ExpectationFailed: errorResponse(
+    expectationFailed(),
+    'The `Expect` header has another value than `100-continue`.',
+  ),
+  IdempotencyKeyReused: errorResponse(
+    idempotencyKeyReused(),
+    'The `Idempotency-Key` was used for another animal.',
+  ),
+  HeadersTooLarge: errorResponse(headersTooLarge(), 'The headers are too large.'),
+  InternalError: errorResponse(internalError(undefined), 'Something went wrong in the service.'),
+  Unavailable: errorResponse(
+    unavailable(),
+    'The service cannot serve the request right now. With an `Idempotency-Key`, a creation can be retried safely.',
+    { 'Retry-After': header('RetryAfter') },
+  ),
+}
+
+export function header(name: keyof typeof HEADERS) {
+  return { $ref: `#/components/headers/${name}` }
+}
+
+export function response(name: keyof typeof RESPONSES) {
+  return { $ref: `#/components/responses/${name}` }
+}
+
+function errorResponse({ code, message, status }: ServiceError, description: string, headers: object = {}) {
+  return {
+    description,
+    headers: { 'X-Request-Id': header('RequestId'), ...headers },
+    content: { 'application/json': { schema: schema('Error'), example: { code, message, status } } },
+  }
+}

@@ -1,0 +1,191 @@
+// The OpenAPI document: everything that a client can send and receive. Limits come from the code that enforces them.
+
+import { inKib, MAX_BODY_BYTES } from '../server/limits.ts'
+import { REMOVAL_DATE } from './deprecation.ts'
+import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_KEY_PATTERN } from './idempotency-key.ts'
+import { LIMIT } from './list-query.ts'
+import { HEADERS, header, RESPONSES, response } from './openapi-components.ts'
+import { int64, SCHEMAS, schema } from './openapi-schemas.ts'
+
+/** The public base URLs of the two environments. */
+export interface BaseUrls {
+  readonly production?: string | undefined
+  readonly staging?: string | undefined
+}
+
+const bella = { id: 1, name: 'Bella', categoryId: 7, status: 'available' }
+const momo = { id: 2, name: 'Momo', categoryId: 9007199254740993n }
+
+/** The error responses of every operation. */
+const commonErrors = {
+  '400': response('InvalidRequest'),
+  '401': response('Unauthorized'),
+  '408': response('RequestTimeout'),
+  '413': response('PayloadTooLarge'),
+  '417': response('ExpectationFailed'),
+  '431': response('HeadersTooLarge'),
+  '500': response('InternalError'),
+  '503': response('Unavailable'),
+}
+
+const listPets = {
+  operationId: 'listPets',
+  summary: 'List animals',
+  description:
+    'Animals by ascending id, in pages. If there is a next page, `Link` has its URL with `rel="next"`. An unknown query parameter is rejected.',
+  tags: ['pets'],
+  parameters: [
+    {
+      name: 'limit',
+      in: 'query',
+      description: 'Maximum number of animals returned.',
+      schema: { type: 'integer', ...LIMIT },
+    },
+    {
+      name: 'status',
+      in: 'query',
+      description: 'Keeps only animals with this availability status.',
+      schema: schema('Status'),
+    },
+    {
+      name: 'after',
+      in: 'query',
+      description: 'Only animals with a larger id. For the next page: the last id of this one.',
+      schema: int64,
+    },
+  ],
+  responses: {
+    '200': {
+      description: 'A page of animals.',
+      headers: { 'X-Request-Id': header('RequestId'), Link: header('NextPage') },
+      content: {
+        'application/json': {
+          schema: { type: 'array', maxItems: LIMIT.maximum, items: schema('Animal') },
+          example: [bella, momo],
+        },
+      },
+    },
+    ...commonErrors,
+  },
+}
+
+const createPet = {
+  operationId: 'createPet',
+  summary: 'Add an animal',
+  description:
+    'Adds an animal, and answers once it is on disk. With an `Idempotency-Key` the request can be retried safely for 24 hours.',
+  tags: ['pets'],
+  parameters: [
+    {
+      name: 'Idempotency-Key',
+      in: 'header',
+      description: `Any string of 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters, bare or as a quoted string. The same key with the same animal gives the first answer again; with another animal, 422.`,
+      schema: { type: 'string', pattern: IDEMPOTENCY_KEY_PATTERN },
+      example: '6b1c5a0e-4d53-4f0e-9d51-0d3f6a3c2b11',
+    },
+  ],
+  requestBody: {
+    required: true,
+    description: `The new animal, in at most ${inKib(MAX_BODY_BYTES)}.`,
+    content: {
+      'application/json': {
+        schema: schema('NewAnimal'),
+        example: { name: 'Bella', categoryId: 7, status: 'available' },
+      },
+    },
+  },
+  responses: {
+    '201': {
+      description:
+        'The animal was added, by this request or by an earlier one with the same `Idempotency-Key`.',
+      headers: {
+        'X-Request-Id': header('RequestId'),
+        Location: header('Location'),
+        'Idempotent-Replayed': header('IdempotentReplayed'),
+      },
+      content: { 'application/json': { schema: schema('Animal'), example: bella } },
+    },
+    ...commonErrors,
+    '415': response('UnsupportedMediaType'),
+    '422': response('IdempotencyKeyReused'),
+  },
+}
+
+const deprecationHeaders = {
+  Deprecation: header('Deprecation'),
+  Sunset: header('Sunset'),
+  Link: header('DeprecationLinks'),
+}
+
+const getPet = {
+  operationId: 'getPet',
+  summary: 'Get an animal',
+  description: `Removed on ${REMOVAL_DATE}; the answer is 410 from then on. Use \`GET /pets\` with the \`status\` filter instead.`,
+  deprecated: true,
+  tags: ['pets'],
+  parameters: [
+    {
+      name: 'petId',
+      in: 'path',
+      required: true,
+      description:
+        'The identifier of the animal. Anything but an int64 in plain decimal digits is not found.',
+      schema: int64,
+    },
+  ],
+  responses: {
+    '200': {
+      description: 'The animal.',
+      headers: { 'X-Request-Id': header('RequestId'), ...deprecationHeaders },
+      content: { 'application/json': { schema: schema('Animal'), example: bella } },
+    },
+    ...commonErrors,
+    '404': withHeaders(RESPONSES.NotFound, deprecationHeaders),
+    '410': withHeaders(RESPONSES.Gone, deprecationHeaders),
+    '417': withHeaders(RESPONSES.ExpectationFailed, deprecationHeaders),
+    '500': withHeaders(RESPONSES.InternalError, deprecationHeaders),
+    '503': withHeaders(RESPONSES.Unavailable, deprecationHeaders),
+  },
+}
+
+export function openApiDocument({ production, staging }: BaseUrls) {
+  const { NotFound, Gone, ...shared } = RESPONSES
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Animal Store',
+      version: '1.0.0',
+      summary: "A store's catalogue of animals.",
+      description:
+        'List animals, add one, fetch one. Every request needs an API key as a bearer token. HEAD is answered like GET, without the body. Integers are int64 and exact: do not read or write them as doubles.',
+      license: { name: 'MIT', identifier: 'MIT' },
+      contact: { name: 'The Animal Store maintainers' },
+    },
+    servers: [
+      ...(production === undefined ? [] : [{ url: production, description: 'Production' }]),
+      ...(staging === undefined ? [] : [{ url: staging, description: 'Staging' }]),
+    ],
+    tags: [{ name: 'pets', description: 'The catalogue of animals.' }],
+    security: [{ apiKey: [] }],
+    paths: {
+      '/pets': { get: listPets, post: createPet },
+      '/pets/{petId}': { get: getPet },
+    },
+    components: {
+      securitySchemes: {
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key: `as_live_…` in production, `as_test_…` in staging.',
+        },
+      },
+      schemas: SCHEMAS,
+      headers: HEADERS,
+      responses: shared,
+    },
+  }
+}
+
+function withHeaders<Response extends { headers: object }>(described: Response, headers: object) {
+  return { ...described, headers: { ...described.headers, ...headers } }
+}

@@ -1,0 +1,60 @@
+// The three operations of the specification: listPets, createPet, getPet.
+
+import { parseAnimalJson, parseNewAnimal, renderAnimal } from '../../animal.ts'
+import type { Clock } from '../../clock.ts'
+import { canonicalInteger } from '../../json.ts'
+import type { Outcome, Store } from '../../store.ts'
+import { parseBody, readBody } from '../server/body.ts'
+import type { Exchange } from '../server/exchange.ts'
+import { joinedHeader } from '../server/headers.ts'
+import { jsonReply, type Reply } from '../server/reply.ts'
+import { animalNotFound, gone, idempotencyKeyReused, notStored } from './api-errors.ts'
+import { REMOVED_AT } from './deprecation.ts'
+import { parseIdempotencyKey } from './idempotency-key.ts'
+import { nextPageUrl, parseListQuery } from './list-query.ts'
+import { createPageCache } from './page-cache.ts'
+
+export function operations({ store, clock }: { store: Store; clock: Clock }) {
+  const firstPages = createPageCache()
+
+  async function loadPage(query: string, revision: string | undefined): Promise<Reply> {
+    const page = parseListQuery(query)
+    const { json, next } = await store.listAnimalsAsJson(page)
+    const headers = next === undefined ? [] : ['link', `<${nextPageUrl(page, next)}>; rel="next"`]
+    const reply = jsonReply(200, json, headers)
+    if (page.after === undefined) firstPages.set(query, revision, reply)
+    return reply
+  }
+
+  return {
+    listPets({ query }: Exchange): Reply | Promise<Reply> {
+      const revision = store.revision()
+      return firstPages.get(query, revision) ?? loadPage(query, revision)
+    },
+
+    async createPet(exchange: Exchange): Promise<Reply> {
+      const { request, response, apiKey } = exchange
+      const body = await readBody(request, response)
+      const key = parseIdempotencyKey(joinedHeader(request, 'idempotency-key'))
+      const animal = parseNewAnimal(parseBody(body, parseAnimalJson))
+      const idempotency = apiKey && key !== undefined ? { scope: apiKey.scope, key } : undefined
+      const [outcome] = (await store.createAnimals([{ animal, idempotency }])) as [Outcome]
+      if (outcome.kind === 'unavailable') throw notStored(outcome.cause)
+      if (outcome.kind === 'key_reused') throw idempotencyKeyReused()
+      const { id } = outcome.animal
+      exchange.animalId = id
+      const headers = ['location', `/v1/pets/${id}`]
+      if (outcome.kind === 'replayed') headers.push('idempotent-replayed', 'true')
+      return jsonReply(201, renderAnimal(outcome.animal), headers)
+    },
+
+    async getPet(exchange: Exchange, petId: string): Promise<Reply> {
+      if (clock() >= REMOVED_AT.getTime()) throw gone()
+      const id = canonicalInteger(petId)
+      const json = id === undefined ? undefined : await store.findAnimalAsJson(id)
+      if (json === undefined) throw animalNotFound()
+      exchange.animalId = id
+      return jsonReply(200, json)
+    },
+  }
+}

@@ -1,0 +1,90 @@
+// Reads the JSON body of a request: checks its media type, then its size, then its text.
+
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { MIMEType } from 'node:util'
+import { invalid, ServiceError } from '../../error.ts'
+import { headerValues, joinedHeader } from './headers.ts'
+import { bodyTooLarge, unsupportedEncoding, unsupportedMediaType } from './http-errors.ts'
+import { MAX_BODY_BYTES } from './limits.ts'
+
+/**
+ * Resolves with the bytes of the body. Rejects with `unsupported_media_type` or `payload_too_large` without reading the
+ * rest. An empty body is accepted whatever its media type: `parseBody` rejects it.
+ */
+export async function readBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+
+  function accept(chunk: Buffer): void {
+    if (length === 0) checkMediaType(request)
+    length += chunk.length
+    if (length > MAX_BODY_BYTES) throw bodyTooLarge()
+    chunks.push(chunk)
+  }
+
+  const declaredLength = Number(headerValues(request, 'content-length')[0] ?? 0)
+  if (declaredLength > 0) checkMediaType(request)
+  if (declaredLength > MAX_BODY_BYTES) throw bodyTooLarge()
+  if (headerValues(request, 'expect').length > 0 && request.httpVersion === '1.1') response.writeContinue()
+  if (!request.readableEnded) await readChunks(request, accept)
+  return Buffer.concat(chunks, length)
+}
+
+/** Throws `invalid_request` if the body is empty or not JSON in UTF-8. `parse` must throw for malformed JSON. */
+export function parseBody(body: Buffer, parse: (text: string) => unknown): unknown {
+  if (body.length === 0) throw invalid('The body is missing: send a JSON object with name and categoryId.')
+  if (!isUtf8(body)) throw invalid('The body must be UTF-8.')
+  try {
+    return parse(body.toString())
+  } catch {
+    throw invalid('The body must be well-formed JSON.')
+  }
+}
+
+/** `for await` would destroy the connection when `accept` throws, before the error could be sent. */
+function readChunks(request: IncomingMessage, accept: (chunk: Buffer) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (request.destroyed) reject(endedEarly())
+    function onData(chunk: Buffer): void {
+      try {
+        accept(chunk)
+      } catch (error) {
+        request.off('data', onData).pause()
+        reject(error)
+      }
+    }
+    request.on('data', onData)
+    request.on('end', resolve)
+    request.on('error', error => reject(endedEarly(error)))
+  })
+}
+
+function checkMediaType(request: IncomingMessage): void {
+  const types = headerValues(request, 'content-type')
+  if (types.length !== 1 || !types.every(isJson)) throw unsupportedMediaType()
+  const encoding = joinedHeader(request, 'content-encoding') ?? 'identity'
+  if (encoding.toLowerCase() !== 'identity') throw unsupportedEncoding()
+}
+
+function isJson(contentType: string): boolean {
+  // Almost every client sends exactly this.
+  if (contentType === 'application/json') return true
+  try {
+    const { essence, params } = new MIMEType(contentType)
+    // MIMEType drops an empty charset, and all but the first of several. Neither form is valid.
+    const named = contentType.replaceAll(/"[^"]*"/g, '""').match(/;\s*charset\s*=/gi) ?? []
+    const charsets = params.has('charset') ? [params.get('charset')] : []
+    return (
+      essence === 'application/json' &&
+      named.length === charsets.length &&
+      charsets.every(charset => /^utf-?8$/i.test(String(charset)))
+    )
+  } catch {
+    return false
+  }
+}
+
+function endedEarly(cause?: Error): ServiceError {
+  return new ServiceError('invalid_request', 'The body ended before it was complete.', { cause })
+}

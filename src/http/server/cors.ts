@@ -1,0 +1,60 @@
+// CORS: which pages of other origins may use the API from a browser (docs/decisions/cross-origin.md).
+
+import type { IncomingMessage } from 'node:http'
+import { headerValues } from './headers.ts'
+import type { Reply } from './reply.ts'
+
+const EXPOSED_HEADERS = 'Link, Location, Deprecation, Sunset, Retry-After, X-Request-Id, Idempotent-Replayed'
+
+const PREFLIGHT_HEADERS = Object.entries({
+  'access-control-allow-methods': 'GET, HEAD, POST',
+  'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, X-Request-Id',
+  // The longest time that any browser respects.
+  'access-control-max-age': '86400',
+}).flat()
+
+const PREFLIGHT_REPLY: Reply = { status: 204, headers: PREFLIGHT_HEADERS, body: '' }
+
+const NO_HEADERS: readonly string[] = []
+
+export interface Cors {
+  /** Returns the CORS headers of every reply to this request: names and values in turn. */
+  headersFor(request: IncomingMessage): readonly string[]
+  /** Returns the reply if the request is a preflight from an allowed origin, otherwise undefined. */
+  preflight(request: IncomingMessage): Reply | undefined
+}
+
+/** `*` among the origins allows all of them. */
+export function createCors(origins: readonly string[]): Cors {
+  const allowsAll = origins.includes('*')
+
+  function allowedOrigin(request: IncomingMessage): string | undefined {
+    if (allowsAll) return '*'
+    const [origin = '', second] = headerValues(request, 'origin')
+    return second === undefined && origins.includes(origin) ? origin : undefined
+  }
+
+  return {
+    headersFor(request) {
+      if (origins.length === 0) return NO_HEADERS
+      const allowed = allowedOrigin(request)
+      // Caches must keep the replies to different origins apart, also those to origins that are not allowed.
+      const headers = allowsAll ? [] : ['vary', 'Origin']
+      if (allowed === undefined) return headers
+      return [
+        ...headers,
+        ...['access-control-allow-origin', allowed],
+        ...['access-control-expose-headers', EXPOSED_HEADERS],
+      ]
+    },
+
+    preflight(request) {
+      const isPreflight =
+        request.method === 'OPTIONS' &&
+        origins.length > 0 &&
+        headerValues(request, 'origin').length === 1 &&
+        headerValues(request, 'access-control-request-method').length === 1
+      return isPreflight && allowedOrigin(request) !== undefined ? PREFLIGHT_REPLY : undefined
+    },
+  }
+}

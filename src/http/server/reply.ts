@@ -1,0 +1,49 @@
+// A reply as a plain value, and how it is sent.
+
+import type { Exchange } from './exchange.ts'
+
+export interface Reply {
+  readonly status: number
+  /** Names and values in turn, with the content type and length. */
+  readonly headers: readonly string[]
+  readonly body: string | Buffer
+}
+
+/** A client that reads nothing of its response for this long is disconnected. */
+const STALLED_MS = 60_000
+
+/** How long a client may go on sending its body after the response. */
+const LINGER_MS = 1_000
+
+/** Takes rendered JSON. */
+export function jsonReply(status: number, body: string, headers: readonly string[] = []): Reply {
+  const length = String(Buffer.byteLength(body))
+  return { status, headers: ['content-type', 'application/json', 'content-length', length, ...headers], body }
+}
+
+export function send(exchange: Exchange, { status, headers, body }: Reply, isAccepting: boolean): void {
+  const { id, request, response } = exchange
+  // The client disconnected, or its body was malformed and the parser error was written to the socket.
+  if (response.destroyed || response.headersSent) return
+  const all = ['x-request-id', id, ...headers, ...exchange.headers]
+  // While the service stops, clients should reconnect to another instance.
+  if (!isAccepting) all.push('connection', 'close')
+  response.writeHead(status, all)
+  response.end(body)
+  if (!isDelivered(exchange)) request.socket.setTimeout(STALLED_MS)
+  if (!request.complete) closeAfterLinger(request)
+}
+
+/**
+ * Returns whether the whole request was received and the whole response was handed to the system. That is almost always
+ * so right after `send`, except when the client does not read or an earlier pipelined response is still waiting.
+ */
+export function isDelivered({ request, response }: Exchange): boolean {
+  return request.complete && response.socket !== null && request.socket.writableLength === 0
+}
+
+/** Closing while the client still sends would reset the connection, and it might never see the response. */
+function closeAfterLinger(request: Exchange['request']): void {
+  const timer = setTimeout(() => request.complete || request.socket.destroy(), LINGER_MS)
+  request.once('close', () => clearTimeout(timer))
+}

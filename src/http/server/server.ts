@@ -1,0 +1,145 @@
+// The HTTP server below the application: time-outs, connection limits, and an orderly end for every connection.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Logger } from 'pino'
+import { invalid, type ServiceError } from '../../error.ts'
+import type { Exchange } from './exchange.ts'
+import { MAX_HEADER_BYTES } from './limits.ts'
+import { fromParserError, TIMEOUT_CODE, writeRawError } from './parser-errors.ts'
+import { isDelivered, type Reply, send } from './reply.ts'
+import { logRequest, newRequestId } from './request-log.ts'
+import { parseTarget } from './request-target.ts'
+
+const OPTIONS = {
+  headersTimeout: 10_000,
+  requestTimeout: 20_000,
+  /** Longer than the usual 60 seconds of load balancers, so that they close idle connections first. */
+  keepAliveTimeout: 65_000,
+  /** How often Node checks the first two time-outs. Its default is 30 seconds. */
+  connectionsCheckingInterval: 1_000,
+  maxHeaderSize: MAX_HEADER_BYTES,
+  // The application rejects a missing Host, so that the response has the error object.
+  requireHostHeader: false,
+  // Without a body, Node need not create a stream for it: 10 % of Node's own share of a request.
+  optimizeEmptyRequests: true,
+}
+
+const MAX_CONNECTIONS = 10_000
+
+const NO_HEADERS: readonly string[] = []
+
+export interface HttpServerOptions {
+  readonly requestId: (request: IncomingMessage) => string
+  /** Must not throw or reject: a failure has a reply too. */
+  readonly answer: (exchange: Exchange) => Reply | Promise<Reply>
+  /** False once the service is stopping. */
+  readonly isAccepting: () => boolean
+  readonly log: Logger
+}
+
+export interface HttpServer {
+  readonly server: Server
+  /** Closes every connection. A request that is still arriving is answered with 408. */
+  closeAll(): void
+}
+
+export function createHttpServer({ requestId, answer, isAccepting, log }: HttpServerOptions): HttpServer {
+  /** The requests in flight on each connection, in order. A pipelining client has several. */
+  const connections = new Map<Duplex, Exchange[]>()
+  const broken = new WeakSet<Duplex>()
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = request
+    const { path, query } = parseTarget(request.url ?? '/')
+    const exchange: Exchange = {
+      id: requestId(request),
+      request,
+      response,
+      path,
+      query,
+      route: undefined,
+      apiKey: undefined,
+      animalId: undefined,
+      headers: NO_HEADERS,
+    }
+    const inFlight = connections.get(socket) ?? []
+    while (inFlight[0] !== undefined && isDone(inFlight[0])) inFlight.shift()
+    inFlight.push(exchange)
+    try {
+      logRequest(exchange, log)
+      // Awaited even if it is not a promise: the parser marks a request without a body as complete only after this turn.
+      send(exchange, await answer(exchange), isAccepting())
+    } catch (error) {
+      log.fatal({ requestId: exchange.id, err: error }, 'a response could not be sent')
+      socket.destroy()
+    }
+    // A request that is referenced until the next one arrives becomes old, and costs the garbage collector as much as the
+    // whole request.
+    if (isDelivered(exchange) && inFlight[0] === exchange) inFlight.shift()
+  }
+
+  const server = createServer(OPTIONS, serve)
+  server.maxConnections = MAX_CONNECTIONS
+  // By default Node silently drops headers after the thousandth.
+  server.maxHeadersCount = 0
+  server.on('connection', socket => {
+    connections.set(socket, [])
+    socket.once('close', () => connections.delete(socket))
+  })
+  // Without these two listeners Node answers by itself, before the credential is checked.
+  server.on('checkContinue', serve)
+  server.on('checkExpectation', serve)
+  // Without this listener Node closes the connection without a response.
+  server.on('connect', (_request, socket) =>
+    rejectUnparsed(socket, invalid('This service is not a proxy.'), 'CONNECT'),
+  )
+
+  server.on('clientError', async (error: NodeJS.ErrnoException, socket) => {
+    // Node emits it again for every further packet.
+    if (broken.has(socket)) return
+    broken.add(socket)
+    const inFlight = (connections.get(socket) ?? []).filter(exchange => !isDone(exchange))
+    const last = inFlight.at(-1)
+    const incomplete = last?.request.complete ? undefined : last
+    // Complete requests are answered first: an animal must not be stored and its client told 400.
+    const complete = inFlight.filter(exchange => exchange !== incomplete)
+    await Promise.all(complete.map(({ response }) => closed(response)))
+    if (incomplete === undefined) {
+      rejectUnparsed(socket, fromParserError(error), error.code)
+    } else if (incomplete.response.headersSent) {
+      // It was answered without its body, so there is nothing left to report.
+      await closed(incomplete.response)
+      socket.destroy()
+    } else {
+      const parserError = fromParserError(error)
+      const wasSent = writeRawError(socket, parserError, incomplete.id, incomplete.headers)
+      // For the log line of this request.
+      if (wasSent) incomplete.response.statusCode = parserError.status
+    }
+  })
+
+  function rejectUnparsed(socket: Duplex, error: ServiceError, reason: string | undefined): void {
+    const id = newRequestId()
+    if (writeRawError(socket, error, id)) {
+      log.info({ requestId: id, status: error.status, refused: reason }, 'request')
+    }
+  }
+
+  return {
+    server,
+    closeAll() {
+      const timeout = Object.assign(new Error('the server stops'), { code: TIMEOUT_CODE })
+      for (const socket of connections.keys()) server.emit('clientError', timeout, socket)
+      setImmediate(() => server.closeAllConnections())
+    },
+  }
+}
+
+function isDone({ request, response }: Exchange): boolean {
+  return response.closed && request.complete
+}
+
+function closed(response: ServerResponse): Promise<void> {
+  return new Promise(resolve => (response.closed ? resolve() : response.once('close', () => resolve())))
+}

@@ -1,0 +1,112 @@
+// What a person sees in a browser: the catalogue and the API reference, served from the package itself.
+
+import { readFileSync } from 'node:fs'
+import type { Environment } from '../api-key.ts'
+import { catalogue } from './catalogue.ts'
+import { type Html, html } from './html.ts'
+import { type ApiDescription, reference } from './reference.ts'
+import { scripts } from './scripts.ts'
+
+export interface PageOptions {
+  readonly environment: Environment
+  readonly document: () => ApiDescription
+}
+
+/** All that the catalogue page runs, the entry first: named here so that a browser need not find out one by one. */
+const CATALOGUE_MODULES = [
+  'src/web/browser/catalogue',
+  'src/web/browser/adding',
+  'src/web/browser/elements',
+  'src/web/browser/listing',
+  'src/web/browser/location',
+  'src/web/browser/notice',
+  'src/web/browser/overview',
+  'src/web/browser/previous-page',
+  'src/web/browser/session-key',
+  'client/src/animal-store',
+  'client/src/error',
+  'client/src/json',
+  'client/src/requests',
+  'src/animal',
+  'src/error',
+  'src/json',
+]
+const REFERENCE_MODULES = ['src/web/browser/try-it']
+
+export function pages({ environment, document }: PageOptions) {
+  const modules = [...CATALOGUE_MODULES, ...REFERENCE_MODULES]
+  const textOf = scripts(modules)
+  return [
+    page('/', () =>
+      layout({
+        title: 'Animal Store',
+        environment,
+        content: catalogue(environment),
+        modules: CATALOGUE_MODULES,
+        styles: ['style.css', 'catalogue.css'],
+        action: html`<button id="sign-out" class="quiet" type="button" hidden>Sign out</button>`,
+      }),
+    ),
+    page('/docs', () =>
+      layout({
+        title: 'Animal Store API reference',
+        environment,
+        content: reference(document(), environment),
+        modules: REFERENCE_MODULES,
+        styles: ['style.css', 'reference.css'],
+      }),
+    ),
+    ...['style.css', 'catalogue.css', 'reference.css'].map(file => asset(file, 'text/css; charset=utf-8')),
+    asset('icon.svg', 'image/svg+xml'),
+    ...modules.map(name => ({
+      path: addressOf(name),
+      mediaType: 'text/javascript; charset=utf-8',
+      body: () => textOf(name),
+    })),
+  ]
+}
+
+function page(path: string, body: () => Html) {
+  return { path, mediaType: 'text/html; charset=utf-8', body: () => body().text }
+}
+
+function asset(file: string, mediaType: string) {
+  const text = readFileSync(new URL(`./browser/${file}`, import.meta.url), 'utf8')
+  return { path: `/assets/${file}`, mediaType, body: () => text }
+}
+
+function addressOf(module: string): string {
+  return `/assets/${module}.js`
+}
+
+interface Layout {
+  readonly title: string
+  readonly environment: Environment
+  readonly content: Html
+  readonly modules: readonly string[]
+  readonly styles: readonly string[]
+  readonly action?: Html
+}
+
+function layout({ title, environment, content, modules, styles, action }: Layout): Html {
+  const [entry = '', ...others] = modules.map(addressOf)
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
+${styles.map(file => html`<link rel="stylesheet" href="/assets/${file}">`)}
+<script type="module" src="${entry}"></script>
+${others.map(address => html`<link rel="modulepreload" href="${address}">`)}
+</head>
+<body>
+<header class="bar"><a class="brand" href="/">Animal Store</a><span class="environment ${environment}">${environment}</span>
+<nav aria-label="Site"><a href="/docs">API reference</a><a href="/openapi.json">OpenAPI</a></nav>${action}</header>
+<main>${content}</main>
+</body>
+</html>
+`
+}

@@ -1,0 +1,120 @@
+// First pages that are kept: never longer than they are true, and never more than fit.
+
+import assert from 'node:assert/strict'
+import { copyFileSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { suite, type TestContext, test } from 'node:test'
+import { createPageCache } from '../src/http/api/page-cache.ts'
+import { jsonReply } from '../src/http/server/reply.ts'
+import { run } from './support/command.ts'
+import { startTestService, temporaryFolder } from './support/service.ts'
+
+suite('a first page that was sent before', () => {
+  async function serviceOnFile(t: TestContext) {
+    const folder = temporaryFolder(t)
+    const path = join(folder, 'animals.db')
+    const service = await startTestService(t, { database: { kind: 'sqlite', path } })
+    const list = async (query = '') => (await service.send('GET', `/v1/pets${query}`)).text
+    await service.create({ name: 'Bella', categoryId: 7, status: 'sold' })
+    const bella = '{"id":1,"name":"Bella","categoryId":7,"status":"sold"}'
+    // Twice: the second comes from memory.
+    for (const query of ['', '', '?status=sold', '?status=sold'])
+      assert.equal(await list(query), `[${bella}]`)
+    return { folder, path, service, list, bella }
+  }
+
+  test('shows an animal that was just added', async t => {
+    const { service, list } = await serviceOnFile(t)
+    for (let count = 2; count <= 20; count++) {
+      await service.create({ name: `animal ${count}`, categoryId: 1, status: 'sold' })
+      for (const query of ['', '?status=sold']) {
+        assert.match(await list(query), new RegExp(`"id":${count},[^{]*\\]$`))
+      }
+    }
+  })
+
+  test('shows what someone changed, added or removed by hand, in the very next answer', async t => {
+    const { path, list, bella } = await serviceOnFile(t)
+    const byHand = new DatabaseSync(path)
+    t.after(() => byHand.close())
+    byHand.exec("update animals set name = 'Max' where id = 1")
+    assert.equal(await list(), `[${bella.replace('Bella', 'Max')}]`)
+    byHand.exec("insert into animals (name, category_id) values ('Kim', 8)")
+    assert.equal(await list(), `[${bella.replace('Bella', 'Max')},{"id":2,"name":"Kim","categoryId":8}]`)
+    byHand.exec('delete from animals')
+    assert.equal(await list(), '[]')
+    assert.equal(await list('?status=sold'), '[]')
+  })
+
+  test('shows what another process imported', async t => {
+    const { folder, path, list, bella } = await serviceOnFile(t)
+    const env = { DATABASE_URL: `sqlite:${path}` }
+    await run(t, ['import', '-'], { cwd: folder, env, input: '{"name":"Kim","categoryId":8}' })
+    assert.equal(await list(), `[${bella},{"id":2,"name":"Kim","categoryId":8}]`)
+  })
+
+  test('does not outlive the file it came from', async t => {
+    const { folder, path, service, list, bella } = await serviceOnFile(t)
+    const backup = join(folder, 'backup.db')
+    const byHand = new DatabaseSync(path)
+    byHand.exec(`vacuum into '${backup}'`)
+    byHand.close()
+    await service.create({ name: 'Kim', categoryId: 8 })
+    assert.match(await list(), /Kim/)
+    for (const ending of ['', '-wal', '-shm']) renameSync(`${path}${ending}`, join(folder, `old.db${ending}`))
+    assert.equal((await service.send('GET', '/v1/pets')).status, 503)
+    copyFileSync(backup, path)
+    let reply = await service.send('GET', '/v1/pets')
+    while (reply.status === 503) reply = await service.send('GET', '/v1/pets')
+    assert.equal(reply.text, `[${bella}]`)
+    rmSync(backup)
+  })
+
+  test('has its Link again', async t => {
+    const { service } = await serviceOnFile(t)
+    for (let count = 0; count < 2; count++) await service.create({ name: 'x', categoryId: 1 })
+    for (let count = 0; count < 2; count++) {
+      const { headers } = await service.send('GET', '/v1/pets?limit=2')
+      assert.equal(headers.link, '</v1/pets?limit=2&after=2>; rel="next"')
+    }
+  })
+})
+
+suite('kept pages', () => {
+  const page = (letter: string, length = 10_000) => jsonReply(200, letter.repeat(length))
+
+  test('are those of one revision', () => {
+    const cache = createPageCache()
+    cache.get('', 'one')
+    cache.set('', 'one', page('a'))
+    assert.equal(cache.get('', 'one')?.body, page('a').body)
+    assert.equal(cache.get('', 'two'), undefined)
+    assert.equal(cache.get('', 'one'), undefined)
+  })
+
+  test('are not kept if the revision changed while they were read, or is not known', () => {
+    const cache = createPageCache()
+    cache.get('', 'one')
+    cache.get('', 'two')
+    cache.set('', 'one', page('a'))
+    assert.equal(cache.get('', 'two'), undefined)
+    cache.get('', undefined)
+    cache.set('', undefined, page('a'))
+    assert.equal(cache.get('', undefined), undefined)
+  })
+
+  test('take no more than their bytes', () => {
+    const cache = createPageCache(70_000)
+    cache.get('', 'one')
+    for (const letter of 'abc') cache.set(letter, 'one', page(letter))
+    for (const letter of 'abc') assert.notEqual(cache.get(letter, 'one'), undefined)
+    cache.set('d', 'one', page('d'))
+    assert.deepEqual(
+      [...'abcd'].filter(letter => cache.get(letter, 'one') !== undefined),
+      ['d'],
+    )
+    cache.set('large', 'one', page('x', 40_000))
+    assert.equal(cache.get('large', 'one'), undefined)
+  })
+})

@@ -1,0 +1,145 @@
+// Pages of other origins, which may use the service where it was told so.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { suite, type TestContext, test } from 'node:test'
+import { pages } from '../../src/web/pages.ts'
+import { API_KEY, startTestService } from '../support/service.ts'
+import { useBrowser } from './browser.ts'
+
+const APP = 'https://app.example'
+const newContext = useBrowser()
+
+function preflight(origin: string): { headers: Record<string, string> } {
+  return {
+    headers: { authorization: '', origin, 'access-control-request-method': 'POST' },
+  }
+}
+
+suite('pages of other origins', () => {
+  test('are not let in by default', async t => {
+    const service = await startTestService(t)
+    const reply = await service.send('GET', '/v1/pets', { headers: { origin: APP } })
+    assert.deepEqual(
+      Object.keys(reply.headers).filter(name => /^access-control|^vary/.test(name)),
+      [],
+    )
+    assert.equal((await service.send('OPTIONS', '/v1/pets', preflight(APP))).status, 401)
+  })
+
+  test('are let in by name: a preflight needs no key, on any path of the interface', async t => {
+    const service = await startTestService(t, { corsOrigins: [APP, 'http://localhost:3000'] })
+    for (const path of ['/v1/pets', '/v1/pets/1', '/v1/nothing']) {
+      const { status, headers, text } = await service.send('OPTIONS', path, preflight(APP))
+      assert.deepEqual([status, text], [204, ''])
+      assert.equal(headers['content-length'], undefined)
+      assert.equal(headers['access-control-allow-origin'], APP)
+      assert.equal(headers['access-control-allow-methods'], 'GET, HEAD, POST')
+      for (const name of ['Authorization', 'Content-Type', 'Idempotency-Key'])
+        assert.ok(String(headers['access-control-allow-headers']).includes(name))
+      assert.equal(headers.vary, 'Origin')
+    }
+    for (const origin of [
+      'https://evil.example',
+      'https://app.example.evil.example',
+      'null',
+      APP.toUpperCase(),
+    ]) {
+      const { status, headers } = await service.send('OPTIONS', '/v1/pets', preflight(origin))
+      assert.deepEqual(
+        [status, headers['access-control-allow-origin'], headers.vary],
+        [401, undefined, 'Origin'],
+      )
+    }
+    const plain = await service.send('OPTIONS', '/v1/pets', { headers: { origin: APP } })
+    assert.equal(plain.status, 405)
+    assert.equal((await service.send('OPTIONS', '/docs', preflight(APP))).status, 405)
+  })
+
+  test('may read every answer and its headers, refusals included', async t => {
+    const service = await startTestService(t, { corsOrigins: [APP] })
+    const asked: [string, string, number][] = [
+      ['GET', '/v1/pets', 200],
+      ['GET', '/v1/pets?limit=0', 400],
+      ['GET', '/v1/pets/1', 404],
+      ['GET', '/v1/nothing', 404],
+      ['POST', '/v1/pets', 400],
+    ]
+    for (const [method, path, expected] of asked) {
+      const { status, headers } = await service.send(method, path, { headers: { origin: APP } })
+      assert.equal(status, expected)
+      assert.equal(headers['access-control-allow-origin'], APP)
+      assert.equal(
+        headers['access-control-expose-headers'],
+        'Link, Location, Deprecation, Sunset, Retry-After, X-Request-Id, Idempotent-Replayed',
+      )
+      assert.equal(headers['access-control-allow-credentials'], undefined)
+    }
+    const stranger = await service.send('GET', '/v1/pets', { headers: { authorization: '', origin: APP } })
+    assert.deepEqual([stranger.status, stranger.headers['access-control-allow-origin']], [401, APP])
+    const deprecated = await service.send('GET', '/v1/pets/1', { headers: { origin: APP } })
+    assert.ok(deprecated.headers.deprecation)
+  })
+
+  test('are all let in by a star, which needs no Vary', async t => {
+    const service = await startTestService(t, { corsOrigins: ['*'] })
+    const { headers } = await service.send('GET', '/v1/pets', { headers: { origin: 'null' } })
+    assert.deepEqual([headers['access-control-allow-origin'], headers.vary], ['*', undefined])
+    assert.equal((await service.send('OPTIONS', '/v1/pets', preflight('null'))).status, 204)
+  })
+})
+
+/** A site of its own, which has the client and nothing of the service. */
+async function startSite(t: TestContext): Promise<string> {
+  const documents = pages({
+    environment: 'production',
+    document: () => assert.fail('no reference is asked for'),
+  })
+  const server = createServer(async (request, response) => {
+    const found = documents.find(({ path }) => path === request.url && path.startsWith('/assets/'))
+    response.setHeader('content-type', found?.mediaType ?? 'text/html')
+    response.end((await found?.body()) ?? '<!doctype html><title>Elsewhere</title>')
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => server.close())
+  t.after(() => server.closeAllConnections())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+suite('a page of another origin, in a browser', () => {
+  test('uses the client, where it is let in, and nothing where it is not', async t => {
+    const site = await startSite(t)
+    const open = await startTestService(t, { corsOrigins: [site] })
+    const closed = await startTestService(t)
+    const page = await (await newContext(t)).newPage()
+    await page.goto(site)
+    const use = (address: string) =>
+      page.evaluate(
+        async ({ address, apiKey }) => {
+          const { AnimalStore } = await import(`${location.origin}/assets/client/animal-store.js`)
+          const told: string[] = []
+          const store = new AnimalStore({
+            baseUrl: `${address}/v1`,
+            apiKey,
+            retries: 0,
+            onDeprecation: ({ operation }: { operation: string }) => told.push(operation),
+          })
+          try {
+            for (const name of ['Bella', 'Kim', 'Rex']) await store.createAnimal({ name, categoryId: 7n })
+            const { next } = await store.listAnimals({ limit: 2 })
+            const { name } = await store.getAnimal(3n)
+            const refused = await store.listAnimals({ limit: 0 }).catch((error: unknown) => error)
+            return [String(next.after), name, told.join(), refused.code, typeof refused.requestId]
+          } catch (error) {
+            return [(error as { code: string }).code]
+          }
+        },
+        { address, apiKey: API_KEY },
+      )
+    assert.deepEqual(await use(open.address), ['2', 'Rex', 'getAnimal', 'invalid_request', 'string'])
+    assert.deepEqual(await use(closed.address), ['network_error'])
+    assert.deepEqual(await closed.store.listAnimals({ limit: 10 }), [])
+  })
+})
