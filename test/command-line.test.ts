@@ -93,9 +93,9 @@ suite('settings', () => {
       '--log-level (LOG_LEVEL) must be one of fatal, error, warn, info, debug, trace, silent, not "loud"',
       '--nonsense is not a flag of this command; see --help',
       '--port (PORT) must be a whole number from 0 to 65535, not "abc"',
-      '--production-url (PRODUCTION_URL) must be an http or https address that ends in /v1, with no user name, query or fragment',
+      '--production-url (PRODUCTION_URL) must be an http or https URL that ends in /v1, without user name, query or fragment',
       '--shutdown-delay (SHUTDOWN_DELAY) must be a time from 0s to 5s, not "1h"',
-      '--staging-url (STAGING_URL) must be an http or https address that ends in /v1, with no user name, query or fragment',
+      '--staging-url (STAGING_URL) must be an http or https URL that ends in /v1, without user name, query or fragment',
       'ANIMAL_STORE_API_KEY must be 20 to 255 visible ASCII characters',
     ])
     assert.deepEqual(readdirSync(cwd), [])
