@@ -284,17 +284,23 @@ suite('the formats', () => {
     assert.equal(lstatSync(join(cwd, 'link.csv')).isSymbolicLink(), true)
   })
 
-  test('a file that is not there, or a folder, is said in one line', async t => {
+  test('a file that cannot be read or written is reported in one line, without an error code', async t => {
     const cwd = temporaryFolder(t)
     const env = { DATABASE_URL: 'sqlite:animals.db' }
     const missing = await run(t, ['import', 'nothing.jsonl'], { cwd, env })
-    assert.deepEqual([missing.code, missing.err], [1, 'Cannot read nothing.jsonl: ENOENT.\n'])
+    assert.deepEqual(
+      [missing.code, missing.err],
+      [1, 'Cannot read nothing.jsonl: the file does not exist.\n'],
+    )
     const folder = await run(t, ['import', '.'], { cwd, env })
     assert.equal(folder.code, 1)
-    assert.match(folder.err, /^Cannot read \.: EISDIR\.$/m)
+    assert.match(folder.err, /^Cannot read \.: it is a folder\.$/m)
     await run(t, ['migrate'], { cwd, env })
     const nowhere = await run(t, ['export', 'no/such/folder.csv'], { cwd, env })
-    assert.deepEqual([nowhere.code, nowhere.err], [1, 'Cannot write no/such/folder.csv: ENOENT.\n'])
+    assert.deepEqual(
+      [nowhere.code, nowhere.err],
+      [1, 'Cannot write no/such/folder.csv: the folder does not exist.\n'],
+    )
   })
 
   test('a reader that has seen enough ends the export without a complaint', async t => {

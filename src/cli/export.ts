@@ -9,6 +9,7 @@ import { CommandFailed, command } from './command.ts'
 import { FORMATS, type Format, formatOf } from './formats.ts'
 import { withStore } from './open-store.ts'
 import { progressOn } from './progress.ts'
+import { describeSystemError } from './system-error.ts'
 
 const PAGE_SIZE = 1_000
 
@@ -66,9 +67,9 @@ async function toStandardOutput(pages: AsyncIterable<string>): Promise<boolean> 
   }
 }
 
-/** Uses another name until the export is complete, so that nobody takes an incomplete file for a complete one. */
+/** Writes under another name until the export is complete, so that no reader sees an incomplete file. */
 async function toFile(pages: AsyncIterable<string>, file: string): Promise<true> {
-  // A device, a pipe or a link is written to, not replaced.
+  // A rename would replace a device, a pipe or a link.
   const isPlain = lstatSync(file, { throwIfNoEntry: false })?.isFile() ?? true
   const written = isPlain ? `${file}.unfinished` : file
   try {
@@ -81,9 +82,10 @@ async function toFile(pages: AsyncIterable<string>, file: string): Promise<true>
   }
 }
 
-/** Errors of the database are reported by main.ts. */
+/** Errors of the database pass through: main.ts reports them. */
 function asFailure(error: unknown, where: string): unknown {
   if (error instanceof ServiceError) return error
-  const { code } = error as NodeJS.ErrnoException
-  return new CommandFailed(`Cannot write ${where}: ${code ?? error}.`, { cause: error })
+  const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+  const reason = isMissing ? 'the folder does not exist' : describeSystemError(error)
+  return new CommandFailed(`Cannot write ${where}: ${reason}.`, { cause: error })
 }

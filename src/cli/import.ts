@@ -11,6 +11,7 @@ import { lineSplitter } from './lines.ts'
 import { withStore } from './open-store.ts'
 import { type Progress, progressOn } from './progress.ts'
 import type { FormatName } from './setting-values.ts'
+import { describeSystemError } from './system-error.ts'
 
 const BATCH_SIZE = 1_000
 const CHUNK_BYTES = 64 * 1024
@@ -47,9 +48,7 @@ async function openSource(file: string): Promise<Source> {
     const stream = handle.createReadStream({ highWaterMark: CHUNK_BYTES })
     return { name: file, stream, bytes: stats.isFile() ? stats.size : undefined }
   } catch (error) {
-    throw new CommandFailed(`Cannot read ${file}: ${(error as NodeJS.ErrnoException).code ?? error}.`, {
-      cause: error,
-    })
+    throw new CommandFailed(`Cannot read ${file}: ${describeSystemError(error)}.`, { cause: error })
   }
 }
 
@@ -199,8 +198,8 @@ function emptyBatch(): Batch {
 function describeFailure(error: unknown, { name }: Source): string {
   if (error instanceof InvalidLine || error instanceof StoreFailed) return error.message
   if (error instanceof ServiceError) return `Line 1: ${error.message}`
-  const { syscall, code } = error as NodeJS.ErrnoException
-  return syscall === 'read' ? `Cannot read ${name}: ${code}.` : `Failed: ${reasonOf(error)}.`
+  const isReading = (error as NodeJS.ErrnoException).syscall === 'read'
+  return isReading ? `Cannot read ${name}: ${describeSystemError(error)}.` : `Failed: ${reasonOf(error)}.`
 }
 
 function reasonOf(error: unknown): string {

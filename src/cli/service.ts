@@ -18,6 +18,7 @@ import type { LogStream } from './log-stream.ts'
 import { openStore } from './open-store.ts'
 import type { DatabaseAddress } from './setting-values.ts'
 import { SETTINGS } from './settings.ts'
+import { describeSystemError } from './system-error.ts'
 
 /** From the signal to the end, whatever clients do. */
 const STOP_TIMEOUT_MS = 9_000
@@ -142,8 +143,7 @@ async function listen(server: Server, host: string, port: number): Promise<strin
   try {
     await once(server.listen({ host, port }), 'listening')
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    const reason = code === 'EADDRINUSE' ? 'the port is taken' : String(code ?? error)
+    const reason = describeSystemError(error)
     throw new CommandFailed(`Cannot listen on ${host}, port ${port}: ${reason}.`, { cause: error })
   }
   const { port: actualPort } = server.address() as AddressInfo
