@@ -1,4 +1,4 @@
-// How far a long task is: a bar for those who watch, lines for those who read later.
+// The progress of a long task: a bar on a terminal, otherwise plain lines.
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
@@ -21,7 +21,7 @@ function drawnOn(isTTY: boolean, use: (progress: Progress, pass: (ms: number) =>
 }
 
 suite('progress', () => {
-  test('on a terminal is a bar with count, rate and time left, drawn over itself and wiped at the end', () => {
+  test('is a bar with count, rate and time left on a terminal, redrawn in place and removed at the end', () => {
     const drawn = drawnOn(true, (progress, pass) => {
       progress.update(10, 0.001)
       pass(2_000)
@@ -35,7 +35,7 @@ suite('progress', () => {
     )
   })
 
-  test('of which the size is not known has no bar and no time left', () => {
+  test('has no bar and no time left if the size is unknown', () => {
     const drawn = drawnOn(true, (progress, pass) => {
       pass(1_000)
       progress.update(1_000)
@@ -43,7 +43,7 @@ suite('progress', () => {
     assert.equal(drawn, '\rimported 1,000 animals, 1,000 a second\u001b[K')
   })
 
-  test('elsewhere is a plain line every five seconds', () => {
+  test('is a plain line every five seconds elsewhere', () => {
     const drawn = drawnOn(false, (progress, pass) => {
       for (let second = 1; second <= 11; second++) {
         pass(1_000)

@@ -34,14 +34,14 @@ export const exportAnimals = command({
 
 async function* renderPages(
   store: Store,
-  { head, render }: Format,
+  { header, render }: Format,
   onCount: (count: number) => void,
 ): AsyncGenerator<string> {
   const progress = progressOn(process.stderr, 'exported')
   let count = 0
   let after: bigint | undefined
   try {
-    yield head
+    yield header
     for (;;) {
       const animals = await store.listAnimals({ limit: PAGE_SIZE, after })
       if (animals.length === 0) return

@@ -1,13 +1,14 @@
 // `animal-store import`: adds the animals of a file or of stdin, in batches, in constant memory.
 
-import type { ReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
 import type { NewAnimal } from '../animal.ts'
 import { ServiceError } from '../error.ts'
 import type { Creation, Store } from '../store.ts'
 import { CommandFailed, command, type Streams } from './command.ts'
-import { type Entry, FORMATS, formatOf, MAX_ENTRY_BYTES } from './formats.ts'
-import { lineSplitter } from './lines.ts'
+import type { Entry } from './entry.ts'
+import { FORMATS, formatOf } from './formats.ts'
+import { Lines } from './lines.ts'
 import { withStore } from './open-store.ts'
 import { type Progress, progressOn } from './progress.ts'
 import type { FormatName } from './setting-values.ts'
@@ -33,9 +34,9 @@ export const importAnimals = command({
   },
 })
 
-interface Source {
+export interface Source {
   readonly name: string
-  readonly stream: ReadStream | NodeJS.ReadStream
+  readonly stream: Readable
   /** Its size, if known. */
   readonly bytes: number | undefined
 }
@@ -52,7 +53,7 @@ async function openSource(file: string): Promise<Source> {
   }
 }
 
-interface Import {
+export interface Import {
   readonly store: Store
   readonly source: Source
   readonly format: FormatName
@@ -69,8 +70,8 @@ interface Batch {
   readBytes: number
 }
 
-/** If it ends early for any reason, throws a CommandFailed that says what was stored and how to resume. */
-async function importAll(task: Import): Promise<void> {
+/** If the import ends early, throws a CommandFailed that says what was stored and how to resume. */
+export async function importAll(task: Import): Promise<void> {
   const { store, source, progress, fromLine } = task
   const { say } = task.streams
   const start = performance.now()
@@ -86,7 +87,7 @@ async function importAll(task: Import): Promise<void> {
       await store.createAnimals(creations)
     } catch (error) {
       throw new StoreFailed(
-        `Lines ${next} to ${lastLine}: ${reasonOf(error)}. They may have been stored nevertheless: check before you resume.`,
+        `Lines ${next} to ${lastLine}: ${reasonOf(error)}. They may have been stored all the same: check before you resume.`,
       )
     }
     stored += creations.length
@@ -140,22 +141,22 @@ async function* batchesOf(
   { source, format, fromLine, skipInvalid }: Import,
   onInvalid: (message: string, lines: number) => void,
 ): AsyncGenerator<Batch> {
-  const reader = FORMATS[format].reader()
+  const read = FORMATS[format].reader(fromLine)
+  const lines = new Lines()
   let complete: Batch[] = []
-  let gathering = emptyBatch()
+  let batch = emptyBatch()
   let readBytes = 0
   let failure: unknown
 
-  function take(entry: Entry | undefined): void {
-    if (entry === undefined) return
+  function take(entry: Entry): void {
     const animal = animalOf(entry)
     if (animal === undefined) return
-    gathering.creations.push({ animal })
-    gathering.lastLine = entry.lastLine
-    gathering.readBytes = readBytes
-    if (gathering.creations.length < BATCH_SIZE) return
-    complete.push(gathering)
-    gathering = emptyBatch()
+    batch.creations.push({ animal })
+    batch.lastLine = entry.lastLine
+    batch.readBytes = readBytes
+    if (batch.creations.length < BATCH_SIZE) return
+    complete.push(batch)
+    batch = emptyBatch()
   }
 
   function animalOf({ firstLine, lastLine, animal }: Entry): NewAnimal | undefined {
@@ -171,19 +172,17 @@ async function* batchesOf(
     }
   }
 
-  const lines = lineSplitter(MAX_ENTRY_BYTES, (line, number) => {
-    if (number >= fromLine || reader.needsHead()) take(reader.read(line, number))
-  })
   try {
     for await (const chunk of source.stream) {
       readBytes += chunk.length
       lines.push(chunk)
+      for (const entry of read(lines)) take(entry)
       yield* complete
       complete = []
     }
     lines.end()
-    take(reader.end())
-    complete.push(gathering)
+    for (const entry of read(lines)) take(entry)
+    complete.push(batch)
   } catch (error) {
     failure = error
   }

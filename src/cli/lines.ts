@@ -1,44 +1,57 @@
-// Splits a stream of bytes into lines, in constant memory.
+// The lines of a file, with their numbers, in constant memory.
+
+/** Far more than an animal needs. Without a limit, a quote that is never closed would fill the memory. */
+export const MAX_ENTRY_BYTES = 256 * 1024
 
 const LINE_FEED = 0x0a
-const BOM = Buffer.from([0xef, 0xbb, 0xbf])
+const BOM = Buffer.from('\ufeff')
+const NONE = Buffer.alloc(0)
 
-/** A line that is longer than `maxBytes` is cut there; the caller rejects it. */
-export function lineSplitter(
-  maxBytes: number,
-  onLine: (line: Buffer, number: number) => void,
-): { push(chunk: Buffer): void; end(): void } {
-  let number = 0
-  let rest: Buffer[] = []
-  let restBytes = 0
+export class Lines {
+  /** The number of the next line. */
+  number = 1
+  /** The next lines, each with its line feed. */
+  bytes: Buffer = NONE
+  /** Whether the file has been read to its end. */
+  isEnded = false
+  /** The start of a line whose end has not been read. */
+  #start: Buffer = NONE
 
-  function keep(part: Buffer): void {
-    const room = maxBytes - restBytes
-    if (room > 0) rest.push(part.subarray(0, room))
-    restBytes += part.length
+  /** Removes a byte order mark. A line of more than MAX_ENTRY_BYTES may lose bytes, but stays too long for an entry. */
+  push(chunk: Buffer): void {
+    const end = chunk.lastIndexOf(LINE_FEED) + 1
+    if (end > 0) {
+      const isFirst = this.number === 1 && this.bytes.length === 0
+      const bytes = Buffer.concat([this.bytes, this.#start, chunk.subarray(0, end)])
+      this.bytes = isFirst && bytes.indexOf(BOM) === 0 ? bytes.subarray(BOM.length) : bytes
+      this.#start = NONE
+    }
+    if (this.#start.length < MAX_ENTRY_BYTES) this.#start = Buffer.concat([this.#start, chunk.subarray(end)])
   }
 
-  function finish(part: Buffer): void {
-    number++
-    keep(part)
-    const whole = rest.length === 1 ? (rest[0] as Buffer) : Buffer.concat(rest)
-    rest = []
-    restBytes = 0
-    const hasBom = number === 1 && whole.indexOf(BOM) === 0
-    onLine(hasBom ? whole.subarray(BOM.length) : whole, number)
+  end(): void {
+    if (this.#start.length > 0) this.push(Buffer.of(LINE_FEED))
+    this.isEnded = true
   }
 
-  return {
-    push(chunk) {
-      let from = 0
-      for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, from)) {
-        finish(chunk.subarray(from, at))
-        from = at + 1
-      }
-      if (from < chunk.length) keep(chunk.subarray(from))
-    },
-    end() {
-      if (restBytes > 0) finish(Buffer.alloc(0))
-    },
+  /** Takes whole lines: `length` bytes. */
+  take(length: number): Buffer {
+    const taken = this.bytes.subarray(0, length)
+    this.bytes = this.bytes.subarray(length)
+    for (let at = 0; at < length; at = endOfLine(taken, at)) this.number++
+    return taken
   }
+
+  takeOne(): Buffer {
+    return this.take(endOfLine(this.bytes, 0))
+  }
+
+  skipTo(number: number): void {
+    while (this.number < number && this.bytes.length > 0) this.takeOne()
+  }
+}
+
+/** Returns the offset of the next line, or of the end of the last one. */
+export function endOfLine(bytes: Buffer, offset: number): number {
+  return bytes.indexOf(LINE_FEED, offset) + 1 || bytes.length
 }

@@ -1,0 +1,28 @@
+// What the formats share: an entry of a file, which holds one animal.
+
+import { isUtf8 } from 'node:buffer'
+import type { NewAnimal } from '../animal.ts'
+import { invalid } from '../error.ts'
+import { type Lines, MAX_ENTRY_BYTES } from './lines.ts'
+
+/** One line or, in CSV, several lines. */
+export interface Entry {
+  readonly firstLine: number
+  readonly lastLine: number
+  /** Throws `invalid_request` if the entry is not a valid animal. */
+  animal(): NewAnimal
+}
+
+/** Takes the entries that are complete. Throws `invalid_request` for a wrong header. */
+export type Reader = (lines: Lines) => Iterable<Entry>
+
+/** Throws `invalid_request` if an entry is too long or is not UTF-8. */
+export function checkBytes(bytes: Buffer): void {
+  if (bytes.length >= MAX_ENTRY_BYTES)
+    throw invalid(`this has more than ${MAX_ENTRY_BYTES / 1024} KiB, too much for an animal.`)
+  if (!isUtf8(bytes)) throw invalid('the line must be UTF-8.')
+}
+
+export function isBlank(bytes: Buffer): boolean {
+  return bytes.every(byte => byte === 0x20 || byte === 0x09 || byte === 0x0d || byte === 0x0a)
+}
