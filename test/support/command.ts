@@ -1,4 +1,4 @@
-// The command line as a real process.
+// Runs the command line as a real process.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -18,24 +18,24 @@ export interface Running {
   /** What it has printed so far. */
   readonly printed: { out: string; err: string }
   readonly ended: Promise<Ended>
-  /** The first match in what it says on stderr, as soon as it is there. */
+  /** Resolves with the first match on stderr, as soon as it is printed. */
   said(pattern: RegExp): Promise<string>
 }
 
 export interface CommandOptions {
   readonly cwd: string
   readonly env?: Record<string, string>
-  /** Start it as the leader of a process group, which is ended as a whole. */
+  /** Starts it as the leader of a process group. The whole group is killed at the end of the test. */
   readonly isGroup?: boolean
-  /** What it reads from standard input. */
+  /** Its standard input. */
   readonly input?: string | Buffer
-  /** More might follow, and never does. */
+  /** Leaves standard input open after `input`, as if more would follow. */
   readonly isInputOpen?: boolean
   /** The program and arguments to start instead of the command itself. */
   readonly program?: readonly string[]
 }
 
-/** Starts `animal-store` with these arguments, with no setting from outside. It is ended with the test. */
+/** Starts `animal-store` without any setting from this environment. It is killed at the end of the test. */
 export function start(
   t: Scope,
   args: readonly string[],
@@ -49,7 +49,7 @@ export function start(
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     detached: isGroup,
   })
-  // A command may end before it has read all.
+  // A command may end before it has read all of it.
   child.stdin?.on('error', () => {})
   if (input !== undefined) child.stdin?.write(input)
   if (!isInputOpen) child.stdin?.end()
@@ -78,7 +78,7 @@ export function start(
       }
       child.stderr?.on('data', look)
       child.on('close', () =>
-        reject(new Error(`it ended without saying ${pattern}: ${printed.err}${printed.out}`)),
+        reject(new Error(`the process ended without printing ${pattern}: ${printed.err}${printed.out}`)),
       )
       look()
     })
@@ -90,11 +90,11 @@ function killGroup(leader: number | undefined): void {
   try {
     process.kill(-Number(leader), 'SIGKILL')
   } catch {
-    // All of it has ended already.
+    // The group has already ended.
   }
 }
 
-/** Runs a command to its end. */
+/** Runs a command and waits for its end. */
 export function run(t: Scope, args: readonly string[], options: CommandOptions): Promise<Ended> {
   return start(t, args, options).ended
 }
@@ -104,4 +104,12 @@ export async function serve(t: Scope, args: readonly string[], options: CommandO
   const running = start(t, ['serve', '--port', '0', ...args], options)
   const address = await running.said(/listening on (http:\S+)/)
   return { ...running, address }
+}
+
+/** Whether a service answers at this address. */
+export function isAnswering(address: string): Promise<boolean> {
+  return fetch(`${address}/livez`).then(
+    () => true,
+    () => false,
+  )
 }

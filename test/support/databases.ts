@@ -1,4 +1,4 @@
-// Runs a suite of claims about the service on every database it can stand on.
+// Runs a suite of tests on every database that the service supports.
 
 import { join } from 'node:path'
 import { suite } from 'node:test'
@@ -16,9 +16,9 @@ const DATABASES: Record<string, Open> = {
 
 export type StartService = (t: Scope, options?: Partial<ServiceOptions>) => Promise<TestService>
 
-export function onEveryDatabase(name: string, claims: (start: StartService) => void): void {
+export function onEveryDatabase(name: string, defineTests: (start: StartService) => void): void {
   for (const [database, open] of Object.entries(DATABASES)) {
     suite(`${name}, on ${database}`, () =>
-      claims(async (t, options) => startTestService(t, { database: await open(t), ...options })))
+      defineTests(async (t, options) => startTestService(t, { database: await open(t), ...options })))
   }
 }

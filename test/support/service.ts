@@ -1,14 +1,14 @@
-// A real service on a free port with a database of its own, and real HTTP requests to it.
+// Starts a real service on a free port with its own database, and sends real HTTP requests to it.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before } from 'node:test'
 import { parseJson } from '../../client/src/json.ts'
 import { type Service, type ServiceOptions, startService } from '../../src/cli/service.ts'
 import { assertDescribed } from './openapi.ts'
+import { connectRaw } from './raw-http.ts'
 
 export const API_KEY = 'test-key-0123456789-abcdefghij'
 
@@ -26,19 +26,20 @@ export interface Sent {
 }
 
 export interface TestService extends Service {
+  /** The log lines so far, parsed. */
   readonly logs: Record<string, unknown>[]
   readonly logText: () => string
-  /** Sends a request with a valid key; an `authorization` of '' leaves it out. */
+  /** Sends a request with a valid API key. `authorization: ''` omits the header. */
   send(method: string, path: string, sent?: Sent): Promise<Reply>
   create(animal: unknown, headers?: Record<string, string>): Promise<Reply>
 }
 
-/** Whatever has an end at which to clean up: a test, or a suite whose tests share a service. */
+/** A test, or a suite whose tests share something: it runs its clean-ups at its end. */
 export interface Scope {
   after(cleanUp: () => unknown): void
 }
 
-/** Starts something once for all tests of the suite it is called in. Returns a function that returns it. */
+/** Starts something once for all tests of the suite that calls it. Returns a function that returns it. */
 export function shared<Value>(start: (scope: Scope) => Promise<Value>): () => Value {
   const cleanUps: (() => unknown)[] = []
   let value: Value | undefined
@@ -49,7 +50,7 @@ export function shared<Value>(start: (scope: Scope) => Promise<Value>): () => Va
     for (const cleanUp of cleanUps) await cleanUp()
   })
   return () => {
-    if (value === undefined) throw new Error('only a running test may use what its suite shares')
+    if (value === undefined) throw new Error('a shared value can be used only while a test runs')
     return value
   }
 }
@@ -91,7 +92,7 @@ export async function startTestService(
   }
 }
 
-/** Requests to an address, each answer checked against the OpenAPI document. */
+/** Sends requests to an address, and checks every response against the OpenAPI document. */
 export function client(address: string, apiKey = API_KEY) {
   const agent = new Agent({ keepAlive: true })
   const { hostname, port } = new URL(address)
@@ -127,37 +128,34 @@ export function client(address: string, apiKey = API_KEY) {
   return { send, close: () => agent.destroy() }
 }
 
-/** Sends bytes as they are and reads until the server closes the connection. */
+/** Sends bytes unchanged, and resolves with the response once the server closes the connection. */
 export function sendRaw(address: string, bytes: string | Buffer): Promise<string> {
-  const { hostname, port } = new URL(address)
-  return new Promise((resolve, reject) => {
-    let answer = ''
-    const socket = connect(Number(port), hostname, () => socket.write(bytes))
-    socket.setEncoding('utf8')
-    socket.on('data', chunk => {
-      answer += chunk
-    })
-    socket.on('error', reject)
-    socket.on('close', () => resolve(answer))
-  })
+  const { socket, closed } = connectRaw(address)
+  socket.write(bytes)
+  return closed
 }
 
-/** The first response in what a raw connection received, checked like any other. */
-export function parseRaw(answer: string, method = 'GET', path = '/'): Reply {
-  const end = answer.indexOf('\r\n\r\n')
-  const [statusLine = '', ...lines] = answer.slice(0, end).split('\r\n')
+/** Parses the first response that a raw connection received, and checks it against the OpenAPI document. */
+export function parseRaw(received: string, method = 'GET', path = '/'): Reply {
+  const end = received.indexOf('\r\n\r\n')
+  const [statusLine = '', ...lines] = received.slice(0, end).split('\r\n')
   const headers: IncomingHttpHeaders = {}
   for (const line of lines) {
     const colon = line.indexOf(':')
     headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim()
   }
   const length = Number(headers['content-length'] ?? 0)
-  const body = Buffer.from(answer.slice(end + 4))
+  const body = Buffer.from(received.slice(end + 4))
     .subarray(0, length)
     .toString()
   const reply = toReply(Number(statusLine.split(' ')[1]), headers, body)
   assertDescribed(method, path, reply)
   return reply
+}
+
+/** The `code` of the error object in a response. */
+export function errorCode({ json }: Reply): string {
+  return (json as { code: string }).code
 }
 
 function toReply(status: number, headers: IncomingHttpHeaders, text: string): Reply {

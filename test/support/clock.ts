@@ -1,0 +1,9 @@
+// Moves the clock, so that a test need not wait until a cache entry expires.
+
+import type { TestContext } from 'node:test'
+
+/** Moves `performance.now()` forward until the test ends. Only this process is affected, and no running timer. */
+export function skipTime(t: TestContext, ms: number): void {
+  const realNow = performance.now.bind(performance)
+  t.mock.method(performance, 'now', () => realNow() + ms)
+}
