@@ -1,0 +1,177 @@
+// SQLite files that cannot be used: opening them fails with one clear line and does not change them.
+
+import assert from 'node:assert/strict'
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { systemClock } from '../src/clock.ts'
+import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
+import { openSqliteStore } from '../src/database/sqlite/store.ts'
+import { UnusableDatabase } from '../src/store.ts'
+import { shared, temporaryFolder } from './support/service.ts'
+import { addAnimal, openDatabase, openTestStore, runSql } from './support/sqlite.ts'
+
+const PAGE = 4096
+
+async function createDatabase(path: string, animals: number): Promise<void> {
+  const store = openSqliteStore({ path, clock: systemClock, create: true })
+  await store.createAnimals(
+    Array.from({ length: animals }, (_, index) => ({
+      animal: { name: `${'x'.repeat(200)} ${index}`, categoryId: BigInt(index), status: 'sold' as const },
+    })),
+  )
+  await store.close()
+}
+
+/** Overwrites a part of the file. */
+function damage(path: string, fromPage: number, pages: number): void {
+  const bytes = readFileSync(path)
+  bytes.fill(0xa5, fromPage * PAGE, (fromPage + pages) * PAGE)
+  writeFileSync(path, bytes)
+}
+
+function pagesOf(path: string): number {
+  return Math.floor(readFileSync(path).length / PAGE)
+}
+
+suite('an unusable SQLite file is rejected in one line and not changed', () => {
+  /** Databases with one animal, a thousand and many, to be copied. */
+  const databases = shared(async t => {
+    const folder = temporaryFolder(t)
+    const paths = {
+      one: join(folder, 'one.db'),
+      thousand: join(folder, '1k.db'),
+      large: join(folder, '50k.db'),
+    }
+    await createDatabase(paths.one, 1)
+    await createDatabase(paths.thousand, 1_000)
+    await createDatabase(paths.large, 50_000)
+    // Above 8 MiB, only the pages are checked when the file is opened.
+    assert.ok(readFileSync(paths.large).length > 8 * 1024 * 1024)
+    return paths
+  })
+
+  const rows: [string, RegExp, (path: string) => void][] = [
+    [
+      'not a database',
+      /file is not a database/,
+      path => writeFileSync(path, 'This is a letter to my aunt.\n'.repeat(100)),
+    ],
+    ['a short text', /file is not a database/, path => writeFileSync(path, 'hello')],
+    ['a folder', /is not a file/, path => void mkdirSync(path)],
+    [
+      'read-only',
+      /is read-only/,
+      path => {
+        copyFileSync(databases().one, path)
+        chmodSync(path, 0o444)
+      },
+    ],
+    [
+      'with a newer schema',
+      new RegExp(`has schema 99, newer than ${LATEST_SCHEMA}`),
+      path => {
+        copyFileSync(databases().one, path)
+        runSql(path, 'pragma user_version = 99')
+      },
+    ],
+    [
+      "another program's database",
+      /belongs to another program/,
+      path => runSql(path, 'create table songs (title text)'),
+    ],
+    [
+      'with a damaged page',
+      /is corrupt/,
+      path => {
+        copyFileSync(databases().thousand, path)
+        damage(path, 8, 4)
+      },
+    ],
+    [
+      'truncated',
+      /is corrupt|malformed/,
+      path => writeFileSync(path, readFileSync(databases().thousand).subarray(0, 10 * PAGE)),
+    ],
+    [
+      'large, with a damaged page in the middle',
+      /is corrupt/,
+      path => {
+        copyFileSync(databases().large, path)
+        damage(path, Math.floor(pagesOf(path) / 2), 3)
+      },
+    ],
+    [
+      'large, with a damaged end',
+      /is corrupt/,
+      path => {
+        copyFileSync(databases().large, path)
+        damage(path, pagesOf(path) - 256, 256)
+      },
+    ],
+  ]
+  for (const [what, reason, prepare] of rows) {
+    test(what, t => {
+      const path = join(temporaryFolder(t), 'a.db')
+      prepare(path)
+      const before = what === 'a folder' ? undefined : readFileSync(path)
+      assert.throws(
+        () => openTestStore(t, path),
+        (error: unknown) => {
+          assert.ok(error instanceof UnusableDatabase)
+          assert.match(error.message, reason)
+          assert.ok(!error.message.includes('\n'))
+          assert.ok(error.message.includes(path))
+          return true
+        },
+      )
+      if (before) assert.ok(before.equals(readFileSync(path)))
+    })
+  }
+
+  const wrongSchemas: [string, RegExp, string][] = [
+    ['empty, but with a schema version', /belongs to another program/, 'pragma user_version = 7'],
+    ['empty, but with the id of another program', /belongs to another program/, 'pragma application_id = 42'],
+    [
+      'without one of its tables',
+      new RegExp(`has schema ${LATEST_SCHEMA}, but does not have its tables`),
+      'drop table idempotency_keys',
+    ],
+    ['with an extra table', /does not have its tables/, 'create table songs (title text)'],
+    [
+      'with the version of an older schema',
+      /has schema 1, but does not have its tables/,
+      'pragma user_version = 1',
+    ],
+    ['with schema version 0', /has schema 0, but does not have its tables/, 'pragma user_version = 0'],
+    ['with a negative schema version', /has schema -5/, 'pragma user_version = -5'],
+  ]
+  for (const [what, reason, sql] of wrongSchemas) {
+    test(what, t => {
+      const path = join(temporaryFolder(t), 'a.db')
+      if (!what.startsWith('empty')) copyFileSync(databases().one, path)
+      runSql(path, sql)
+      const before = readFileSync(path)
+      assert.throws(() => openTestStore(t, path), reason)
+      assert.ok(before.equals(readFileSync(path)))
+    })
+  }
+
+  test('with the write-ahead log of a crash, which is not changed either', async t => {
+    const folder = temporaryFolder(t)
+    const path = join(folder, 'a.db')
+    await addAnimal(openTestStore(t, path), 'a')
+    openDatabase(t, path).exec('pragma user_version = 99')
+    const crashed = join(folder, 'crashed.db')
+    for (const suffix of ['', '-wal']) copyFileSync(path + suffix, crashed + suffix)
+    const before = [readFileSync(crashed), readFileSync(`${crashed}-wal`)]
+    assert.throws(() => openTestStore(t, crashed), /has schema 99/)
+    assert.deepEqual([readFileSync(crashed), readFileSync(`${crashed}-wal`)], before)
+  })
+
+  test('in a folder that cannot be created', t => {
+    const folder = temporaryFolder(t)
+    writeFileSync(join(folder, 'file'), '')
+    assert.throws(() => openTestStore(t, join(folder, 'file', 'a.db')), UnusableDatabase)
+  })
+})
