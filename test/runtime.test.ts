@@ -1,0 +1,167 @@
+// The Node.js that runs the service: which one the launcher chooses, and which libraries the bundled one needs.
+
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { MAIN, run } from './support/command.ts'
+import { neededLibraries } from './support/elf.ts'
+import { temporaryFolder } from './support/service.ts'
+
+const ROOT = dirname(dirname(MAIN))
+const PACKAGE = `node-${process.platform}-${process.arch}`
+const OLD = '20.11.1'
+
+/** The oldest version that the launcher accepts. */
+const MINIMUM = /MINIMUM = '([\d.]+)'/.exec(readFileSync(MAIN, 'utf8'))?.[1] ?? ''
+const [MAJOR = 0, MINOR = 0] = MINIMUM.split('.').map(Number)
+
+/** Every Linux distribution for servers has these: glibc, and the C++ runtime of GCC. */
+const ALLOWED_LIBRARIES = /^(lib(c|m|dl|pthread|stdc\+\+|gcc_s)|ld-linux[\w-]*)\.so\.\d+$/
+
+function importOf(script: string): string {
+  return `--import=data:text/javascript,${encodeURIComponent(script)}`
+}
+
+/** For NODE_OPTIONS: each process prints the Node.js that it runs on. */
+const PRINT_RUNTIME = importOf("console.error('runs on ' + process.execPath)")
+
+/** Makes a Node.js pretend to be an old one at another path. */
+const PRETEND_OLD = importOf(`
+  Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${OLD}' } })
+  Object.defineProperty(process, 'version', { value: 'v${OLD}' })
+  process.execPath = '/old/node'`)
+
+function runtimesIn(stderr: string): string[] {
+  return [...stderr.matchAll(/^runs on (.+)$/gm)].map(([, path = '']) => path)
+}
+
+function writeProgram(path: string, ...lines: readonly string[]): void {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, ['#!/bin/sh', ...lines, ''].join('\n'))
+  chmodSync(path, 0o755)
+}
+
+function versionOf(node: string): string {
+  return spawnSync(node, ['-p', 'process.versions.node'], { encoding: 'utf8' }).stdout.trim()
+}
+
+if (process.platform === 'linux') {
+  suite('the bundled Node.js', () => {
+    const bundled = createRequire(MAIN).resolve(`${PACKAGE}/bin/node`)
+
+    test('needs only libraries that every Linux distribution has', () => {
+      const libraries = neededLibraries(bundled)
+      assert.ok(libraries.includes('libc.so.6'), `${libraries}`)
+      assert.deepEqual(
+        libraries.filter(library => !ALLOWED_LIBRARIES.test(library)),
+        [],
+      )
+    })
+
+    test('cannot be checked if it is not a 64-bit little-endian ELF file', t => {
+      const path = join(temporaryFolder(t), 'node')
+      for (const content of ['#!/bin/sh\n', '\x7fELF\x01\x01']) {
+        writeFileSync(path, content.padEnd(100, ' '))
+        assert.throws(() => neededLibraries(path), /is not a 64-bit little-endian ELF file/)
+      }
+    })
+
+    const launchers: [string, string[]][] = [['an old version', [process.execPath, PRETEND_OLD]]]
+    const own = process.env.npm_node_execpath
+    if (own !== undefined && own !== process.execPath && Number.parseInt(versionOf(own), 10) < MAJOR)
+      launchers.push(["the machine's own old version", [own]])
+    for (const [which, program] of launchers) {
+      test(`is started by a launcher that runs on ${which}`, async t => {
+        const { code, out, err } = await run(t, ['--version'], {
+          cwd: temporaryFolder(t),
+          program: [...program, MAIN],
+          env: { NODE_OPTIONS: PRINT_RUNTIME },
+        })
+        assert.equal(code, 0, err)
+        assert.match(out, /^\d+\.\d+\.\d+\n$/)
+        assert.deepEqual(runtimesIn(err), [program[0], bundled])
+      })
+    }
+  })
+
+  suite('npm_node_execpath', () => {
+    /** A program that starts the Node.js of this test, but reports the given version. */
+    function writeNode(t: TestContext, version: string): string {
+      const path = join(temporaryFolder(t), 'node')
+      writeProgram(
+        path,
+        `if [ "$1" = -p ]; then echo ${version}; exit; fi`,
+        'echo "runs on $0" >&2',
+        `unset NODE_OPTIONS; exec "${process.execPath}" "$@"`,
+      )
+      return path
+    }
+
+    async function runtimesWith(t: TestContext, own: string): Promise<string[]> {
+      const { code, out, err } = await run(t, ['--version'], {
+        cwd: temporaryFolder(t),
+        env: { npm_node_execpath: own, NODE_OPTIONS: PRINT_RUNTIME },
+      })
+      assert.equal(code, 0, err)
+      assert.match(out, /^\d+\.\d+\.\d+\n$/)
+      return runtimesIn(err)
+    }
+
+    for (const version of [MINIMUM, `${MAJOR}.${MINOR + 1}.0`, `${MAJOR + 1}.0.0`]) {
+      test(`is used if it names version ${version}`, async t => {
+        const own = writeNode(t, version)
+        assert.deepEqual(await runtimesWith(t, own), [process.execPath, own])
+      })
+    }
+
+    for (const version of [OLD, `${MAJOR}.${MINOR - 1}.9`]) {
+      test(`is not used if it names version ${version}`, async t => {
+        assert.deepEqual(await runtimesWith(t, writeNode(t, version)), [process.execPath])
+      })
+    }
+
+    test('is not used if it names a program that does not exist', async t => {
+      assert.deepEqual(await runtimesWith(t, join(temporaryFolder(t), 'none')), [process.execPath])
+    })
+  })
+
+  suite('a launcher on an old Node.js that cannot use the bundled one prints one line and exits with 1', () => {
+    const rows: [string, string[] | undefined, RegExp][] = [
+      [
+        'a library is missing',
+        [
+          'echo "node: error while loading shared libraries: libatomic.so.1: cannot open shared object file: No such file or directory" >&2',
+          'exit 127',
+        ],
+        /and the bundled one needs libatomic\.so\.1\. Install that library or a newer Node\.js\.$/,
+      ],
+      [
+        'it cannot start for another reason',
+        ['echo "Illegal instruction" >&2', 'exit 132'],
+        /and the bundled one cannot run on this system\. Install a newer Node\.js\.$/,
+      ],
+      ['it is not installed', undefined, /and none is bundled for this system\. Install a newer Node\.js\.$/],
+    ]
+    for (const [what, script, reason] of rows) {
+      test(what, async t => {
+        const folder = temporaryFolder(t)
+        cpSync(join(ROOT, 'bin'), join(folder, 'bin'), { recursive: true })
+        cpSync(join(ROOT, 'package.json'), join(folder, 'package.json'))
+        if (script) writeProgram(join(folder, 'node_modules', PACKAGE, 'bin', 'node'), ...script)
+        const { code, out, err } = await run(t, ['--version'], {
+          cwd: folder,
+          program: [process.execPath, PRETEND_OLD, join(folder, 'bin', 'animal-store.js')],
+        })
+        assert.equal(code, 1)
+        assert.equal(out, '')
+        const [line = '', ...others] = err.trimEnd().split('\n')
+        assert.ok(line.startsWith(`animal-store needs Node.js ${MINIMUM} or later: this is v${OLD}, `), line)
+        assert.match(line, reason)
+        assert.deepEqual(others, [])
+      })
+    }
+  })
+}
