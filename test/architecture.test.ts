@@ -1,4 +1,4 @@
-// The layout of src/ and client/, checked through the import lines: docs/architecture.md describes it.
+// Checks the layout of src/ and client/ that docs/architecture.md describes, through the import lines.
 
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ const FILES = globSync(['src/**/*.ts', 'client/src/**/*.ts'], { cwd: ROOT }).map
   file.split(sep).join('/'),
 )
 
-/** The domain: the only files at the root of src/ besides the command line's entry. */
+/** The domain: the only files at the root of src/ besides main.ts. */
 const DOMAIN = ['animal', 'api-key', 'clock', 'error', 'json', 'store'].map(name => `src/${name}.ts`)
 
 /** Which parts each part may import, besides itself. All parts but the client may import the domain. */
@@ -60,22 +60,22 @@ function importsOf(file: string): string[] {
 }
 
 suite('the layout', () => {
-  test('has the domain, and nothing else but the entry, at the root of src/', () => {
+  test('has only the domain and main.ts at the root of src/', () => {
     const atRoot = FILES.filter(file => /^src\/[^/]+$/.test(file))
     assert.deepEqual(atRoot.sort(), [...DOMAIN, 'src/main.ts'].sort())
   })
 
-  test('has no part that imports one it must not know', () => {
-    const crossings = FILES.flatMap(file =>
+  test('has no import that ALLOWED does not list', () => {
+    const forbidden = FILES.flatMap(file =>
       importsOf(file)
         .filter(target => /^(src|client)\//.test(target))
         .filter(target => ![partOf(file), ...(ALLOWED[partOf(file)] ?? [])].includes(partOf(target)))
         .map(target => `${file} → ${target}`),
     )
-    assert.deepEqual(crossings, [])
+    assert.deepEqual(forbidden, [])
   })
 
-  test('has no import circle', () => {
+  test('has no import cycle', () => {
     const done = new Set<string>()
     const visit = (file: string, path: readonly string[]): void => {
       assert.ok(!path.includes(file), [...path, file].join(' → '))
@@ -87,12 +87,12 @@ suite('the layout', () => {
     for (const file of FILES) visit(file, [])
   })
 
-  test('lets only the settings read flags and variables, which only main.ts passes in', () => {
+  test('reads flags and environment variables only in main.ts and read-settings.ts', () => {
     const readers = FILES.filter(file => /process\.(env|argv)|parseArgs\(/.test(textOf(file)))
     assert.deepEqual(readers.sort(), ['src/cli/read-settings.ts', 'src/main.ts'])
   })
 
-  test('keeps Node.js out of what runs in browsers', () => {
+  test('uses no Node.js module in code that runs in browsers', () => {
     const reached = new Set<string>()
     const follow = (file: string): void => {
       if (reached.has(file)) return
@@ -107,7 +107,7 @@ suite('the layout', () => {
     )
   })
 
-  test('keeps each library in its own folder', () => {
+  test('uses each library only in its own folders', () => {
     const users = (library: string) =>
       [...new Set(FILES.filter(file => importsOf(file).includes(library)).map(partOf))].sort()
     assert.deepEqual(users('node:sqlite'), ['src/database/sqlite'])
@@ -116,7 +116,7 @@ suite('the layout', () => {
     assert.deepEqual(users('node:http'), ['src/http', 'src/http/server'])
   })
 
-  test('declares every dependency that is used, and uses every one that is declared', () => {
+  test('declares exactly the dependencies that it uses', () => {
     const { dependencies } = JSON.parse(textOf('package.json'))
     const used = FILES.flatMap(importsOf).filter(
       target => !/^(src\/|client\/|node:|animal-store)/.test(target),
@@ -131,7 +131,7 @@ suite('the layout', () => {
     assert.deepEqual(tooLong, [])
   })
 
-  test('has files that each open by saying what they are', () => {
+  test('has a first line in each file that says what the file is', () => {
     for (const file of FILES.filter(file => !file.includes('/migrations/')))
       assert.match(textOf(file), /^\/\/ [A-Z`]/, file)
   })

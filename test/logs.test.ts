@@ -1,9 +1,11 @@
+// The log: what each line contains, what it never contains, and how a terminal shows it.
+
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { renderAnimal } from '../src/animal.ts'
 import { formatForTerminal, logStreamFor } from '../src/cli/log-stream.ts'
-import { API_KEY, startTestService } from './support/service.ts'
+import { API_KEY, errorCode, startTestService } from './support/service.ts'
 
 suite('the log', () => {
   test('has one line per request, with method, route, status, duration, key id and request id', async t => {
@@ -44,14 +46,14 @@ suite('the log', () => {
     }
   })
 
-  test('keeps large ids exact', async t => {
+  test('has the exact digits of large ids', async t => {
     const service = await startTestService(t)
     service.store.findAnimalAsJson = async id => renderAnimal({ id, name: 'x', categoryId: 1n })
     await service.send('GET', '/v1/pets/9007199254740993')
     assert.ok(service.logText().includes('"animalId":9007199254740993,'), service.logText())
   })
 
-  test('never has a key, a body, a query or an address', async t => {
+  test('never contains a key, a body, a query or an unknown path', async t => {
     const service = await startTestService(t, { logLevel: 'trace' })
     await service.create({ name: 'SECRET-NAME', categoryId: 1 }, { 'idempotency-key': 'SECRET-IDEMPOTENCY' })
     await service.create({ name: '' }, { 'idempotency-key': 'SECRET-IDEMPOTENCY' })
@@ -64,14 +66,14 @@ suite('the log', () => {
     assert.ok(!service.logText().includes(API_KEY))
   })
 
-  test('has a failure whole, of which the client is told nothing', async t => {
+  test('contains every detail of a failure, while the response contains none', async t => {
     const service = await startTestService(t)
     service.store.listAnimalsAsJson = async () => {
-      throw new Error('the disk said: INTERNAL-DETAIL')
+      throw new Error('INTERNAL-DETAIL')
     }
     const reply = await service.send('GET', '/v1/pets')
     assert.equal(reply.status, 500)
-    assert.equal((reply.json as { code: string }).code, 'internal_error')
+    assert.equal(errorCode(reply), 'internal_error')
     assert.doesNotMatch(reply.text, /INTERNAL-DETAIL/)
     const [failure] = service.logs.filter(line => line.level === 50n)
     const { err, requestId } = failure as { err: { message: string; stack: string }; requestId: string }
@@ -80,50 +82,36 @@ suite('the log', () => {
     assert.equal(requestId, reply.headers['x-request-id'])
   })
 
-  test('is silent when told so, and says less at a higher level', async t => {
-    const silent = await startTestService(t, { logLevel: 'silent' })
-    await silent.send('GET', '/v1/pets')
-    assert.equal(silent.logText(), '')
-    const quiet = await startTestService(t, { logLevel: 'warn' })
-    await quiet.send('GET', '/v1/pets')
-    assert.equal(quiet.logText(), '')
+  test('is empty at level silent, and has no requests at level warn', async t => {
+    for (const logLevel of ['silent', 'warn']) {
+      const service = await startTestService(t, { logLevel })
+      await service.send('GET', '/v1/pets')
+      assert.equal(service.logText(), '')
+    }
   })
 })
 
-suite('log lines for a person', () => {
+suite('log lines on a terminal', () => {
   const plain = (line: object) => stripVTControlCharacters(formatForTerminal(JSON.stringify(line)))
   const time = new Date(2027, 0, 1, 9, 5, 7).getTime()
 
-  test('a request', () => {
+  test('show a request', () => {
     const line = {
-      level: 30,
-      time,
-      requestId: 'r1',
-      method: 'GET',
-      route: '/v1/pets',
-      status: 200,
-      durationMs: 1.5,
-      keyId: 'k',
-      msg: 'request',
+      ...{ level: 30, time, requestId: 'r1', method: 'GET', route: '/v1/pets', status: 200 },
+      ...{ durationMs: 1.5, keyId: 'k', msg: 'request' },
     }
     assert.equal(plain(line), '09:05:07 info  GET /v1/pets 200 1.5 ms requestId=r1 keyId=k')
   })
 
-  test('a request that led nowhere, or was broken off', () => {
+  test('show a request to an unknown path that the client aborted', () => {
     const line = {
-      level: 30,
-      time,
-      method: 'GET',
-      route: null,
-      status: null,
-      durationMs: 2,
-      aborted: true,
-      msg: 'request',
+      ...{ level: 30, time, method: 'GET', route: null, status: null },
+      ...{ durationMs: 2, aborted: true, msg: 'request' },
     }
     assert.equal(plain(line), '09:05:07 info  GET (unknown path) aborted 2 ms aborted=true')
   })
 
-  test('a failure, with its stack', () => {
+  test('show a failure with its stack', () => {
     const line = {
       level: 50,
       time,
@@ -133,13 +121,13 @@ suite('log lines for a person', () => {
     assert.equal(plain(line), '09:05:07 error internal_error\nError: no\n    at there')
   })
 
-  test('large ids are exact', () => {
+  test('show the exact digits of large ids', () => {
     const line =
       '{"level":30,"time":0,"method":"GET","route":"/v1/pets/{petId}","status":200,"durationMs":1,"animalId":9007199254740993,"msg":"request"}'
     assert.match(stripVTControlCharacters(formatForTerminal(line)), /animalId=9007199254740993/)
   })
 
-  test('are written to a terminal, while anything else gets the JSON', () => {
+  test('are written to a terminal only, and JSON to everything else', () => {
     const written: string[] = []
     const stream = {
       isTTY: true,

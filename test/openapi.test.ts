@@ -1,3 +1,5 @@
+// The OpenAPI document: what it contains, and that docs/openapi.json is up to date.
+
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
@@ -12,7 +14,7 @@ const ADDRESSES = {
 }
 
 suite('the OpenAPI document', () => {
-  test('in docs/ is the one that is served: run `npm run openapi` when this fails', async t => {
+  test('in docs/ is the one that the service serves (if not, run `npm run openapi`)', async t => {
     const service = await startTestService(t, ADDRESSES)
     const served = await service.send('GET', '/openapi.json', { headers: { authorization: '' } })
     assert.equal(served.status, 200)
@@ -20,7 +22,7 @@ suite('the OpenAPI document', () => {
     assert.equal(served.text, published)
   })
 
-  test('names version 1.0.0, the operations, the bearer scheme and both servers', () => {
+  test('contains version 1.0.0, the operations, the bearer scheme and both servers', () => {
     const document = JSON.parse(published)
     assert.match(document.openapi, /^3\.1\./)
     assert.equal(document.info.version, '1.0.0')
@@ -38,26 +40,26 @@ suite('the OpenAPI document', () => {
       assert.equal(document.components.schemas.Animal.properties[field].format, 'int64')
   })
 
-  test('has the digits of int64, not the nearest double', () => {
+  test('has the exact limits of int64, not the nearest double', () => {
     assert.ok(published.includes('"maximum": 9223372036854775807'))
     assert.ok(published.includes('"minimum": -9223372036854775808'))
     assert.ok(published.includes('"categoryId": 9007199254740993'))
   })
 
-  test('lists just the error codes there are', () => {
+  test('lists exactly the error codes of the service', () => {
     assert.deepEqual(
       JSON.parse(published).components.schemas.Error.properties.code.enum,
       Object.keys(STATUS_OF),
     )
   })
 
-  test('has examples that its own schemas accept', () => {
+  test('has examples that match its schemas', () => {
     const { paths, components } = JSON.parse(published)
     let checked = 0
-    const check = (holder: { content?: Record<string, { example: unknown }> }, pointer: string) => {
-      if (!holder.content) return
+    const check = (described: { content?: Record<string, { example: unknown }> }, pointer: string) => {
+      if (!described.content) return
       const validate = schemaAt(`${pointer}/content/application~1json/schema`)
-      assert.ok(validate(holder.content['application/json']?.example), pointer)
+      assert.ok(validate(described.content['application/json']?.example), pointer)
       checked++
     }
     for (const [name, response] of Object.entries(components.responses))
@@ -75,21 +77,24 @@ suite('the OpenAPI document', () => {
     assert.ok(checked > 15, `${checked} examples`)
   })
 
-  test('always names this server, as the environment it is', async t => {
+  test('names this server for its own environment unless a public URL is configured', async t => {
     const production = await startTestService(t)
     const staging = await startTestService(t, { environment: 'staging' })
-    const both = await startTestService(t, { environment: 'staging', ...ADDRESSES })
+    const bothUrls = await startTestService(t, { environment: 'staging', ...ADDRESSES })
     const servers = async (service: typeof production) =>
       JSON.parse((await service.send('GET', '/openapi.json')).text).servers
     assert.deepEqual(await servers(production), [
       { url: `${production.address}/v1`, description: 'Production' },
     ])
     assert.deepEqual(await servers(staging), [{ url: `${staging.address}/v1`, description: 'Staging' }])
-    assert.deepEqual(await servers(both), JSON.parse(published).servers)
-    const half = await startTestService(t, { environment: 'staging', productionUrl: ADDRESSES.productionUrl })
-    assert.deepEqual(await servers(half), [
+    assert.deepEqual(await servers(bothUrls), JSON.parse(published).servers)
+    const onlyProductionUrl = await startTestService(t, {
+      environment: 'staging',
+      productionUrl: ADDRESSES.productionUrl,
+    })
+    assert.deepEqual(await servers(onlyProductionUrl), [
       { url: ADDRESSES.productionUrl, description: 'Production' },
-      { url: `${half.address}/v1`, description: 'Staging' },
+      { url: `${onlyProductionUrl.address}/v1`, description: 'Staging' },
     ])
   })
 })

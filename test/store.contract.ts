@@ -1,4 +1,4 @@
-// The promises of src/store.ts, as claims that hold on every database.
+// The contract of src/store.ts: tests that every database must pass.
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
@@ -7,13 +7,13 @@ import { generateKey } from '../src/api-key.ts'
 import type { Clock } from '../src/clock.ts'
 import { IDEMPOTENCY_WINDOW_MS, type Store } from '../src/store.ts'
 
-/** Opens an empty store that is closed when the test ends. */
+/** Opens an empty store, which is closed at the end of the test. */
 export type OpenStore = (t: TestContext, clock: Clock) => Promise<Store>
 
 const NOW = new Date('2027-01-01T00:00:00Z')
 
 export function storeContract(database: string, open: OpenStore): void {
-  const fresh = (t: TestContext) => open(t, () => NOW.getTime())
+  const openEmpty = (t: TestContext) => open(t, () => NOW.getTime())
 
   function animal(name: string, status?: Status, categoryId = 1n): NewAnimal {
     return { name, categoryId, ...(status && { status }) }
@@ -28,8 +28,8 @@ export function storeContract(database: string, open: OpenStore): void {
   }
 
   suite(`Store on ${database}: animals`, () => {
-    test('created animals come back identical, in order, with growing ids', async t => {
-      const store = await fresh(t)
+    test('returns created animals unchanged, in order, with ascending ids', async t => {
+      const store = await openEmpty(t)
       const animals = [
         animal('a', 'sold', 9223372036854775807n),
         animal('  é🐈 ', undefined, -9223372036854775808n),
@@ -50,8 +50,8 @@ export function storeContract(database: string, open: OpenStore): void {
       }
     })
 
-    test('of many batches at once, each animal is answered with its own id', async t => {
-      const store = await fresh(t)
+    test('returns the right id for each animal of concurrent batches', async t => {
+      const store = await openEmpty(t)
       const batches = Array.from({ length: 8 }, (_, batch) =>
         Array.from({ length: 200 }, (_, index) => animal(`${batch} ${index}`, 'sold', BigInt(index % 3))),
       )
@@ -65,16 +65,16 @@ export function storeContract(database: string, open: OpenStore): void {
       assert.deepEqual(await store.listAnimals({ limit: 2_000 }), byId)
     })
 
-    test('an unknown id finds nothing, at the ends of int64 too', async t => {
-      const store = await fresh(t)
+    test('finds nothing for an unknown id, including the limits of int64', async t => {
+      const store = await openEmpty(t)
       await create(store, animal('a'))
       for (const id of [0n, -1n, 2n, 9223372036854775807n, -9223372036854775808n]) {
         assert.equal(await store.findAnimalAsJson(id), undefined)
       }
     })
 
-    test('a page is limited, begins after an id, and keeps to a status', async t => {
-      const store = await fresh(t)
+    test('limits a page, starts it after an id, and filters it by status', async t => {
+      const store = await openEmpty(t)
       const statuses: (Status | undefined)[] = ['sold', 'pending', undefined, 'available']
       const ids = await create(
         store,
@@ -91,8 +91,8 @@ export function storeContract(database: string, open: OpenStore): void {
       assert.deepEqual(await listed({ limit: 1, after: -9223372036854775808n }), [ids[0]])
     })
 
-    test('what is rendered has the same bytes as its animals rendered one by one', async t => {
-      const store = await fresh(t)
+    test('renders pages and animals to the same JSON as renderAnimals and renderAnimal', async t => {
+      const store = await openEmpty(t)
       const ascii = String.fromCodePoint(...Array.from({ length: 127 }, (_, index) => index + 1))
       const names = [
         ascii,
@@ -126,24 +126,24 @@ export function storeContract(database: string, open: OpenStore): void {
       }
     })
 
-    test('an animal that was created before a listing began is in it', async t => {
-      const store = await fresh(t)
+    test('lists every animal whose creation was acknowledged before', async t => {
+      const store = await openEmpty(t)
       for (let count = 1; count <= 20; count++) {
         await create(store, animal('a'))
         assert.equal((await store.listAnimals({ limit: 100 })).length, count)
       }
     })
 
-    test('nothing to create is nothing created', async t => {
-      assert.deepEqual(await (await fresh(t)).createAnimals([]), [])
+    test('creates nothing for an empty batch', async t => {
+      assert.deepEqual(await (await openEmpty(t)).createAnimals([]), [])
     })
   })
 
   suite(`Store on ${database}: idempotency`, () => {
     const idempotency = { scope: 's', key: 'k' }
 
-    test('the second creation is a replay of the first', async t => {
-      const store = await fresh(t)
+    test('replays the first creation for the second', async t => {
+      const store = await openEmpty(t)
       const [first] = await store.createAnimals([{ animal: animal('a', 'sold'), idempotency }])
       const [second] = await store.createAnimals([{ animal: animal('a', 'sold'), idempotency }])
       assert.equal(first?.kind, 'created')
@@ -151,8 +151,8 @@ export function storeContract(database: string, open: OpenStore): void {
       assert.equal((await store.listAnimals({ limit: 10 })).length, 1)
     })
 
-    test('within one batch too, and a reused key does not fail its neighbours', async t => {
-      const store = await fresh(t)
+    test('replays within a batch, where a reused key does not fail the others', async t => {
+      const store = await openEmpty(t)
       const outcomes = await store.createAnimals([
         { animal: animal('a'), idempotency },
         { animal: animal('a'), idempotency },
@@ -169,16 +169,16 @@ export function storeContract(database: string, open: OpenStore): void {
       )
     })
 
-    test('another scope or key is another creation', async t => {
-      const store = await fresh(t)
+    test('creates another animal for another scope or key', async t => {
+      const store = await openEmpty(t)
       for (const other of [idempotency, { scope: 's2', key: 'k' }, { scope: 's', key: 'K' }]) {
         const [outcome] = await store.createAnimals([{ animal: animal('a'), idempotency: other }])
         assert.equal(outcome?.kind, 'created')
       }
     })
 
-    test('of twenty at once one is created and the rest are replays', async t => {
-      const store = await fresh(t)
+    test('creates one animal for twenty concurrent creations, and replays it for the rest', async t => {
+      const store = await openEmpty(t)
       const outcomes = (
         await Promise.all(
           Array.from({ length: 20 }, () => store.createAnimals([{ animal: animal('a'), idempotency }])),
@@ -188,7 +188,7 @@ export function storeContract(database: string, open: OpenStore): void {
       assert.equal(outcomes.filter(({ kind }) => kind === 'replayed').length, 19)
     })
 
-    test('once the window has passed the key stands for a new animal', async t => {
+    test('creates a new animal for a key that has expired', async t => {
       let now = NOW.getTime()
       const store = await open(t, () => now)
       await store.createAnimals([{ animal: animal('a'), idempotency }])
@@ -197,47 +197,47 @@ export function storeContract(database: string, open: OpenStore): void {
       assert.equal(outcome?.kind, 'created')
     })
 
-    test('passed keys are forgotten, a bounded number at a time, and others are kept', async t => {
+    test('deletes expired keys up to a limit per call, and no others', async t => {
       let now = NOW.getTime()
       const store = await open(t, () => now)
-      const remember = (key: string) =>
+      const createWithKey = (key: string) =>
         store.createAnimals([{ animal: animal('a'), idempotency: { scope: 's', key } }])
-      for (const key of ['1', '2', '3', '4', '5']) await remember(key)
+      for (const key of ['1', '2', '3', '4', '5']) await createWithKey(key)
       assert.equal(await store.deleteExpiredIdempotencyKeys(10), 0)
       now = NOW.getTime() + 1
-      await remember('6')
+      await createWithKey('6')
       now = NOW.getTime() + IDEMPOTENCY_WINDOW_MS
       assert.equal(await store.deleteExpiredIdempotencyKeys(3), 3)
       assert.equal(await store.deleteExpiredIdempotencyKeys(3), 2)
       assert.equal(await store.deleteExpiredIdempotencyKeys(3), 0)
-      const [kept] = await remember('6')
-      assert.equal(kept?.kind, 'replayed')
+      const [outcome] = await createWithKey('6')
+      assert.equal(outcome?.kind, 'replayed')
     })
   })
 
   suite(`Store on ${database}: keys`, () => {
-    const make = (name: string, options: Partial<Parameters<typeof generateKey>[0]> = {}) =>
+    const newKey = (name: string, options: Partial<Parameters<typeof generateKey>[0]> = {}) =>
       generateKey({ name, environment: 'production', createdAt: NOW, ...options }).apiKey
     const at = (ms: number) => new Date(NOW.getTime() + ms)
 
-    test('a key is found by its digest, as it was stored', async t => {
-      const store = await fresh(t)
+    test('finds a key by its digest, unchanged', async t => {
+      const store = await openEmpty(t)
       const keys = [
-        make('a'),
-        make('b', { expiresAt: at(5), scope: 'other' }),
-        make('c', { environment: 'staging' }),
+        newKey('a'),
+        newKey('b', { expiresAt: at(5), scope: 'other' }),
+        newKey('c', { environment: 'staging' }),
       ]
       for (const key of keys) await store.createKey(key)
       for (const key of keys) assert.deepEqual(await store.findKey(key.digest), key)
-      assert.equal(await store.findKey(make('d').digest), undefined)
+      assert.equal(await store.findKey(newKey('d').digest), undefined)
     })
 
-    test('keys are listed oldest first, by environment', async t => {
-      const store = await fresh(t)
+    test('lists the keys of an environment, oldest first', async t => {
+      const store = await openEmpty(t)
       const keys = [
-        make('late', { createdAt: at(2) }),
-        make('early', { createdAt: at(1) }),
-        make('s', { environment: 'staging' }),
+        newKey('late', { createdAt: at(2) }),
+        newKey('early', { createdAt: at(1) }),
+        newKey('s', { environment: 'staging' }),
       ]
       for (const key of keys) await store.createKey(key)
       assert.deepEqual(
@@ -250,50 +250,52 @@ export function storeContract(database: string, open: OpenStore): void {
       )
     })
 
-    test('the first key is stored once for each environment, of many at once too', async t => {
-      const store = await fresh(t)
-      const made = await Promise.all(Array.from({ length: 10 }, () => store.createFirstKey(make('first'))))
-      assert.equal(made.filter(Boolean).length, 1)
-      assert.equal(await store.createFirstKey(make('first', { environment: 'staging' })), true)
+    test('stores one first key per environment, even for concurrent calls', async t => {
+      const store = await openEmpty(t)
+      const stored = await Promise.all(
+        Array.from({ length: 10 }, () => store.createFirstKey(newKey('first'))),
+      )
+      assert.equal(stored.filter(Boolean).length, 1)
+      assert.equal(await store.createFirstKey(newKey('first', { environment: 'staging' })), true)
       const [key] = await store.listKeys('production')
       await store.revokeKey(key?.id ?? '', 'production', NOW)
-      assert.equal(await store.createFirstKey(make('first')), false)
+      assert.equal(await store.createFirstKey(newKey('first')), false)
     })
 
-    test('a revoked key stays revoked, since the first time', async t => {
-      const store = await fresh(t)
-      const key = make('a')
+    test('keeps the time of the first revocation', async t => {
+      const store = await openEmpty(t)
+      const key = newKey('a')
       await store.createKey(key)
       assert.deepEqual(await store.revokeKey(key.id, 'production', at(1)), { ...key, revokedAt: at(1) })
       assert.deepEqual(await store.revokeKey(key.id, 'production', at(2)), { ...key, revokedAt: at(1) })
       assert.deepEqual(await store.findKey(key.digest), { ...key, revokedAt: at(1) })
-      assert.equal(await store.revokeKey('nobody', 'production', NOW), undefined)
+      assert.equal(await store.revokeKey('unknown', 'production', NOW), undefined)
       assert.equal(await store.revokeKey(key.id, 'staging', NOW), undefined)
     })
 
-    test('rotation stores the successor and brings the end of the old key forward, never back', async t => {
-      const store = await fresh(t)
-      const open = make('open')
-      const ending = make('ending', { expiresAt: at(5) })
-      await store.createKey(open)
+    test('rotation stores the successor and shortens the lifetime of the old key, but never extends it', async t => {
+      const store = await openEmpty(t)
+      const unlimited = newKey('unlimited')
+      const ending = newKey('ending', { expiresAt: at(5) })
+      await store.createKey(unlimited)
       await store.createKey(ending)
-      const successors = [make('next'), make('next')] as const
-      assert.equal(await store.rotateKey(open.id, successors[0], at(10)), true)
+      const successors = [newKey('next'), newKey('next')] as const
+      assert.equal(await store.rotateKey(unlimited.id, successors[0], at(10)), true)
       assert.equal(await store.rotateKey(ending.id, successors[1], at(10)), true)
-      assert.deepEqual(await store.findKey(open.digest), { ...open, expiresAt: at(10) })
+      assert.deepEqual(await store.findKey(unlimited.digest), { ...unlimited, expiresAt: at(10) })
       assert.deepEqual(await store.findKey(ending.digest), ending)
       for (const successor of successors) assert.deepEqual(await store.findKey(successor.digest), successor)
     })
 
-    test('a key that is unknown, foreign, expired or revoked is not rotated, and no successor is stored', async t => {
-      const store = await fresh(t)
-      const foreign = make('foreign', { environment: 'staging' })
-      const expired = make('expired', { expiresAt: NOW })
-      const revoked = make('revoked')
-      for (const key of [foreign, expired, revoked]) await store.createKey(key)
+    test('does not rotate an unknown, expired or revoked key, or one of another environment, and stores no successor', async t => {
+      const store = await openEmpty(t)
+      const staging = newKey('staging', { environment: 'staging' })
+      const expired = newKey('expired', { expiresAt: NOW })
+      const revoked = newKey('revoked')
+      for (const key of [staging, expired, revoked]) await store.createKey(key)
       await store.revokeKey(revoked.id, 'production', NOW)
-      for (const id of ['nobody', foreign.id, expired.id, revoked.id]) {
-        const successor = make('next')
+      for (const id of ['unknown', staging.id, expired.id, revoked.id]) {
+        const successor = newKey('next')
         assert.equal(await store.rotateKey(id, successor, at(10)), false)
         assert.equal(await store.findKey(successor.digest), undefined)
       }
@@ -301,6 +303,6 @@ export function storeContract(database: string, open: OpenStore): void {
   })
 
   test(`Store on ${database} answers a ping`, async t => {
-    await (await fresh(t)).ping()
+    await (await openEmpty(t)).ping()
   })
 }
