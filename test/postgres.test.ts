@@ -142,7 +142,7 @@ suite('the schema on PostgreSQL', () => {
 
 suite('an unusable PostgreSQL database ends the start with one line and exit code 1', () => {
   test('no server listens', async t => {
-    const url = `postgres://someone:HUNTER2@127.0.0.1:${await freePort()}/animals`
+    const url = `postgres://user:HUNTER2@127.0.0.1:${await freePort()}/animals`
     const { code, err } = await run(t, ['serve', '--port', '0'], {
       cwd: temporaryFolder(t),
       env: { DATABASE_URL: url },

@@ -28,7 +28,7 @@ async function createBackup(folder: string): Promise<string> {
 }
 
 suite('a SQLite file that is moved or replaced while it is in use', () => {
-  test('is unavailable while it is moved away, is not created anew, and works again once it is back', async t => {
+  test('is unavailable while it is moved away, is not created again, and works again once it is back', async t => {
     const folder = temporaryFolder(t)
     const path = join(folder, 'a.db')
     const store = openTestStore(t, path)

@@ -17,7 +17,8 @@ export async function waitUntil(
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs
   while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain until ${what}`)
+    if (performance.now() > deadline)
+      throw new Error(`timed out after ${timeoutMs} ms, waiting until ${what}`)
     await delay(INTERVAL_MS)
   }
 }
