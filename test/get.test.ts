@@ -1,6 +1,9 @@
+// Getting one animal by its id: the reply, the ids that exist, and the deprecation of the operation.
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEveryDatabase } from './support/databases.ts'
+import { shared } from './support/service.ts'
 
 const DEPRECATION = {
   deprecation: '@1794700800',
@@ -8,38 +11,43 @@ const DEPRECATION = {
   link: '</docs#getPet>; rel="deprecation"; type="text/html", </v1/pets>; rel="successor-version"',
 }
 
-function deprecationOf(headers: Record<string, unknown>) {
-  return { deprecation: headers.deprecation, sunset: headers.sunset, link: headers.link }
+const NO_DEPRECATION = { deprecation: undefined, sunset: undefined, link: undefined }
+
+function deprecationHeaders({ deprecation, sunset, link }: Record<string, unknown>) {
+  return { deprecation, sunset, link }
 }
 
-const NONE = { deprecation: undefined, sunset: undefined, link: undefined }
-
 onEveryDatabase('GET /v1/pets/{petId}', startTestService => {
-  test('an animal is answered, with the marks of its deprecation', async t => {
-    const service = await startTestService(t)
+  /** A service with one animal, whose id is 1. */
+  const withBella = shared(async scope => {
+    const service = await startTestService(scope)
     const { text } = await service.create({ name: 'Bella', categoryId: 7, status: 'sold' })
+    return { service, text }
+  })
+
+  test('returns the animal, with deprecation headers', async () => {
+    const { service, text } = withBella()
     for (const path of ['/v1/pets/1', '/v1/pets/1?limit=0&x=y', '/v1/pets/%31']) {
       const reply = await service.send('GET', path)
       assert.equal(reply.status, 200)
       assert.equal(reply.text, text)
-      assert.deepEqual(deprecationOf(reply.headers), DEPRECATION)
+      assert.deepEqual(deprecationHeaders(reply.headers), DEPRECATION)
     }
   })
 
-  test('HEAD answers as GET does, without the body', async t => {
-    const service = await startTestService(t)
-    const { text } = await service.create({ name: 'Bella', categoryId: 7 })
+  test('answers HEAD like GET, without the body', async () => {
+    const { service, text } = withBella()
     const reply = await service.send('HEAD', '/v1/pets/1')
     assert.equal(reply.status, 200)
     assert.equal(reply.text, '')
     assert.equal(reply.headers['content-length'], String(text.length))
-    assert.deepEqual(deprecationOf(reply.headers), DEPRECATION)
+    assert.deepEqual(deprecationHeaders(reply.headers), DEPRECATION)
     const missing = await service.send('HEAD', '/v1/pets/2')
     assert.equal(missing.status, 404)
-    assert.deepEqual(deprecationOf(missing.headers), DEPRECATION)
+    assert.deepEqual(deprecationHeaders(missing.headers), DEPRECATION)
   })
 
-  const names = [
+  const unknownIds = [
     '2',
     '0',
     '-1',
@@ -65,32 +73,28 @@ onEveryDatabase('GET /v1/pets/{petId}', startTestService => {
     '9'.repeat(200),
     'x'.repeat(12_000),
   ]
-  for (const name of names) {
-    test(`"${name.slice(0, 40)}" names no animal: 404`, async t => {
-      const service = await startTestService(t)
-      await service.create({ name: 'Bella', categoryId: 7 })
-      const reply = await service.send('GET', `/v1/pets/${name}`)
+  for (const id of unknownIds) {
+    test(`answers 404 to the id "${id.slice(0, 40)}"`, async () => {
+      const reply = await withBella().service.send('GET', `/v1/pets/${id}`)
       assert.equal(reply.status, 404)
       assert.equal((reply.json as { code: string }).code, 'not_found')
-      assert.deepEqual(deprecationOf(reply.headers), DEPRECATION)
+      assert.deepEqual(deprecationHeaders(reply.headers), DEPRECATION)
     })
   }
 
-  test('an expectation that cannot be met is refused with the marks of the deprecation too', async t => {
-    const service = await startTestService(t)
-    const reply = await service.send('GET', '/v1/pets/1', { headers: { expect: 'tea' } })
+  test('rejects an unknown Expect header with 417, with deprecation headers', async () => {
+    const reply = await withBella().service.send('GET', '/v1/pets/1', { headers: { expect: 'tea' } })
     assert.equal(reply.status, 417)
-    assert.deepEqual(deprecationOf(reply.headers), DEPRECATION)
+    assert.deepEqual(deprecationHeaders(reply.headers), DEPRECATION)
   })
 
-  test('without a valid key nothing tells of the deprecation', async t => {
-    const service = await startTestService(t)
-    const reply = await service.send('GET', '/v1/pets/1', { headers: { authorization: '' } })
+  test('sends no deprecation headers without a valid API key', async () => {
+    const reply = await withBella().service.send('GET', '/v1/pets/1', { headers: { authorization: '' } })
     assert.equal(reply.status, 401)
-    assert.deepEqual(deprecationOf(reply.headers), NONE)
+    assert.deepEqual(deprecationHeaders(reply.headers), NO_DEPRECATION)
   })
 
-  test('one millisecond before 5 December 2030 it answers, and from then on it is gone', async t => {
+  test('works until the end of 4 December 2030, and answers 410 from 5 December', async t => {
     let now = new Date('2030-12-04T23:59:59.999Z')
     const service = await startTestService(t, { clock: () => now.getTime() })
     await service.create({ name: 'Bella', categoryId: 7 })
@@ -102,7 +106,7 @@ onEveryDatabase('GET /v1/pets/{petId}', startTestService => {
         const reply = await service.send('GET', path)
         assert.equal(reply.status, 410)
         assert.equal((reply.json as { code: string }).code, 'gone')
-        assert.deepEqual(deprecationOf(reply.headers), DEPRECATION)
+        assert.deepEqual(deprecationHeaders(reply.headers), DEPRECATION)
         assert.equal((await service.send('HEAD', path)).status, 410)
       }
       assert.equal((await service.send('GET', '/v1/pets')).status, 200)

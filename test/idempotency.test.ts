@@ -1,12 +1,25 @@
+// The Idempotency-Key header: repeated creations, conflicts, expiry, and which keys are valid.
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEveryDatabase } from './support/databases.ts'
+import { shared, type TestService } from './support/service.ts'
+import { waitUntil } from './support/wait-until.ts'
 
 const BELLA = { name: 'Bella', categoryId: 7, status: 'sold' }
 const HOUR = 60 * 60 * 1000
 
+async function listAll(service: TestService): Promise<string> {
+  return (await service.send('GET', '/v1/pets?limit=100')).text
+}
+
 onEveryDatabase('Idempotency-Key', startTestService => {
-  test('the same key and animal give the first answer again, and no second animal', async t => {
+  /** Each test that uses this service sends its own Idempotency-Keys. */
+  const service = shared(startTestService)
+  /** Receives only requests that are rejected, so its catalogue stays empty. */
+  const rejecting = shared(startTestService)
+
+  test('the same key and animal get the first answer again, and no second animal is stored', async t => {
     const service = await startTestService(t)
     const first = await service.create(BELLA, { 'idempotency-key': 'k1' })
     assert.equal(first.status, 201)
@@ -19,33 +32,33 @@ onEveryDatabase('Idempotency-Key', startTestService => {
     assert.equal((await service.send('GET', '/v1/pets')).text, `[${first.text}]`)
   })
 
-  test('the animal is compared, not its spelling', async t => {
-    const service = await startTestService(t)
-    await service.create('{"name":"é","categoryId":100}', { 'idempotency-key': 'k' })
-    const again = await service.create('{ "x": 1, "categoryId": 1e2, "name": "\\u00e9" }', {
-      'idempotency-key': '"k"',
+  test('compares the animals, not the JSON text', async () => {
+    await service().create('{"name":"é","categoryId":100}', { 'idempotency-key': 'text' })
+    const again = await service().create('{ "x": 1, "categoryId": 1e2, "name": "\\u00e9" }', {
+      'idempotency-key': '"text"',
     })
     assert.equal(again.headers['idempotent-replayed'], 'true')
   })
 
-  const others: [string, unknown][] = [
+  const conflicts: [string, unknown][] = [
     ['name', { ...BELLA, name: 'Momo' }],
     ['categoryId', { ...BELLA, categoryId: 8 }],
     ['status', { ...BELLA, status: 'pending' }],
-    ['absence of a status', { name: 'Bella', categoryId: 7 }],
+    ['missing status', { name: 'Bella', categoryId: 7 }],
   ]
-  for (const [what, other] of others) {
-    test(`another ${what} under the same key is 422, and nothing is stored`, async t => {
-      const service = await startTestService(t)
-      await service.create(BELLA, { 'idempotency-key': 'k' })
-      const reply = await service.create(other, { 'idempotency-key': 'k' })
+  for (const [index, [field, other]] of conflicts.entries()) {
+    test(`rejects a different ${field} under the same key with 422, and stores nothing`, async () => {
+      const key = `conflict-${index}`
+      assert.equal((await service().create(BELLA, { 'idempotency-key': key })).status, 201)
+      const before = await listAll(service())
+      const reply = await service().create(other, { 'idempotency-key': key })
       assert.equal(reply.status, 422)
       assert.equal((reply.json as { code: string }).code, 'idempotency_key_reused')
-      assert.equal(((await service.send('GET', '/v1/pets')).json as unknown[]).length, 1)
+      assert.equal(await listAll(service()), before)
     })
   }
 
-  test('of twenty at once all are 201 and nineteen are replays', async t => {
+  test('twenty concurrent creations with one key all get 201, and nineteen are replays', async t => {
     const service = await startTestService(t)
     const replies = await Promise.all(
       Array.from({ length: 20 }, () => service.create(BELLA, { 'idempotency-key': 'k' })),
@@ -56,7 +69,7 @@ onEveryDatabase('Idempotency-Key', startTestService => {
     assert.equal(((await service.send('GET', '/v1/pets')).json as unknown[]).length, 1)
   })
 
-  test('it is remembered for 24 hours and forgotten then', async t => {
+  test('a key expires after 24 hours', async t => {
     let now = new Date('2027-01-01T00:00:00Z')
     const service = await startTestService(t, { clock: () => now.getTime() })
     await service.create(BELLA, { 'idempotency-key': 'k' })
@@ -74,7 +87,7 @@ onEveryDatabase('Idempotency-Key', startTestService => {
     assert.equal(replay.text, later.text)
   })
 
-  test('what has passed is forgotten every minute, all of it, in bounded steps', async t => {
+  test('deletes all expired keys every minute, in batches of 1,000', async t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     let now = new Date('2027-01-01T00:00:00Z')
     const service = await startTestService(t, { clock: () => now.getTime() })
@@ -84,52 +97,49 @@ onEveryDatabase('Idempotency-Key', startTestService => {
     }))
     await service.store.createAnimals(creations)
     now = new Date(now.getTime() + 24 * HOUR)
-    const forget = t.mock.method(service.store, 'deleteExpiredIdempotencyKeys')
+    const deletions = t.mock.method(service.store, 'deleteExpiredIdempotencyKeys')
     t.mock.timers.tick(60_000)
-    while (forget.mock.callCount() < 3) await service.send('GET', '/livez')
-    const forgotten = await Promise.all(forget.mock.calls.map(({ result }) => result))
-    assert.deepEqual(forgotten, [1_000, 1_000, 500])
+    await waitUntil(() => deletions.mock.callCount() >= 3, 'the expired keys were not deleted')
+    const deleted = await Promise.all(deletions.mock.calls.map(({ result }) => result))
+    assert.deepEqual(deleted, [1_000, 1_000, 500])
   })
 
-  test('a clean-up that fails is logged, and the service goes on', async t => {
+  test('logs a failed clean-up and keeps serving', async t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     const service = await startTestService(t)
     service.store.deleteExpiredIdempotencyKeys = async () => {
       throw new Error('no')
     }
     t.mock.timers.tick(60_000)
-    while (!service.logs.some(({ level }) => level === 40n)) await service.send('GET', '/livez')
+    await waitUntil(() => service.logs.some(({ level }) => level === 40n), 'the failure was not logged')
     assert.equal((await service.send('GET', '/v1/pets')).status, 200)
   })
 
-  test('refused requests are not remembered', async t => {
-    const service = await startTestService(t)
-    assert.equal((await service.create({ name: '' }, { 'idempotency-key': 'k' })).status, 400)
-    const reply = await service.create(BELLA, { 'idempotency-key': 'k' })
+  test('does not store the key of a rejected request', async () => {
+    assert.equal((await service().create({ name: '' }, { 'idempotency-key': 'rejected' })).status, 400)
+    const reply = await service().create(BELLA, { 'idempotency-key': 'rejected' })
     assert.equal(reply.status, 201)
     assert.equal(reply.headers['idempotent-replayed'], undefined)
   })
 
-  const same: [string, string][] = [
+  const equivalent: [string, string][] = [
     ['a', '"a"'],
     ['x'.repeat(255), `"${'x'.repeat(255)}"`],
     ['!#$%&()*+,-./:;<=>?@[]^_`{|}~', '"!#$%&()*+,-./:;<=>?@[]^_`{|}~"'],
     ['a\\b', '"a\\\\b"'],
   ]
-  for (const [bare, quoted] of same) {
-    test(`${bare.slice(0, 30)} and ${quoted.slice(0, 30)} are one key`, async t => {
-      const service = await startTestService(t)
-      assert.equal((await service.create(BELLA, { 'idempotency-key': bare })).status, 201)
-      const reply = await service.create(BELLA, { 'idempotency-key': quoted })
+  for (const [bare, quoted] of equivalent) {
+    test(`${bare.slice(0, 30)} and ${quoted.slice(0, 30)} are the same key`, async () => {
+      assert.equal((await service().create(BELLA, { 'idempotency-key': bare })).status, 201)
+      const reply = await service().create(BELLA, { 'idempotency-key': quoted })
       assert.equal(reply.headers['idempotent-replayed'], 'true')
     })
   }
 
-  test('keys differ by letter case', async t => {
-    const service = await startTestService(t)
-    await service.create(BELLA, { 'idempotency-key': 'k' })
+  test('keys are case-sensitive', async () => {
+    await service().create(BELLA, { 'idempotency-key': 'case' })
     assert.equal(
-      (await service.create(BELLA, { 'idempotency-key': 'K' })).headers['idempotent-replayed'],
+      (await service().create(BELLA, { 'idempotency-key': 'CASE' })).headers['idempotent-replayed'],
       undefined,
     )
   })
@@ -153,22 +163,21 @@ onEveryDatabase('Idempotency-Key', startTestService => {
     '"a", "b"',
   ]
   for (const key of malformed) {
-    test(`${JSON.stringify(key.slice(0, 30))} (${key.length}) is malformed: 400`, async t => {
-      const service = await startTestService(t)
-      const reply = await service.create(BELLA, { 'idempotency-key': key })
+    const characters = key.length === 1 ? '1 character' : `${key.length} characters`
+    test(`rejects ${JSON.stringify(key.slice(0, 30))} (${characters}) with 400, and stores nothing`, async () => {
+      const reply = await rejecting().create(BELLA, { 'idempotency-key': key })
       assert.equal(reply.status, 400)
       assert.match(reply.text, /Idempotency-Key must be/)
-      assert.equal((await service.send('GET', '/v1/pets')).text, '[]')
+      assert.equal((await rejecting().send('GET', '/v1/pets')).text, '[]')
     })
   }
 
-  test('two headers are malformed, the same twice too', async t => {
-    const service = await startTestService(t)
+  test('rejects two Idempotency-Key headers with 400, even if they are equal', async () => {
     for (const keys of [
       ['a', 'b'],
       ['a', 'a'],
     ]) {
-      const reply = await service.send('POST', '/v1/pets', {
+      const reply = await rejecting().send('POST', '/v1/pets', {
         headers: { 'content-type': 'application/json', 'idempotency-key': keys },
         body: JSON.stringify(BELLA),
       })
@@ -176,10 +185,9 @@ onEveryDatabase('Idempotency-Key', startTestService => {
     }
   })
 
-  test('it means nothing to the other operations', async t => {
-    const service = await startTestService(t)
+  test('other operations ignore the header', async () => {
     assert.equal(
-      (await service.send('GET', '/v1/pets', { headers: { 'idempotency-key': 'a b' } })).status,
+      (await service().send('GET', '/v1/pets', { headers: { 'idempotency-key': 'a b' } })).status,
       200,
     )
   })

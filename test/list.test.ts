@@ -1,7 +1,9 @@
+// Listing animals: order, pages, the status filter, and which queries are accepted.
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEveryDatabase } from './support/databases.ts'
-import { shared, type TestService } from './support/service.ts'
+import { onEveryDatabase, type StartService } from './support/databases.ts'
+import { type Scope, shared, type TestService } from './support/service.ts'
 
 const STATUSES = ['available', 'pending', 'sold', undefined]
 
@@ -14,6 +16,15 @@ async function fill(service: TestService, count: number): Promise<void> {
   )
 }
 
+/** Starts a service with animals whose ids are 1 to `count`, and whose statuses take turns. */
+function filled(startTestService: StartService, count: number) {
+  return async (scope: Scope) => {
+    const service = await startTestService(scope)
+    await fill(service, count)
+    return service
+  }
+}
+
 function ids(json: unknown): bigint[] {
   return (json as { id: bigint }[]).map(({ id }) => id)
 }
@@ -23,7 +34,10 @@ function range(from: number, to: number): bigint[] {
 }
 
 onEveryDatabase('GET /v1/pets', startTestService => {
-  test('an empty catalogue is an empty array, without Link', async t => {
+  const with30 = shared(filled(startTestService, 30))
+  const with41 = shared(filled(startTestService, 41))
+
+  test('returns an empty array without a Link header if the catalogue is empty', async t => {
     const service = await startTestService(t)
     const reply = await service.send('GET', '/v1/pets')
     assert.equal(reply.status, 200)
@@ -31,7 +45,7 @@ onEveryDatabase('GET /v1/pets', startTestService => {
     assert.equal(reply.headers.link, undefined)
   })
 
-  test('animals come by ascending id, 20 by default, and Link leads through all of them', async t => {
+  test('returns animals by ascending id, 20 per page by default, and Link leads to the next page', async t => {
     const service = await startTestService(t)
     await fill(service, 45)
     const first = await service.send('GET', '/v1/pets')
@@ -44,7 +58,7 @@ onEveryDatabase('GET /v1/pets', startTestService => {
     assert.equal(third.headers.link, undefined)
   })
 
-  test('a page that ends with the last animal has no Link', async t => {
+  test('sends no Link header if the page ends with the last animal', async t => {
     const service = await startTestService(t)
     await fill(service, 40)
     const last = await service.send('GET', '/v1/pets?after=20')
@@ -53,15 +67,14 @@ onEveryDatabase('GET /v1/pets', startTestService => {
   })
 
   for (const status of ['available', 'pending', 'sold']) {
-    test(`status=${status} keeps only those, over pages, with limit and status in Link`, async t => {
-      const service = await startTestService(t)
-      await fill(service, 41)
+    test(`returns only animals with status=${status} on every page, and Link repeats limit and status`, async () => {
       const offset = STATUSES.indexOf(status) + 1
       const expected = range(1, 41).filter(id => id % 4n === BigInt(offset % 4))
       const found: bigint[] = []
       let path: string | undefined = `/v1/pets?status=${status}&limit=4`
       while (path !== undefined) {
-        const reply = await service.send('GET', path)
+        assert.ok(found.length <= expected.length, 'the pages do not end')
+        const reply = await with41().send('GET', path)
         assert.ok((reply.json as { status: string }[]).every(animal => animal.status === status))
         found.push(...ids(reply.json))
         const link: string | undefined = reply.headers.link?.toString()
@@ -73,10 +86,8 @@ onEveryDatabase('GET /v1/pets', startTestService => {
     })
   }
 
-  test('an animal without a status is in the unfiltered list, and the field is absent', async t => {
-    const service = await startTestService(t)
-    await fill(service, 4)
-    const reply = await service.send('GET', '/v1/pets')
+  test('returns an animal without a status if there is no filter, and omits the field', async () => {
+    const reply = await with30().send('GET', '/v1/pets')
     assert.deepEqual((reply.json as object[])[3], { id: 4n, name: 'animal 4', categoryId: 3n })
   })
 
@@ -96,16 +107,14 @@ onEveryDatabase('GET /v1/pets', startTestService => {
     ['?limit=2&after=3&status=sold', [7n, 11n]],
   ]
   for (const [query, expected] of accepted) {
-    test(`"${query}" is accepted`, async t => {
-      const service = await startTestService(t)
-      await fill(service, 30)
-      const reply = await service.send('GET', `/v1/pets${query}`)
+    test(`accepts the query "${query}"`, async () => {
+      const reply = await with30().send('GET', `/v1/pets${query}`)
       assert.equal(reply.status, 200)
       assert.deepEqual(ids(reply.json), expected)
     })
   }
 
-  const refused: [RegExp, string[]][] = [
+  const rejected: [RegExp, string[]][] = [
     [
       /^limit must be/,
       [
@@ -158,11 +167,10 @@ onEveryDatabase('GET /v1/pets', startTestService => {
       ['?offset=5', '?Limit=5', '?limit=5&page=2', '?=5', '??limit=1', '??', '?api_key=x', '?limit%00=5'],
     ],
   ]
-  const service = shared(startTestService)
-  for (const [message, queries] of refused) {
+  for (const [message, queries] of rejected) {
     for (const query of queries) {
-      test(`"${query}" is rejected with 400`, async () => {
-        const reply = await service().send('GET', `/v1/pets${query}`)
+      test(`rejects the query "${query}" with 400`, async () => {
+        const reply = await with30().send('GET', `/v1/pets${query}`)
         assert.equal(reply.status, 400)
         assert.match((reply.json as { message: string }).message, message)
         assert.equal((reply.json as { code: string }).code, 'invalid_request')
@@ -170,9 +178,8 @@ onEveryDatabase('GET /v1/pets', startTestService => {
     }
   }
 
-  test('HEAD answers as GET does, without the body', async t => {
-    const service = await startTestService(t)
-    await fill(service, 30)
+  test('answers HEAD like GET, without the body', async () => {
+    const service = with30()
     const get = await service.send('GET', '/v1/pets?limit=3')
     const head = await service.send('HEAD', '/v1/pets?limit=3')
     assert.equal(head.status, 200)
