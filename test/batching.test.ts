@@ -1,3 +1,5 @@
+// Batching: creations that arrive together are stored together, within limits of size, queue length and time.
+
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,6 +11,7 @@ import { ServiceError } from '../src/error.ts'
 import type { Store } from '../src/store.ts'
 import { onEveryDatabase } from './support/databases.ts'
 import { startTestService, temporaryFolder } from './support/service.ts'
+import { waitUntil } from './support/wait-until.ts'
 
 function memoryStore(t: TestContext): Store {
   const store = openSqliteStore({ path: ':memory:', clock: Date.now, create: true })
@@ -28,13 +31,13 @@ async function names(store: Store): Promise<string[]> {
   return (await store.listAnimals({ limit: 10_000 })).map(({ name }) => name)
 }
 
-suite('grouped creation', () => {
-  test('what arrives together is stored together, in order, and each gets its own animal', async t => {
+suite('batched creations', () => {
+  test('creations that arrive together are stored in one batch, in order, and each gets its own animal', async t => {
     const store = memoryStore(t)
     const batches = t.mock.method(store, 'createAnimals')
-    const grouped = batchCreations(store)
+    const batched = batchCreations(store)
     const sent = Array.from({ length: 100 }, (_, index) => `a${index}`)
-    const outcomes = await Promise.all(sent.map(name => grouped.createAnimals([creation(name)])))
+    const outcomes = await Promise.all(sent.map(name => batched.createAnimals([creation(name)])))
     assert.equal(batches.mock.callCount(), 1)
     assert.deepEqual(
       outcomes.map(([outcome]) => outcome?.kind === 'created' && outcome.animal.name),
@@ -43,45 +46,49 @@ suite('grouped creation', () => {
     assert.deepEqual(await names(store), sent)
   })
 
-  test('what arrives one turn of the event loop later is stored with it', async t => {
+  test('a creation that arrives one event-loop turn later joins the batch', async t => {
     const store = memoryStore(t)
     const batches = t.mock.method(store, 'createAnimals')
-    const grouped = batchCreations(store)
-    const first = grouped.createAnimals([creation('first')])
+    const batched = batchCreations(store)
+    const first = batched.createAnimals([creation('first')])
     await nextTurn()
-    await Promise.all([first, grouped.createAnimals([creation('second')])])
+    await Promise.all([first, batched.createAnimals([creation('second')])])
     assert.equal(batches.mock.callCount(), 1)
     assert.deepEqual(await names(store), ['first', 'second'])
   })
 
-  test('while one batch commits the next one gathers, up to its size', async t => {
+  test('creations that arrive while a batch commits form the next batches, up to the maximum size', async t => {
     const store = memoryStore(t)
     const sizes: number[] = []
+    const started = Promise.withResolvers<void>()
+    const gate = Promise.withResolvers<void>()
     const slow: Store = {
       ...store,
       async createAnimals(creations) {
         sizes.push(creations.length)
-        await nextTurn()
+        started.resolve()
+        await gate.promise
         return store.createAnimals(creations)
       },
     }
-    const grouped = batchCreations(slow, { size: 30, queueLength: 1_000, queueTimeoutMs: 10_000 })
-    const first = grouped.createAnimals([creation('first')])
-    while (sizes.length === 0) await nextTurn()
-    const rest = Array.from({ length: 70 }, (_, index) => grouped.createAnimals([creation(`a${index}`)]))
+    const batched = batchCreations(slow, { size: 30, queueLength: 1_000, queueTimeoutMs: 10_000 })
+    const first = batched.createAnimals([creation('first')])
+    await started.promise
+    const rest = Array.from({ length: 70 }, (_, index) => batched.createAnimals([creation(`a${index}`)]))
+    gate.resolve()
     await Promise.all([first, ...rest])
     assert.deepEqual(sizes, [1, 30, 30, 10])
     assert.equal((await names(store)).length, 71)
   })
 
-  test('a bad one does not fail its neighbours', async t => {
+  test('a creation that fails does not fail the others in its batch', async t => {
     const store = memoryStore(t)
-    const grouped = batchCreations(store)
-    const bad = { animal: { name: 'bad', categoryId: 1n, status: 'lost' as 'sold' } }
+    const batched = batchCreations(store)
+    const invalid = { animal: { name: 'invalid', categoryId: 1n, status: 'lost' as 'sold' } }
     const results = await Promise.allSettled([
-      grouped.createAnimals([creation('a')]),
-      grouped.createAnimals([bad]),
-      grouped.createAnimals([creation('b')]),
+      batched.createAnimals([creation('a')]),
+      batched.createAnimals([invalid]),
+      batched.createAnimals([creation('b')]),
     ])
     assert.deepEqual(
       results.map(({ status }) => status),
@@ -90,70 +97,74 @@ suite('grouped creation', () => {
     assert.deepEqual(await names(store), ['a', 'b'])
   })
 
-  test('when the database is away all of the batch are unavailable, and later ones are tried again', async t => {
+  test('if the database is unavailable the whole batch is, and the next batch tries again', async t => {
     const store = memoryStore(t)
-    let isAway = true
+    let isDown = true
     const calls: number[] = []
     const flaky: Store = {
       ...store,
       createAnimals(creations) {
         calls.push(creations.length)
-        return isAway
-          ? Promise.reject(new ServiceError('unavailable', 'away'))
+        return isDown
+          ? Promise.reject(new ServiceError('unavailable', 'down'))
           : store.createAnimals(creations)
       },
     }
-    const grouped = batchCreations(flaky)
-    const results = await Promise.allSettled([1, 2, 3].map(() => grouped.createAnimals([creation('a')])))
+    const batched = batchCreations(flaky)
+    const results = await Promise.allSettled([1, 2, 3].map(() => batched.createAnimals([creation('a')])))
     assert.ok(results.every(result => result.status === 'rejected' && isUnavailable(result.reason)))
     assert.deepEqual(calls, [3])
-    isAway = false
-    assert.equal((await grouped.createAnimals([creation('b')])).length, 1)
+    isDown = false
+    assert.equal((await batched.createAnimals([creation('b')])).length, 1)
   })
 
-  test('more than may wait are refused at once, and one that waited too long is let go', async t => {
+  test('rejects creations that the queue cannot hold, and creations that wait in it too long', async t => {
     const store = memoryStore(t)
     const gate = Promise.withResolvers<void>()
-    let isStuck = false
+    const started = Promise.withResolvers<void>()
     const stuck: Store = {
       ...store,
       async createAnimals(creations) {
-        isStuck = true
+        started.resolve()
         await gate.promise
         return store.createAnimals(creations)
       },
     }
-    const grouped = batchCreations(stuck, { size: 1, queueLength: 5, queueTimeoutMs: 50 })
-    const first = grouped.createAnimals([creation('first')])
-    while (!isStuck) await nextTurn()
-    const waiting = Array.from({ length: 5 }, () => grouped.createAnimals([creation('waiting')]))
-    await assert.rejects(grouped.createAnimals([creation('too many')]), isUnavailable)
+    const batched = batchCreations(stuck, { size: 1, queueLength: 5, queueTimeoutMs: 50 })
+    const first = batched.createAnimals([creation('first')])
+    await started.promise
+    const waiting = Array.from({ length: 5 }, () => batched.createAnimals([creation('waiting')]))
+    await assert.rejects(batched.createAnimals([creation('too many')]), isUnavailable)
     for (const result of await Promise.allSettled(waiting)) {
       assert.ok(result.status === 'rejected' && isUnavailable(result.reason))
     }
     gate.resolve()
     await first
-    await grouped.createAnimals([creation('later')])
+    await batched.createAnimals([creation('later')])
     assert.deepEqual(await names(store), ['first', 'later'])
   })
 })
 
-test('on SQLite a creation waits for a lock as long behind a batch that waits as it would alone', async t => {
+test('on SQLite, a creation waits in the queue as long as the batch before it waits for a lock', async t => {
   const path = join(temporaryFolder(t), 'animals.db')
   const service = await startTestService(t, { database: { kind: 'sqlite', path } })
   const other = new DatabaseSync(path)
   t.after(() => other.close())
   other.exec('begin immediate')
-  const first = service.create({ name: 'a', categoryId: 1 })
-  const since = performance.now()
-  const second = service.create({ name: 'b', categoryId: 1 })
-  while (performance.now() - since < 1_400) await service.send('GET', '/livez')
+  const creations = t.mock.method(service.store, 'createAnimals')
+  const first = service.create({ name: 'first', categoryId: 1 })
+  await waitUntil(() => creations.mock.callCount() === 1, 'the first creation did not arrive')
+  // The first batch leaves the queue after two event-loop turns, so the second creation cannot join it.
+  for (let turn = 0; turn < 3; turn++) await nextTurn()
+  const second = service.create({ name: 'second', categoryId: 1 })
+  // The first creation gives up only when it has waited for the lock as long as it may.
+  assert.equal((await first).status, 503)
   other.exec('rollback')
-  assert.deepEqual([(await first).status, (await second).status], [201, 201])
+  assert.equal((await second).status, 201)
 })
 
-onEveryDatabase('creations that arrive together', start => {
-  test('are all answered, each with its own animal', async t => {
+onEveryDatabase('concurrent creations', start => {
+  test('each get 201 with their own animal', async t => {
     const service = await start(t)
     const replies = await Promise.all(
       Array.from({ length: 200 }, (_, index) => service.create({ name: `a${index}`, categoryId: index })),
