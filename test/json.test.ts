@@ -1,3 +1,5 @@
+// JSON with exact integers: parsing, rendering, and the canonical form of an int64.
+
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
@@ -11,8 +13,13 @@ import {
   renderJson,
 } from '../src/json.ts'
 
-/** The value of a decimal literal in plain, unhurried arithmetic. */
-function slowInteger(sign: string, whole: string, fraction: string, exponent: number): bigint | undefined {
+/** Computes the value of a decimal literal with bigint arithmetic. Slow, but obviously correct. */
+function referenceInteger(
+  sign: string,
+  whole: string,
+  fraction: string,
+  exponent: number,
+): bigint | undefined {
   const digits = BigInt(whole + fraction)
   const scale = exponent - fraction.length
   const divisor = 10n ** BigInt(Math.max(0, -scale))
@@ -21,7 +28,7 @@ function slowInteger(sign: string, whole: string, fraction: string, exponent: nu
   return value >= INT64_MIN && value <= INT64_MAX ? value : undefined
 }
 
-/** Turns every bigint into a number and every object into a plain one, as `JSON.parse` would have it. */
+/** Converts every bigint to a number and every object to a plain one, like the result of `JSON.parse`. */
 function asDoubles(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value)
   if (Array.isArray(value)) return value.map(asDoubles)
@@ -30,20 +37,20 @@ function asDoubles(value: unknown): unknown {
 }
 
 suite('exact JSON', () => {
-  test('an integer literal is exactly what arithmetic says it is', () => {
+  test('parses an integer literal to its exact value', () => {
     const digits = fc.stringMatching(/^\d{0,25}$/)
     const whole = fc.stringMatching(/^(0|[1-9]\d{0,25})$/)
     const exponent = fc.integer({ min: -40, max: 40 })
     fc.assert(
       fc.property(fc.constantFrom('', '-'), whole, digits, exponent, (sign, integer, fraction, power) => {
         const literal = `${sign}${integer}${fraction && `.${fraction}`}e${power}`
-        assert.equal(exactInteger(literal), slowInteger(sign, integer, fraction, power))
+        assert.equal(exactInteger(literal), referenceInteger(sign, integer, fraction, power))
       }),
       { numRuns: 5_000 },
     )
   })
 
-  test('every int64 survives being rendered and parsed', () => {
+  test('renders and parses every int64 without loss', () => {
     fc.assert(
       fc.property(fc.bigInt(INT64_MIN, INT64_MAX), value => {
         assert.equal(parseJson(renderJson(value)), value)
@@ -52,7 +59,7 @@ suite('exact JSON', () => {
     )
   })
 
-  test('apart from its integers it parses what JSON.parse parses, and refuses what it refuses', () => {
+  test('accepts and rejects the same texts as JSON.parse, with the same values except for integers', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -75,11 +82,11 @@ suite('exact JSON', () => {
     )
   })
 
-  test('numbers that are no int64 stay numbers', () => {
+  test('parses a number that is not an int64 as a double', () => {
     assert.deepEqual(parseJson('[1.5, 1e400, 9223372036854775808, -1e-3]'), [1.5, Infinity, 2 ** 63, -0.001])
   })
 
-  test('nesting of any depth and a number of any length are no trouble', () => {
+  test('parses deep nesting and long numbers', () => {
     let inner: unknown = parseJson(`${'['.repeat(100_000)}1${']'.repeat(100_000)}`)
     while (Array.isArray(inner)) inner = inner[0]
     assert.equal(inner, 1n)
@@ -88,35 +95,7 @@ suite('exact JSON', () => {
     assert.equal(exactInteger(`1e${'9'.repeat(1_000_000)}`), undefined)
   })
 
-  for (const [title, text, expected] of [
-    ['a short integer', '{"a":7}', 7n],
-    ['an integer above 2^53', '{"a":9007199254740993}', 9007199254740993n],
-    ['an integer with a fraction of zeros', '{"a":1.0}', 1n],
-    ['a number that a double would round to an integer', '{"a":1.0000000000000000001}', 1],
-    ['an integer above int64', '{"a":9223372036854775808}', 2 ** 63],
-    ['the last of two members', '{"a":9007199254740993,"a":1e2}', 100n],
-    ['a member with an escaped name', '{"\\u0061":9007199254740993}', 9007199254740993n],
-    [
-      'a member of that name in a nested value',
-      '{"b":{"a":1.5},"a":9007199254740993,"c":[{"a":2.5}]}',
-      9007199254740993n,
-    ],
-    ['a member that is nested itself', '{"a":9007199254740993,"a":[1.5]}', [1.5]],
-    ['a string', '{"a":"9007199254740993"}', '9007199254740993'],
-    ['a missing member', '{"b":9007199254740993}', undefined],
-  ] as const) {
-    test(`the service reads ${title} exactly`, () => {
-      assert.deepEqual((parseWithExactMember(text, 'a') as { a?: unknown }).a, expected)
-    })
-  }
-
-  test('the service parses a hundred thousand nested arrays', () => {
-    assert.ok(Array.isArray(parseWithExactMember(`${'['.repeat(100_000)}1.5${']'.repeat(100_000)}`, 'a')))
-    const nested = `{"b":${'['.repeat(100_000)}${']'.repeat(100_000)},"a":1e1}`
-    assert.equal((parseWithExactMember(nested, 'a') as { a: unknown }).a, 10n)
-  })
-
-  test('a member named __proto__ is a member like any other', () => {
+  test('treats __proto__ as an ordinary member', () => {
     const value = parseJson('{"__proto__":{"a":1}}') as Record<string, unknown>
     assert.deepEqual(Object.keys(value), ['__proto__'])
     assert.equal(value.a, undefined)
@@ -139,8 +118,38 @@ suite('exact JSON', () => {
     '٣',
     '1_000',
   ]) {
-    test(`"${text}" is not the canonical spelling of an int64`, () => {
+    test(`rejects "${text}" as the canonical form of an int64`, () => {
       assert.equal(canonicalInteger(text), undefined)
     })
   }
+})
+
+suite('JSON with one exact member', () => {
+  for (const [what, text, expected] of [
+    ['a short integer as a bigint', '{"a":7}', 7n],
+    ['an integer above 2^53 as a bigint', '{"a":9007199254740993}', 9007199254740993n],
+    ['an integer with a fraction of zeros as a bigint', '{"a":1.0}', 1n],
+    ['a number that a double rounds to an integer as a double', '{"a":1.0000000000000000001}', 1],
+    ['an integer above int64 as a double', '{"a":9223372036854775808}', 2 ** 63],
+    ['the last of two members with that name', '{"a":9007199254740993,"a":1e2}', 100n],
+    ['a member with an escaped name', '{"\\u0061":9007199254740993}', 9007199254740993n],
+    [
+      'the outermost member, not nested ones with that name',
+      '{"b":{"a":1.5},"a":9007199254740993,"c":[{"a":2.5}]}',
+      9007199254740993n,
+    ],
+    ['a member that is an array unchanged', '{"a":9007199254740993,"a":[1.5]}', [1.5]],
+    ['a string unchanged', '{"a":"9007199254740993"}', '9007199254740993'],
+    ['a missing member as undefined', '{"b":9007199254740993}', undefined],
+  ] as const) {
+    test(`parses ${what}`, () => {
+      assert.deepEqual((parseWithExactMember(text, 'a') as { a?: unknown }).a, expected)
+    })
+  }
+
+  test('parses 100,000 nested arrays', () => {
+    assert.ok(Array.isArray(parseWithExactMember(`${'['.repeat(100_000)}1.5${']'.repeat(100_000)}`, 'a')))
+    const nested = `{"b":${'['.repeat(100_000)}${']'.repeat(100_000)},"a":1e1}`
+    assert.equal((parseWithExactMember(nested, 'a') as { a: unknown }).a, 10n)
+  })
 })

@@ -1,4 +1,4 @@
-// First pages that are kept: never longer than they are true, and never more than fit.
+// The cache of first pages: it never returns an outdated page and never exceeds its size.
 
 import assert from 'node:assert/strict'
 import { copyFileSync, renameSync, rmSync } from 'node:fs'
@@ -8,9 +8,10 @@ import { suite, type TestContext, test } from 'node:test'
 import { createPageCache } from '../src/http/api/page-cache.ts'
 import { jsonReply } from '../src/http/server/reply.ts'
 import { run } from './support/command.ts'
-import { startTestService, temporaryFolder } from './support/service.ts'
+import { type Reply, startTestService, temporaryFolder } from './support/service.ts'
+import { waitUntil } from './support/wait-until.ts'
 
-suite('a first page that was sent before', () => {
+suite('a cached first page', () => {
   async function serviceOnFile(t: TestContext) {
     const folder = temporaryFolder(t)
     const path = join(folder, 'animals.db')
@@ -18,13 +19,13 @@ suite('a first page that was sent before', () => {
     const list = async (query = '') => (await service.send('GET', `/v1/pets${query}`)).text
     await service.create({ name: 'Bella', categoryId: 7, status: 'sold' })
     const bella = '{"id":1,"name":"Bella","categoryId":7,"status":"sold"}'
-    // Twice: the second comes from memory.
+    // Twice, because the second reply comes from the cache.
     for (const query of ['', '', '?status=sold', '?status=sold'])
       assert.equal(await list(query), `[${bella}]`)
     return { folder, path, service, list, bella }
   }
 
-  test('shows an animal that was just added', async t => {
+  test('shows a new animal immediately', async t => {
     const { service, list } = await serviceOnFile(t)
     for (let count = 2; count <= 20; count++) {
       await service.create({ name: `animal ${count}`, categoryId: 1, status: 'sold' })
@@ -34,44 +35,47 @@ suite('a first page that was sent before', () => {
     }
   })
 
-  test('shows what someone changed, added or removed by hand, in the very next answer', async t => {
+  test('shows changes by another connection in the next reply', async t => {
     const { path, list, bella } = await serviceOnFile(t)
-    const byHand = new DatabaseSync(path)
-    t.after(() => byHand.close())
-    byHand.exec("update animals set name = 'Max' where id = 1")
+    const other = new DatabaseSync(path)
+    t.after(() => other.close())
+    other.exec("update animals set name = 'Max' where id = 1")
     assert.equal(await list(), `[${bella.replace('Bella', 'Max')}]`)
-    byHand.exec("insert into animals (name, category_id) values ('Kim', 8)")
+    other.exec("insert into animals (name, category_id) values ('Kim', 8)")
     assert.equal(await list(), `[${bella.replace('Bella', 'Max')},{"id":2,"name":"Kim","categoryId":8}]`)
-    byHand.exec('delete from animals')
+    other.exec('delete from animals')
     assert.equal(await list(), '[]')
     assert.equal(await list('?status=sold'), '[]')
   })
 
-  test('shows what another process imported', async t => {
+  test('shows animals that another process imported', async t => {
     const { folder, path, list, bella } = await serviceOnFile(t)
     const env = { DATABASE_URL: `sqlite:${path}` }
     await run(t, ['import', '-'], { cwd: folder, env, input: '{"name":"Kim","categoryId":8}' })
     assert.equal(await list(), `[${bella},{"id":2,"name":"Kim","categoryId":8}]`)
   })
 
-  test('does not outlive the file it came from', async t => {
+  test('is not returned after a backup has replaced the database file', async t => {
     const { folder, path, service, list, bella } = await serviceOnFile(t)
     const backup = join(folder, 'backup.db')
-    const byHand = new DatabaseSync(path)
-    byHand.exec(`vacuum into '${backup}'`)
-    byHand.close()
+    const other = new DatabaseSync(path)
+    other.exec(`vacuum into '${backup}'`)
+    other.close()
     await service.create({ name: 'Kim', categoryId: 8 })
     assert.match(await list(), /Kim/)
-    for (const ending of ['', '-wal', '-shm']) renameSync(`${path}${ending}`, join(folder, `old.db${ending}`))
+    for (const suffix of ['', '-wal', '-shm']) renameSync(`${path}${suffix}`, join(folder, `old.db${suffix}`))
     assert.equal((await service.send('GET', '/v1/pets')).status, 503)
     copyFileSync(backup, path)
-    let reply = await service.send('GET', '/v1/pets')
-    while (reply.status === 503) reply = await service.send('GET', '/v1/pets')
-    assert.equal(reply.text, `[${bella}]`)
+    let reply: Reply | undefined
+    await waitUntil(async () => {
+      reply = await service.send('GET', '/v1/pets')
+      return reply.status !== 503
+    }, 'the backup was not opened')
+    assert.equal(reply?.text, `[${bella}]`)
     rmSync(backup)
   })
 
-  test('has its Link again', async t => {
+  test('includes the Link header', async t => {
     const { service } = await serviceOnFile(t)
     for (let count = 0; count < 2; count++) await service.create({ name: 'x', categoryId: 1 })
     for (let count = 0; count < 2; count++) {
@@ -81,10 +85,10 @@ suite('a first page that was sent before', () => {
   })
 })
 
-suite('kept pages', () => {
+suite('the page cache', () => {
   const page = (letter: string, length = 10_000) => jsonReply(200, letter.repeat(length))
 
-  test('are those of one revision', () => {
+  test('returns only pages of the current revision', () => {
     const cache = createPageCache()
     cache.get('', 'one')
     cache.set('', 'one', page('a'))
@@ -93,7 +97,7 @@ suite('kept pages', () => {
     assert.equal(cache.get('', 'one'), undefined)
   })
 
-  test('are not kept if the revision changed while they were read, or is not known', () => {
+  test('stores no page if the revision is unknown or changed while the page was read', () => {
     const cache = createPageCache()
     cache.get('', 'one')
     cache.get('', 'two')
@@ -104,7 +108,7 @@ suite('kept pages', () => {
     assert.equal(cache.get('', undefined), undefined)
   })
 
-  test('take no more than their bytes', () => {
+  test('never exceeds its size in bytes', () => {
     const cache = createPageCache(70_000)
     cache.get('', 'one')
     for (const letter of 'abc') cache.set(letter, 'one', page(letter))
