@@ -1,0 +1,157 @@
+// The keys commands: create, list, rotate and revoke, also while a service runs on the same database.
+
+import assert from 'node:assert/strict'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { hasKeyFormat } from '../src/api-key.ts'
+import { run, serve } from './support/command.ts'
+import { client, shared, temporaryFolder } from './support/service.ts'
+import { waitUntil } from './support/wait-until.ts'
+
+suite('keys', { concurrency: 2 }, () => {
+  /** A running service, and the folder with its database. */
+  const running = shared(async scope => {
+    const cwd = temporaryFolder(scope)
+    const { address } = await serve(scope, [], { cwd })
+    return { cwd, address }
+  })
+
+  test('create prints only the key on stdout, and a running service accepts it immediately', async t => {
+    const { cwd, address } = running()
+    const { code, out, err } = await run(t, ['keys', 'create', '--name', 'my laptop'], { cwd })
+    assert.equal(code, 0)
+    assert.match(out, /^as_live_\w{38}\n$/)
+    assert.match(err, /Created key_\w+ \(my laptop\) for production\. The key is shown only this once/)
+    const { send, close } = client(address, out.trim())
+    t.after(close)
+    assert.equal((await send('GET', '/v1/pets')).status, 200)
+  })
+
+  test('create, list, rotate and revoke print JSON with --json', async t => {
+    const cwd = temporaryFolder(t)
+    const json = async (...args: string[]) => {
+      const { code, out, err } = await run(t, ['keys', ...args, '--json'], { cwd })
+      assert.equal(code, 0, err)
+      assert.equal(err, '')
+      return JSON.parse(out)
+    }
+    const created = await json('create', '--name', 'one', '--expires', '90d')
+    assert.ok(hasKeyFormat(created.key, 'production'))
+    assert.equal(Date.parse(created.expiresAt) - Date.parse(created.createdAt), 90 * 24 * 3600 * 1000)
+    const { key, ...described } = created
+    assert.deepEqual(await json('list'), [{ ...described, state: 'active', revokedAt: null }])
+
+    const next = await json('rotate', created.id, '--overlap', '1h')
+    assert.notEqual(next.key, key)
+    assert.equal(next.name, 'one')
+    assert.equal(Date.parse(next.expiresAt) - Date.parse(next.createdAt), 90 * 24 * 3600 * 1000)
+    const [old] = await json('list')
+    assert.equal(Date.parse(old.expiresAt) - Date.parse(next.createdAt), 3600 * 1000)
+
+    const revoked = await json('revoke', next.id)
+    assert.equal(revoked.state, 'revoked')
+    assert.notEqual(revoked.revokedAt, null)
+    const states = (await json('list')).map(({ state }: { state: string }) => state)
+    assert.deepEqual(states, ['active', 'revoked'])
+  })
+
+  test('list prints a table of the keys of one environment', async t => {
+    const cwd = temporaryFolder(t)
+    await run(t, ['keys', 'create', '--name', 'one'], { cwd })
+    await run(t, ['keys', 'create', '--name', 'two', '--expires', '1s'], { cwd })
+    const { out } = await run(t, ['keys', 'list'], { cwd })
+    const [head, first, second] = out.split('\n')
+    assert.match(head ?? '', /^ID +STATE +CREATED +EXPIRES +NAME$/)
+    assert.match(first ?? '', /^key_\w+ +active +\d{4}-\d\d-\d\d \d\d:\d\dZ +never +one$/)
+    assert.match(second ?? '', /^key_\w+ +(active|expired) +.* two$/)
+    await run(t, ['keys', 'create', '--name', 'x', '--environment', 'staging'], { cwd })
+    const { out: staging } = await run(t, ['keys', 'list', '--environment', 'staging'], { cwd })
+    assert.match(staging, / x$/m)
+    assert.doesNotMatch(staging, / one$/m)
+  })
+
+  test('after rotate the old key works during the overlap, and not at all with 0s', async t => {
+    const { cwd, address } = running()
+    const create = async () =>
+      JSON.parse((await run(t, ['keys', 'create', '--name', 'x', '--json'], { cwd })).out)
+    const [overlapping, replaced] = [await create(), await create()]
+    const next = (await run(t, ['keys', 'rotate', overlapping.id], { cwd })).out.trim()
+    await run(t, ['keys', 'rotate', replaced.id, '--overlap', '0s'], { cwd })
+    for (const [key, status] of [
+      [overlapping.key, 200],
+      [next, 200],
+      [replaced.key, 401],
+    ] as const) {
+      const { send, close } = client(address, key)
+      t.after(close)
+      assert.equal((await send('GET', '/v1/pets')).status, status)
+    }
+  })
+
+  test('a running service rejects a key within 5 seconds of its revocation', async t => {
+    const { cwd, address } = running()
+    const { id, key } = JSON.parse((await run(t, ['keys', 'create', '--name', 'x', '--json'], { cwd })).out)
+    const { send, close } = client(address, key)
+    t.after(close)
+    assert.equal((await send('GET', '/v1/pets')).status, 200)
+    const { code, err } = await run(t, ['keys', 'revoke', id], { cwd })
+    assert.equal(code, 0)
+    assert.match(err, /^Revoked key_\w+ \(x\)\.\n$/)
+    await waitUntil(
+      async () => (await send('GET', '/v1/pets')).status !== 200,
+      'the service did not reject the key',
+      5_000,
+    )
+    assert.equal((await send('GET', '/v1/pets')).status, 401)
+  })
+
+  const failures: [string[], number, RegExp][] = [
+    [['keys', 'create'], 2, /^--name is required/],
+    [['keys', 'create', '--name', ''], 2, /^--name must be 1 to 100 characters/],
+    [['keys', 'create', '--name', '  '], 2, /^--name must be/],
+    [['keys', 'create', '--name', 'a\nb'], 2, /^--name must be/],
+    [['keys', 'create', '--name', 'x', '--expires', 'soon'], 2, /^--expires must be a time from 1s to 3650d/],
+    [['keys', 'create', '--name', 'x', '--expires', '0d'], 2, /^--expires must be/],
+    [['keys', 'create', '--name', 'x', '--expires', '99999d'], 2, /^--expires must be/],
+    [['keys', 'revoke'], 2, /^ID is missing/],
+    [['keys', 'rotate', 'a', 'b'], 2, /^"b" is one argument too many/],
+    [['keys', 'list', '--json=yes'], 2, /^--json takes no value/],
+    [['keys', 'list'], 1, /^There is no database at \/.*\/data\/production\.db\.$/m],
+    [['keys', 'revoke', 'x'], 1, /^There is no database at/],
+    [['keys', 'create', '--name', 'x', '--database-url', 'sqlite::memory:'], 1, /name a file/],
+  ]
+  for (const [args, expected, message] of failures) {
+    test(`${JSON.stringify(args.join(' '))} exits with ${expected} and creates no files`, async t => {
+      const cwd = temporaryFolder(t)
+      const { code, err, out } = await run(t, args, { cwd })
+      assert.equal(code, expected)
+      assert.match(err, message)
+      assert.equal(out, '')
+      assert.deepEqual(readdirSync(cwd), [])
+    })
+  }
+
+  test('rotate and revoke fail with 1 for an unknown key, and rotate for a revoked one', async t => {
+    const cwd = temporaryFolder(t)
+    const { id } = JSON.parse((await run(t, ['keys', 'create', '--name', 'x', '--json'], { cwd })).out)
+    await run(t, ['keys', 'revoke', id], { cwd })
+    for (const [args, message] of [
+      [['rotate', 'key_unknown'], /There is no key key_unknown in production/],
+      [['revoke', 'key_unknown'], /There is no key key_unknown in production/],
+      [['rotate', id], /is revoked; create a new one/],
+    ] as const) {
+      const { code, err } = await run(t, ['keys', ...args], { cwd })
+      assert.equal(code, 1)
+      assert.match(err, message)
+    }
+  })
+
+  test('create exits with 1 if the folder of the database cannot be created', async t => {
+    const cwd = temporaryFolder(t)
+    writeFileSync(join(cwd, 'data'), '')
+    const { code, err } = await run(t, ['keys', 'create', '--name', 'x'], { cwd })
+    assert.equal(code, 1)
+    assert.match(err, /The folder of the database .*data\/production\.db cannot be created/)
+  })
+})
