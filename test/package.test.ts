@@ -1,139 +1,221 @@
-// The package as it is published: packed, put into an empty project, and used there.
+// The two packages as they are published: packed, installed in an empty project, and used there.
 
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import {
-  cpSync,
+  globSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
+  renameSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, suite, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { run, serve } from './support/command.ts'
-import { API_KEY, client, startTestService, temporaryFolder } from './support/service.ts'
+import { API_KEY, client, type Scope, shared, startTestService, temporaryFolder } from './support/service.ts'
 
 const ROOT = new URL('..', import.meta.url).pathname
 
-/** The Node that npm itself runs on: it may be an older one, on which the client must work too. */
+/** The Node.js that npm runs on. It may be older than the service's, and the client must work there too. */
 const OLDER_NODE = process.env.npm_node_execpath ?? process.execPath
 
-interface Packed {
-  readonly version: string
-  readonly filename: string
-  readonly files: readonly { readonly path: string }[]
-}
-
-/** Packs the package and unpacks it into the `node_modules` of an empty project, with nothing beside it. */
-function install(folder: string): Packed {
-  const [packed] = JSON.parse(
-    execFileSync('npm', ['pack', '--json', '--pack-destination', folder], {
-      cwd: ROOT,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }),
+/** The code blocks of a document, in these languages. */
+function codeBlocks(file: string, languages: string) {
+  const text = readFileSync(join(ROOT, file), 'utf8')
+  return [...text.matchAll(new RegExp(`^\`\`\`(${languages})\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(
+    ([, language = '', code = '']) => ({ language, code }),
   )
-  const modules = join(folder, 'node_modules')
-  mkdirSync(modules)
-  execFileSync('tar', ['-xzf', join(folder, packed.filename), '-C', modules])
-  cpSync(join(modules, 'package'), join(modules, 'animal-store'), { recursive: true })
-  return packed
 }
 
-suite('the packed package', () => {
-  let packed: Packed
-  let project = ''
-  before(() => {
-    project = mkdtempSync(join(tmpdir(), 'animal-store-project-'))
-    packed = install(project)
-  })
-  after(() => rmSync(project, { recursive: true }))
+async function runShell(t: Scope, commands: string, cwd: string, home: string): Promise<string> {
+  const env = { HOME: home, npm_config_offline: 'true', npm_config_loglevel: 'error' }
+  const { code, out, err } = await run(t, ['-c', `set -e\n${commands}`], { cwd, program: ['sh'], env })
+  assert.equal(code, 0, `${commands}\n${err}`)
+  return out
+}
+
+function filesIn(folder: string): string[] {
+  return globSync('**', { cwd: folder, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1))
+    .sort()
+}
+
+/** Installs the client in an empty project, with the commands of its documentation. */
+async function installClient(t: Scope): Promise<string> {
+  const home = temporaryFolder(t)
+  const project = join(home, 'project')
+  mkdirSync(project)
+  const [pack, install, ...others] = codeBlocks('docs/client.md', 'sh').map(({ code }) => code)
+  assert.ok(pack && install && others.length === 0, 'docs/client.md has one block to pack and one to install')
+  // The tests run in a checkout in which `npm ci` has run already.
+  assert.match(pack, /^npm ci\n/)
+  await runShell(t, pack.replace('npm ci\n', ''), ROOT, home)
+  await runShell(t, install, project, home)
+  return project
+}
+
+/** Packs the service and unpacks it. Its dependencies are those of the repository. */
+async function installService(t: Scope): Promise<string> {
+  const folder = temporaryFolder(t)
+  const file = await runShell(t, `npm pack --silent --pack-destination '${folder}'`, ROOT, folder)
+  await runShell(t, `tar -xzf '${file.trim()}'`, folder, folder)
+  const installed = join(folder, 'animal-store')
+  renameSync(join(folder, 'package'), installed)
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  return installed
+}
+
+suite('the package of the service', () => {
+  const installed = shared(installService)
 
   test('has what it needs and nothing else', () => {
-    const files = packed.files.map(({ path }) => path)
+    const files = filesIn(installed())
     for (const file of [
-      ...['dist/main.js', 'dist/main.d.ts', 'dist/client/animal-store.js', 'dist/client/animal-store.d.ts'],
-      ...['dist/page/browser/catalogue.js', 'docs/openapi.json', 'LICENSE', 'README.md'],
+      ...['bin/animal-store.js', 'dist/main.js', 'dist/assets/client/src/animal-store.js'],
+      ...['dist/assets/src/web/browser/catalogue.js', 'dist/web/browser/style.css'],
+      ...['docs/openapi.json', 'CHANGELOG.md', 'LICENSE', 'README.md'],
     ])
       assert.ok(files.includes(file), file)
+    const unwanted = /^(src|client|test|bench|scripts|data)\/|\.db$|\.tgz$|tsconfig|\.ts$/
     assert.deepEqual(
-      files.filter(file => /^(src|test|bench|scripts|data)\/|\.db$|\.tgz$|tsconfig|[^d]\.ts$/.test(file)),
+      files.filter(file => unwanted.test(file)),
       [],
     )
+    const { exports } = JSON.parse(readFileSync(join(installed(), 'package.json'), 'utf8'))
+    assert.deepEqual(Object.keys(exports), ['./openapi.json', './package.json'])
   })
 
-  test('runs by itself, from JavaScript, with its pages', async t => {
-    const folder = temporaryFolder(t)
-    cpSync(join(project, 'node_modules/animal-store'), join(folder, 'package'), { recursive: true })
-    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-    const program = [process.execPath, join(folder, 'package/bin/animal-store.js')]
-    const { code, out } = await run(t, ['--version'], { cwd: folder, program })
-    assert.equal(code, 0)
-    assert.equal(out, `${packed.version}\n`)
-
+  test('runs from JavaScript, with its pages and all that they load', async t => {
     const cwd = temporaryFolder(t)
+    const program = [process.execPath, join(installed(), 'bin/animal-store.js')]
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    const { code, out } = await run(t, ['--version'], { cwd, program })
+    assert.equal(code, 0)
+    assert.equal(out, `${version}\n`)
+
     const { address, said } = await serve(t, [], { cwd, program })
     const { send, close } = client(address, await said(/(as_live_\w{38})/))
     t.after(close)
     assert.equal((await send('GET', '/v1/pets')).text, '[]')
-    const page = (await send('GET', '/')).text
-    const assets = [...page.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path = '']) => path)
-    assert.ok(assets.includes('/assets/client/animal-store.js'))
-    for (const path of assets) assert.equal((await send('GET', path)).status, 200, path)
+    // The loop also visits the paths that are added during the loop.
+    const paths = new Set(['/', '/docs'])
+    for (const path of paths) {
+      const { status, text } = await send('GET', path)
+      assert.equal(status, 200, path)
+      for (const [, target = ''] of text.matchAll(/\b(?:src="|href="|from ')((?:\/|\.)[^"']+)["']/g))
+        paths.add(new URL(target, `http://localhost${path}`).pathname)
+    }
+    for (const path of ['/assets/client/src/animal-store.js', '/assets/style.css', '/assets/icon.svg'])
+      assert.ok(paths.has(path), path)
     assert.deepEqual(readdirSync(cwd), ['data'])
   })
+})
 
-  for (const [index, [, language = '', example = '']] of [
-    ...readFileSync(join(ROOT, 'docs/client.md'), 'utf8').matchAll(/^```(js|ts)\n([\s\S]*?)^```$/gm),
-  ].entries()) {
-    test(`example ${index + 1} of docs/client.md works, in an empty project (${language})`, async t => {
-      const service = await startTestService(t)
-      await service.create({ name: 'Rex', categoryId: 1 })
-      const name = `example-${index}.${language === 'js' ? 'mjs' : 'mts'}`
-      writeFileSync(join(project, name), example.replaceAll('http://127.0.0.1:8080', service.address))
-      const node = language === 'js' ? OLDER_NODE : process.execPath
-      const { code, out, err } = await run(t, [name], {
-        cwd: project,
-        program: [node],
-        env: { ANIMAL_STORE_API_KEY: API_KEY },
+suite('the package of the client', () => {
+  const project = shared(installClient)
+  const service = shared(async scope => {
+    const started = await startTestService(scope)
+    await started.create({ name: 'Rex', categoryId: 1 })
+    return started
+  })
+
+  test('has what it needs and nothing else, and no dependencies', () => {
+    const installed = join(project(), 'node_modules/animal-store-client')
+    const modules = readdirSync(join(ROOT, 'client/src')).map(file => file.replace(/\.ts$/, ''))
+    const built = ['commonjs', 'esm'].flatMap(kind =>
+      modules.flatMap(name => [`dist/${kind}/${name}.js`, `dist/${kind}/${name}.d.ts`]),
+    )
+    const others = ['LICENSE', 'README.md', 'dist/commonjs/package.json', 'package.json']
+    assert.deepEqual(filesIn(installed), [...built, ...others].sort())
+    const { dependencies, optionalDependencies } = JSON.parse(
+      readFileSync(join(installed, 'package.json'), 'utf8'),
+    )
+    assert.deepEqual([dependencies, optionalDependencies], [undefined, undefined])
+    assert.equal(
+      readFileSync(join(installed, 'LICENSE'), 'utf8'),
+      readFileSync(join(ROOT, 'LICENSE'), 'utf8'),
+    )
+  })
+
+  test('has the same commands to install it in its README as in docs/client.md', () => {
+    assert.deepEqual(codeBlocks('client/README.md', 'sh'), codeBlocks('docs/client.md', 'sh'))
+  })
+
+  for (const file of ['docs/client.md', 'client/README.md']) {
+    for (const [index, { language, code: example }] of codeBlocks(file, 'js|ts').entries()) {
+      const isCommonJs = example.includes('require(')
+      const extension = language === 'ts' ? 'mts' : isCommonJs ? 'cjs' : 'mjs'
+      test(`example ${index + 1} of ${file} works in an empty project (.${extension})`, async t => {
+        const name = `example-${index}.${extension}`
+        writeFileSync(join(project(), name), example.replaceAll('http://127.0.0.1:8080', service().address))
+        const { code, out, err } = await run(t, [name], {
+          cwd: project(),
+          program: [language === 'js' ? OLDER_NODE : process.execPath],
+          env: { ANIMAL_STORE_API_KEY: API_KEY },
+        })
+        assert.equal(code, 0, err)
+        assert.equal(err, '')
+        assert.notEqual(out, '')
+        for (const [, comment = ''] of example.matchAll(/console\.log\([^\n]*\) \/\/ ([^\n]+)/g)) {
+          if (!comment.startsWith('the id'))
+            assert.ok(out.split('\n').includes(comment), `${comment} in ${out}`)
+        }
       })
-      assert.equal(code, 0, err)
-      assert.equal(err, '')
-      for (const [, comment = ''] of example.matchAll(/console\.log\([^\n]*\) \/\/ ([^\n]+)/g)) {
-        if (!comment.startsWith('what')) assert.ok(out.split('\n').includes(comment), `${comment} in ${out}`)
-      }
-    })
+    }
   }
 
-  for (const [moduleKind, resolution] of [
-    ['nodenext', 'nodenext'],
-    ['esnext', 'bundler'],
-  ]) {
-    test(`has types that hold, for a page and for a program, with ${resolution} resolution`, () => {
-      writeFileSync(
-        join(project, 'types.mts'),
-        `import { type Animal, AnimalStore, AnimalStoreError, type Page } from 'animal-store/client'
+  test('has an example for import, for require and for TypeScript', () => {
+    const examples = codeBlocks('docs/client.md', 'js|ts')
+    assert.ok(examples.some(({ language, code }) => language === 'js' && code.startsWith('import ')))
+    assert.ok(examples.some(({ language, code }) => language === 'js' && code.includes(' = require(')))
+    assert.ok(examples.some(({ language }) => language === 'ts'))
+  })
+
+  const IMPORT = `import { type Animal, AnimalStore, AnimalStoreError, type Page } from 'animal-store-client'`
+  const REQUIRE = `import client = require('animal-store-client')
+type Animal = client.Animal
+type Page = client.Page
+const { AnimalStore, AnimalStoreError } = client`
+  const CHECKS = `
 const store = new AnimalStore({ baseUrl: 'https://animals.example/v1', apiKey: 'x' })
 export const page: Promise<Page> = store.listAnimals({ status: 'sold', limit: 5, after: 1n })
 export const animal: Promise<Animal> = store.createAnimal({ name: 'Bella', categoryId: 7n })
-type Takes<Accepted, Value> = Value extends Accepted ? true : false
-type Added = Parameters<typeof store.createAnimal>[0]
-type Asked = Parameters<typeof store.listAnimals>[0]
-export const exactIntegers: Takes<Added, { name: string; categoryId: bigint }> = true
-export const numbersThatMayHaveLostDigits: Takes<Added, { name: string; categoryId: number }> = false
-export const knownStatuses: Takes<Asked, { status: 'sold' }> = true
-export const unknownStatuses: Takes<Asked, { status: 'lost' }> = false
+type Accepts<Parameter, Value> = Value extends Parameter ? true : false
+type NewAnimal = Parameters<typeof store.createAnimal>[0]
+type ListOptions = Parameters<typeof store.listAnimals>[0]
+export const acceptsBigint: Accepts<NewAnimal, { name: string; categoryId: bigint }> = true
+export const acceptsNumber: Accepts<NewAnimal, { name: string; categoryId: number }> = false
+export const acceptsStatus: Accepts<ListOptions, { status: 'sold' }> = true
+export const acceptsUnknownStatus: Accepts<ListOptions, { status: 'lost' }> = false
 export const code = (error: unknown): string | undefined => error instanceof AnimalStoreError ? error.code : undefined
-`,
-      )
-      const options = ['--noEmit', '--strict', '--target', 'es2022', '--lib', 'es2022,dom', '--types', '']
-      const how = ['--module', moduleKind as string, '--moduleResolution', resolution as string]
-      execFileSync(join(ROOT, 'node_modules/.bin/tsc'), [...options, ...how, 'types.mts'], { cwd: project })
+`
+  const BROWSER = ['--lib', 'es2022,dom', '--types', '']
+  const NODE = ['--lib', 'es2022', '--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')]
+
+  for (const [resolution, module, way, header, file, folder] of [
+    ['nodenext', 'nodenext', 'import', IMPORT, 'import.mts', 'esm'],
+    ['nodenext', 'nodenext', 'require', REQUIRE, 'require.cts', 'commonjs'],
+    ['bundler', 'preserve', 'import', IMPORT, 'import.ts', 'esm'],
+    ['bundler', 'preserve', 'require', REQUIRE, 'require.ts', 'commonjs'],
+  ] as const) {
+    test(`has correct types for ${way} with ${resolution} resolution`, async t => {
+      writeFileSync(join(project(), file), header + CHECKS)
+      for (const environment of [BROWSER, NODE]) {
+        const options = ['--noEmit', '--strict', '--listFiles', '--target', 'es2022', ...environment]
+        const { code, out } = await run(
+          t,
+          [...options, '--module', module, '--moduleResolution', resolution, file],
+          { cwd: project(), program: [join(ROOT, 'node_modules/.bin/tsc')] },
+        )
+        assert.equal(code, 0, out.match(/.* error .*/g)?.join('\n'))
+        const declarations = [...out.matchAll(/animal-store-client\/dist\/(\w+)\/animal-store\.d\.ts$/gm)]
+        assert.deepEqual(
+          declarations.map(([, kind]) => kind),
+          [folder],
+        )
+      }
     })
   }
 })
