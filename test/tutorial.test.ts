@@ -1,26 +1,35 @@
-// The tutorial, run as it stands: every command, in order, in one shell, and what it prints held to what it says.
+// Runs every command of the tutorial in one shell, in order, and compares the output to the tutorial.
 
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { start } from './support/command.ts'
+import { pathWithCurl } from './support/path-with-curl.ts'
 import { freePort } from './support/postgres.ts'
 import { temporaryFolder } from './support/service.ts'
 
 const ROOT = new URL('..', import.meta.url).pathname
-const NEEDED = ['bin', 'scripts', 'src', 'test/support', 'package.json', 'README.md']
-const CONFIGURATIONS = ['tsconfig.json', 'tsconfig.build.json', 'tsconfig.browser.json']
+const NEEDED = [
+  'bin',
+  'client',
+  'scripts',
+  'src',
+  'test/support',
+  'package.json',
+  'README.md',
+  'tsconfig.json',
+]
 
 interface Step {
   readonly commands: string
-  /** In a terminal of its own, where it goes on. */
-  readonly isApart: boolean
+  /** The commands run in a terminal of their own and do not end. */
+  readonly hasOwnTerminal: boolean
   readonly expected: string | undefined
 }
 
-/** The blocks of a document that are commands, each with the block of output that follows it. */
-function stepsOf(document: string): Step[] {
+/** The blocks of commands in a document, each with the block of output that follows it. */
+function parseSteps(document: string): Step[] {
   const steps: Step[] = []
   const blocks = document.matchAll(/^```([\w ]*)\n([\s\S]*?)^```$/gm)
   let last: Step | undefined
@@ -30,53 +39,58 @@ function stepsOf(document: string): Step[] {
       steps[steps.length - 1] = { ...last, expected: text }
     } else if (kind !== 'sh install') {
       assert.match(kind, /^sh( terminal)?$/)
-      last = { commands: text, isApart: kind === 'sh terminal', expected: undefined }
+      last = { commands: text, hasOwnTerminal: kind === 'sh terminal', expected: undefined }
       steps.push(last)
     }
   }
   return steps
 }
 
-/** All steps as one script: what each prints goes to a file of its own. */
-function scriptOf(steps: readonly Step[]): string {
-  const parts = steps.map(({ commands, isApart }, index) =>
-    isApart
-      ? `(${commands}) > ${index}.out 2>&1 &\nuntil grep -q listening ${index}.out; do kill -0 $! || exit 1; sleep 0.1; done`
+/** One script with all steps. The output of each step goes to a file of its own. */
+function toScript(steps: readonly Step[]): string {
+  const parts = steps.map(({ commands, hasOwnTerminal }, index) =>
+    hasOwnTerminal
+      ? `touch ${index}.out\n(${commands}) > ${index}.out 2>&1 &\nuntil grep -q listening ${index}.out; do kill -0 $! || exit 1; sleep 0.1; done`
       : `{\n${commands}} > ${index}.out 2>&1`,
   )
   return `set -eu\n${parts.join('\n')}\n`
 }
 
-/** `…` stands for anything. */
-function patternOf(expected: string): RegExp {
+/** `…` matches any text. */
+function toPattern(expected: string): RegExp {
   const parts = expected.trim().split(/\s*…\s*/)
   return new RegExp(`^\\s*${parts.map(part => RegExp.escape(part)).join('[\\s\\S]*')}\\s*$`)
 }
 
-/** Like a checkout, where the tutorial may build and write what it likes. */
-function checkout(t: TestContext): string {
+/** A copy of the repository, in which the tutorial may build and write files. */
+function copyRepository(t: TestContext): string {
   const folder = temporaryFolder(t)
-  for (const path of [...NEEDED, ...CONFIGURATIONS]) {
+  for (const path of NEEDED) {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     cpSync(join(ROOT, path), join(folder, path), { recursive: true })
   }
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  mkdirSync(join(folder, 'node_modules'))
+  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
+    const target = name === 'animal-store-client' ? '../client' : join(ROOT, 'node_modules', name)
+    symlinkSync(target, join(folder, 'node_modules', name))
+  }
   return folder
 }
 
-test('the tutorial does what it says', async t => {
-  const cwd = checkout(t)
+test('the commands of the tutorial print what the tutorial says', async t => {
+  const cwd = copyRepository(t)
   let document = readFileSync(join(ROOT, 'docs/tutorial.md'), 'utf8')
   for (const port of ['54329', '8080', '8081']) document = document.replaceAll(port, String(await freePort()))
-  const steps = stepsOf(document)
+  const steps = parseSteps(document)
   assert.ok(steps.length > 10)
-  writeFileSync(join(cwd, 'tutorial.sh'), scriptOf(steps))
-  const { ended } = start(t, [], { cwd, program: ['sh', 'tutorial.sh'], isGroup: true, env: { HOME: cwd } })
+  writeFileSync(join(cwd, 'tutorial.sh'), toScript(steps))
+  const env = { HOME: cwd, PATH: pathWithCurl(t), npm_config_offline: 'true' }
+  const { ended } = start(t, [], { cwd, program: ['sh', 'tutorial.sh'], isGroup: true, env })
   const { code, err } = await ended
   for (const [index, { commands, expected = '…' }] of steps.entries()) {
     const file = join(cwd, `${index}.out`)
-    assert.ok(existsSync(file), `${err}\nit did not get to ${commands}`)
-    assert.match(readFileSync(file, 'utf8'), patternOf(expected), `${err}\n${commands}`)
+    assert.ok(existsSync(file), `${err}\nthe script ended before ${commands}`)
+    assert.match(readFileSync(file, 'utf8'), toPattern(expected), `${err}\n${commands}`)
   }
   assert.equal(code, 0, err)
 })
