@@ -1,23 +1,29 @@
-// The client, against the real service, directly and through a proxy that does its worst.
+// The client, against the real service, directly and through a proxy that causes network failures.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import {
   AnimalStore,
   AnimalStoreError,
+  type AnimalStoreErrorCode,
   type AnimalStoreOptions,
   type Deprecation,
   type NewAnimal,
 } from '../client/src/animal-store.ts'
+import { STATUS_OF } from '../src/error.ts'
 import { INT64_MAX, INT64_MIN } from '../src/json.ts'
 import { type Fault, type FaultyProxy, startFaultyProxy } from './support/faulty-proxy.ts'
-import { API_KEY, startTestService, type TestService } from './support/service.ts'
+import { API_KEY, shared, startTestService, type TestService } from './support/service.ts'
 
 const BELLA: NewAnimal = { name: 'Bella', categoryId: 7n, status: 'available' }
 
 type Options = Partial<AnimalStoreOptions>
+
+/** For tests that add no animal. */
+const emptyService = shared(startTestService)
 
 async function start(
   t: TestContext,
@@ -27,35 +33,35 @@ async function start(
   return { service, store: storeAt(service.address, options) }
 }
 
-async function startBehind(
+async function startProxy(
   t: TestContext,
+  service: TestService,
   faults: readonly Fault[],
   options: Options = {},
-): Promise<{ service: TestService; proxy: FaultyProxy; store: AnimalStore }> {
-  const service = await startTestService(t)
+): Promise<{ proxy: FaultyProxy; store: AnimalStore }> {
   const proxy = await startFaultyProxy(t, service.address, faults)
-  return { service, proxy, store: storeAt(proxy.address, options) }
+  return { proxy, store: storeAt(proxy.address, options) }
 }
 
 function storeAt(address: string, options: Options = {}): AnimalStore {
   return new AnimalStore({ baseUrl: `${address}/v1`, apiKey: API_KEY, ...options })
 }
 
-async function all(store: AnimalStore): Promise<string[]> {
+async function namesOf(store: AnimalStore): Promise<string[]> {
   return (await Array.fromAsync(store.animals())).map(({ name }) => name)
 }
 
-async function failureOf(promise: Promise<unknown>): Promise<AnimalStoreError> {
+async function errorOf(promise: Promise<unknown>): Promise<AnimalStoreError> {
   const error = await promise.then(
-    () => assert.fail('it did not fail'),
-    (failure: unknown) => failure,
+    () => assert.fail('the call did not fail'),
+    (reason: unknown) => reason,
   )
   assert.ok(error instanceof AnimalStoreError, String(error))
   return error
 }
 
 suite('the client', () => {
-  test('creates animals, and gets them and lists them as they were', async t => {
+  test('creates animals, and returns them unchanged by id and in lists', async t => {
     const { store } = await start(t)
     const animals: NewAnimal[] = [
       BELLA,
@@ -73,7 +79,7 @@ suite('the client', () => {
     for (const animal of created) assert.deepEqual(await store.getAnimal(animal.id), animal)
   })
 
-  test('gives a page and what to ask for to get the next one', async t => {
+  test('returns a page with the options for the next one', async t => {
     const { store } = await start(t)
     for (let count = 0; count < 5; count++) await store.createAnimal(BELLA)
     await store.createAnimal({ name: 'Kim', categoryId: 8n, status: 'sold' })
@@ -87,14 +93,15 @@ suite('the client', () => {
     assert.deepEqual(await store.listAnimals({ after: INT64_MAX }), { animals: [], next: undefined })
   })
 
-  test('walks through all pages, of one status too, and asks for no more than is read', async t => {
-    const { service, proxy, store } = await startBehind(t, [])
+  test('yields the animals of all pages, and fetches a page only when it is needed', async t => {
+    const service = await startTestService(t)
+    const { proxy, store } = await startProxy(t, service, [])
     const creations = Array.from({ length: 250 }, (_, index) => ({
       animal: { ...BELLA, name: `a${index}`, status: index % 2 ? ('sold' as const) : ('pending' as const) },
     }))
     await service.store.createAnimals(creations)
     const names = creations.map(({ animal }) => animal.name)
-    assert.deepEqual(await all(store), names)
+    assert.deepEqual(await namesOf(store), names)
     const sold = await Array.fromAsync(store.animals({ status: 'sold' }))
     assert.deepEqual(
       sold.map(({ name }) => name),
@@ -105,20 +112,20 @@ suite('the client', () => {
     assert.equal(proxy.seen.length, before + 1)
   })
 
-  test('takes a base address with or without a slash at its end, and below a path', async t => {
-    const { service } = await start(t)
-    for (const baseUrl of [`${service.address}/v1`, `${service.address}/v1/`]) {
+  test('accepts a base URL with a path, and with or without a slash at its end', async t => {
+    const { address } = emptyService()
+    for (const baseUrl of [`${address}/v1`, `${address}/v1/`]) {
       const store = new AnimalStore({ baseUrl, apiKey: API_KEY })
-      assert.deepEqual(await all(store), [])
+      assert.deepEqual(await namesOf(store), [])
     }
-    const proxy = await startFaultyProxy(t, service.address, [])
-    const below = new AnimalStore({ baseUrl: `${proxy.address}/animals/v1`, apiKey: API_KEY })
-    await failureOf(below.listAnimals())
+    const proxy = await startFaultyProxy(t, address, [])
+    const withPath = new AnimalStore({ baseUrl: `${proxy.address}/animals/v1`, apiKey: API_KEY })
+    await errorOf(withPath.listAnimals())
     assert.equal(proxy.seen[0]?.path, '/animals/v1/pets')
   })
 
-  test('refuses what it could not send as it is', async t => {
-    const { store } = await start(t)
+  test('rejects arguments that it cannot send', async () => {
+    const store = storeAt(emptyService().address)
     for (const baseUrl of [
       ...[
         'animals.example/v1',
@@ -137,17 +144,17 @@ suite('the client', () => {
     await assert.rejects(store.getAnimal(rounded), TypeError)
     for (const idempotencyKey of ['two words', null as unknown as string])
       await assert.rejects(store.createAnimal(BELLA, { idempotencyKey }), TypeError)
-    assert.deepEqual(await all(store), [])
+    assert.deepEqual(await namesOf(store), [])
   })
 
-  test('tells once that an operation is deprecated, whatever it answers', async t => {
-    const told: Deprecation[] = []
-    const { store } = await start(t, { onDeprecation: deprecation => told.push(deprecation) })
-    assert.equal((await failureOf(store.getAnimal(1n))).code, 'not_found')
+  test('reports a deprecated operation once, also if the call fails', async t => {
+    const reported: Deprecation[] = []
+    const { store } = await start(t, { onDeprecation: deprecation => reported.push(deprecation) })
+    assert.equal((await errorOf(store.getAnimal(1n))).code, 'not_found')
     await store.createAnimal(BELLA)
     await store.getAnimal(1n)
     await store.listAnimals()
-    assert.deepEqual(told, [
+    assert.deepEqual(reported, [
       {
         operation: 'getAnimal',
         since: new Date('2026-11-15T00:00:00Z'),
@@ -158,12 +165,12 @@ suite('the client', () => {
 })
 
 suite('an error of the client', () => {
-  test('is what the service said', async t => {
+  test('has the code, the status, the message and the request id of the response', async t => {
     const { service, store } = await start(t)
-    const stranger = storeAt(service.address, { apiKey: 'a-key-that-nobody-gave-out' })
+    const withUnknownKey = storeAt(service.address, { apiKey: 'a-key-that-does-not-exist' })
     await store.createAnimal(BELLA, { idempotencyKey: 'one' })
-    const failures: [() => Promise<unknown>, string, number, RegExp][] = [
-      [() => stranger.listAnimals(), 'unauthorized', 401, /API key/],
+    const calls: [() => Promise<unknown>, string, number, RegExp][] = [
+      [() => withUnknownKey.listAnimals(), 'unauthorized', 401, /API key/],
       [() => store.listAnimals({ limit: 101 }), 'invalid_request', 400, /limit/],
       [() => store.createAnimal({ name: ' ', categoryId: 1n }), 'invalid_request', 400, /blank/],
       [() => store.createAnimal({ name: '\ud800', categoryId: 1n }), 'invalid_request', 400, /surrogate/],
@@ -181,24 +188,21 @@ suite('an error of the client', () => {
         /Idempotency-Key/,
       ],
     ]
-    for (const [ask, code, status, message] of failures) {
-      const error = await failureOf(ask())
+    for (const [call, code, status, message] of calls) {
+      const error = await errorOf(call())
       assert.deepEqual([error.name, error.code, error.status], ['AnimalStoreError', code, status])
       assert.match(error.message, message)
-      // The line is written when the answer has left.
+      // The service writes the line after it has sent the response.
       while (!service.logText().includes(`"${error.requestId}"`)) await delay(5)
     }
   })
 
-  test('says when nobody answered, or somebody else', async t => {
-    const nowhere = storeAt('http://127.0.0.1:1', { retries: 0 })
-    const unreached = await failureOf(nowhere.listAnimals())
-    assert.deepEqual(
-      [unreached.code, unreached.status, unreached.requestId],
-      ['network_error', undefined, undefined],
-    )
-    assert.ok(unreached.cause instanceof Error)
-    const others: [Fault, number][] = [
+  test('says that the service cannot be reached, or that the response is not from the service', async t => {
+    const unreachable = storeAt('http://127.0.0.1:1', { retries: 0 })
+    const error = await errorOf(unreachable.listAnimals())
+    assert.deepEqual([error.code, error.status, error.requestId], ['network_error', undefined, undefined])
+    assert.ok(error.cause instanceof Error)
+    const responses: [Fault, number][] = [
       [{ status: 404, body: '<h1>Not found</h1>' }, 404],
       [{ status: 200, body: '<h1>Welcome</h1>' }, 200],
       [{ status: 200, body: '{"animals":[]}' }, 200],
@@ -211,25 +215,33 @@ suite('an error of the client', () => {
         200,
       ]),
     ]
-    const { store } = await startBehind(
-      t,
-      others.map(([fault]) => fault),
-    )
-    for (const [, status] of others) {
-      const error = await failureOf(store.listAnimals({ after: 0n }))
+    const faults = responses.map(([fault]) => fault)
+    const { store } = await startProxy(t, emptyService(), faults)
+    for (const [, status] of responses) {
+      const error = await errorOf(store.listAnimals({ after: 0n }))
       assert.deepEqual([error.code, error.status], ['unexpected_response', status])
     }
   })
 
-  test('says that an attempt took too long', async t => {
-    const { store } = await startBehind(t, ['silence'], { timeoutMs: 100, retries: 0 })
-    const error = await failureOf(store.listAnimals())
+  test('says that an attempt timed out', async t => {
+    const { store } = await startProxy(t, emptyService(), ['silence'], { timeoutMs: 100, retries: 0 })
+    const error = await errorOf(store.listAnimals())
     assert.deepEqual([error.code, error.status], ['timeout', undefined])
   })
 })
 
+suite('the error codes of the client', () => {
+  test('are those of the service, and three of its own', () => {
+    const source = readFileSync(new URL('../client/src/error.ts', import.meta.url), 'utf8')
+    const [union = ''] = /(?<=type AnimalStoreErrorCode =\n)(?: {2}\| .*\n)+/.exec(source) ?? []
+    const codes = [...union.matchAll(/'(\w+)'/g)].map(([, code]) => code)
+    const own: AnimalStoreErrorCode[] = ['network_error', 'timeout', 'unexpected_response']
+    assert.deepEqual(codes.sort(), [...Object.keys(STATUS_OF), ...own].sort())
+  })
+})
+
 suite('a retry of the client', () => {
-  const WORTH_ONE: Fault[] = [
+  const RETRIED: Fault[] = [
     'lost request',
     'lost answer',
     'half an answer',
@@ -239,12 +251,13 @@ suite('a retry of the client', () => {
     { status: 502, body: '<h1>Bad gateway</h1>' },
   ]
 
-  for (const fault of WORTH_ONE) {
+  for (const fault of RETRIED) {
     const name = typeof fault === 'object' ? fault.status : fault
-    test(`follows ${name}, and makes no second animal`, async t => {
-      const { proxy, store } = await startBehind(t, [fault, fault], { timeoutMs: 400 })
+    test(`follows ${name}, and adds no second animal`, async t => {
+      const service = await startTestService(t)
+      const { proxy, store } = await startProxy(t, service, [fault, fault], { timeoutMs: 400 })
       const animal = await store.createAnimal(BELLA)
-      assert.deepEqual(await all(store), ['Bella'])
+      assert.deepEqual(await namesOf(store), ['Bella'])
       assert.equal(animal.name, 'Bella')
       const [first, second, third] = proxy.seen
       const key = first?.headers['idempotency-key']
@@ -253,47 +266,48 @@ suite('a retry of the client', () => {
     })
   }
 
-  test('never makes a second animal, whatever happens on the way', async t => {
+  test('never adds a second animal, whatever the network does', async t => {
     const fault = fc.constantFrom<Fault>('none', 'lost request', 'lost answer', 'half an answer', {
       status: 503,
     })
     const [faults = []] = fc.sample(fc.array(fault, { minLength: 60, maxLength: 60 }), { numRuns: 1 })
-    const { service, store } = await startBehind(t, faults, { retries: 100 })
+    const service = await startTestService(t)
+    const { store } = await startProxy(t, service, faults, { retries: 100 })
     const names = Array.from({ length: 30 }, (_, index) => `a${index}`)
     await Promise.all(names.map(name => store.createAnimal({ name, categoryId: 1n })))
-    assert.deepEqual((await all(storeAt(service.address))).sort(), names.sort(), `with ${faults.join()}`)
+    assert.deepEqual((await namesOf(storeAt(service.address))).sort(), names.sort(), `with ${faults.join()}`)
   })
 
-  test('waits as long as the service asks for', async t => {
-    const { proxy, store } = await startBehind(t, [{ status: 503, headers: { 'retry-after': '1' } }])
+  test('waits for Retry-After', async t => {
+    const faults = [{ status: 503, headers: { 'retry-after': '1' } }]
+    const { proxy, store } = await startProxy(t, emptyService(), faults)
     await store.listAnimals()
     const [first, second] = proxy.seen
     assert.ok((second?.at ?? 0) - (first?.at ?? 0) >= 1_000)
   })
 
-  test('is not made for a wait that nobody would sit through', async t => {
+  test('does not follow if Retry-After is an hour away', async t => {
     const inAnHour = new Date(Date.now() + 3_600_000).toUTCString()
     const faults = ['3600', inAnHour].map(after => ({ status: 503, headers: { 'retry-after': after } }))
-    const { proxy, store } = await startBehind(t, faults)
-    for (const _ of faults) assert.equal((await failureOf(store.listAnimals())).status, 503)
+    const { proxy, store } = await startProxy(t, emptyService(), faults)
+    for (const _ of faults) assert.equal((await errorOf(store.listAnimals())).status, 503)
     assert.equal(proxy.seen.length, 2)
   })
 
-  test('is not made for what would be refused again, nor more often than asked for', async t => {
-    const { proxy, store } = await startBehind(t, ['none', 'lost request', 'lost request', 'lost request'], {
-      retries: 2,
-    })
-    await failureOf(store.listAnimals({ limit: 0 }))
+  test('does not follow a rejected request, nor more often than `retries` allows', async t => {
+    const faults: Fault[] = ['none', 'lost request', 'lost request', 'lost request']
+    const { proxy, store } = await startProxy(t, emptyService(), faults, { retries: 2 })
+    await errorOf(store.listAnimals({ limit: 0 }))
     assert.equal(proxy.seen.length, 1)
-    assert.equal((await failureOf(store.listAnimals())).code, 'network_error')
+    assert.equal((await errorOf(store.listAnimals())).code, 'network_error')
     assert.equal(proxy.seen.length, 4)
   })
 })
 
 suite('an AbortSignal', () => {
-  test('ends a request before it is sent, while it is under way, and while it waits for another try', async t => {
-    const reason = new Error('enough')
-    const { proxy, store } = await startBehind(t, [
+  test('cancels a request before it is sent, while it is in flight, and while it waits for a retry', async t => {
+    const reason = new Error('cancelled')
+    const { proxy, store } = await startProxy(t, emptyService(), [
       'silence',
       { status: 503, headers: { 'retry-after': '20' } },
     ])
