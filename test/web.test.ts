@@ -1,40 +1,43 @@
+// The web pages and health checks over HTTP, without a browser.
+
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { AnimalStore } from '../client/src/animal-store.ts'
 import { html } from '../src/web/html.ts'
-import { API_KEY, startTestService } from './support/service.ts'
+import { API_KEY, shared, startTestService } from './support/service.ts'
 
-const ANONYMOUS = { headers: { authorization: '' } }
+const WITHOUT_KEY = { headers: { authorization: '' } }
 
 suite('outside /v1, without a key', () => {
-  test('/livez and /readyz answer 200', async t => {
-    const service = await startTestService(t)
+  const service = shared(startTestService)
+
+  test('/livez and /readyz answer 200', async () => {
     for (const path of ['/livez', '/readyz']) {
-      const reply = await service.send('GET', path, ANONYMOUS)
+      const reply = await service().send('GET', path, WITHOUT_KEY)
       assert.equal(reply.status, 200)
       assert.equal(reply.text, '{"status":"ok"}')
     }
   })
 
   for (const environment of ['production', 'staging'] as const) {
-    test(`/ says that this is ${environment}, without a script too, and leads to the reference`, async t => {
+    test(`/ names the environment ${environment} and links to the reference, without any script`, async t => {
       const service = await startTestService(t, { environment })
-      const reply = await service.send('GET', '/', ANONYMOUS)
+      const reply = await service.send('GET', '/', WITHOUT_KEY)
       assert.equal(reply.status, 200)
       assert.match(String(reply.headers['content-type']), /^text\/html; charset=utf-8$/)
       assert.match(reply.text, new RegExp(`<strong>${environment}</strong>`))
       assert.match(reply.text, /href="\/docs"/)
       assert.equal(
-        (await service.send('HEAD', '/', ANONYMOUS)).headers['content-length'],
+        (await service.send('HEAD', '/', WITHOUT_KEY)).headers['content-length'],
         reply.headers['content-length'],
       )
     })
   }
 
-  test('/docs shows every operation, parameter, response and field of the document', async t => {
-    const service = await startTestService(t)
-    const { text } = await service.send('GET', '/docs', ANONYMOUS)
-    const { paths, components } = JSON.parse((await service.send('GET', '/openapi.json')).text)
+  test('/docs shows every operation, parameter, response and schema of the OpenAPI document', async () => {
+    const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
+    const { paths, components } = JSON.parse((await service().send('GET', '/openapi.json')).text)
     for (const methods of Object.values<
       Record<string, { operationId: string; parameters: { name: string }[]; responses: object }>
     >(paths)) {
@@ -57,10 +60,15 @@ suite('outside /v1, without a key', () => {
     assert.doesNotMatch(text, /undefined|\[object/)
   })
 
-  test('the examples of /docs for the client work as they are', async t => {
+  test('the client examples of /docs run without changes', async t => {
     const service = await startTestService(t)
-    const { text } = await service.send('GET', '/docs', ANONYMOUS)
+    const { text } = await service.send('GET', '/docs', WITHOUT_KEY)
     assert.ok(text.includes(`new AnimalStore({ baseUrl: '${service.address}/v1', apiKey })`))
+    const { name: packageName } = JSON.parse(
+      readFileSync(new URL('../client/package.json', import.meta.url), 'utf8'),
+    )
+    assert.ok(text.includes(`import { AnimalStore } from '${packageName}'`))
+    assert.ok(text.includes(`npm install ./${packageName}-*.tgz`))
     const examples = [...text.matchAll(/<pre class="client">([^<]+)<\/pre>/g)].map(([, example = '']) =>
       example.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(code)),
     )
@@ -75,10 +83,9 @@ suite('outside /v1, without a key', () => {
     )
   })
 
-  test('the pages ask no other host for anything, and allow no other to be asked', async t => {
-    const service = await startTestService(t)
+  test('the pages load nothing from other hosts, and their policy forbids it', async () => {
     for (const path of ['/', '/docs']) {
-      const { text, headers } = await service.send('GET', path, ANONYMOUS)
+      const { text, headers } = await service().send('GET', path, WITHOUT_KEY)
       const policy = String(headers['content-security-policy'])
       assert.match(policy, /default-src 'none'/)
       assert.doesNotMatch(policy, /unsafe|\*|data:|http/)
@@ -87,27 +94,31 @@ suite('outside /v1, without a key', () => {
       assert.doesNotMatch(text, /<script>|<style>| style=| on[a-z]+=/)
       for (const [, target] of text.matchAll(/(?:src|href)="([^"]*)"/g)) assert.match(target ?? '', /^[/#]/)
       for (const [, asset] of text.matchAll(/(?:src|<link[^>]*href)="([^"]*)"/g)) {
-        const { status, text: found } = await service.send('GET', asset ?? '', ANONYMOUS)
+        const { status, text: content } = await service().send('GET', asset ?? '', WITHOUT_KEY)
         assert.equal(status, 200)
-        assert.doesNotMatch(found, /https?:\/\/(?!www\.w3\.org\/)/)
-        // All that a script imports is named in the page, so that the browser asks for it at once.
-        for (const [, imported = ''] of found.matchAll(/\bfrom '([^']+)'/g)) {
-          const { pathname } = new URL(imported, new URL(asset ?? '', service.address))
+        assert.doesNotMatch(content, /https?:\/\/(?!www\.w3\.org\/)/)
+        // The page lists all modules that a script imports, so that the browser loads them in parallel.
+        for (const [, imported = ''] of content.matchAll(/\bfrom '([^']+)'/g)) {
+          const { pathname } = new URL(imported, new URL(asset ?? '', service().address))
           assert.ok(text.includes(`href="${pathname}"`), `${asset} imports ${imported}`)
         }
       }
     }
-    const { text: script } = await service.send('GET', '/assets/page/browser/try-it.js', ANONYMOUS)
-    assert.doesNotMatch(script, /JSON\.parse|\.json\(\)/, 'the page would round large ids')
+  })
+
+  test('the script of /docs does not parse JSON, which would round large ids', async () => {
+    const { status, text } = await service().send('GET', '/assets/src/web/browser/try-it.js', WITHOUT_KEY)
+    assert.equal(status, 200)
+    assert.doesNotMatch(text, /JSON\.parse|\.json\(\)/)
   })
 })
 
 suite('html', () => {
-  test('escapes every value that is not HTML itself', () => {
-    const evil = `<img src=x onerror="alert('1')">&`
+  test('escapes every value that is not Html', () => {
+    const markup = `<img src=x onerror="alert('1')">&`
     const expected = '&#60;img src=x onerror=&#34;alert(&#39;1&#39;)&#34;&#62;&#38;'
     assert.equal(
-      html`<p title="${evil}">${evil}${html`<b>${1n}</b>`}${[evil, undefined, false]}</p>`.text,
+      html`<p title="${markup}">${markup}${html`<b>${1n}</b>`}${[markup, undefined, false]}</p>`.text,
       `<p title="${expected}">${expected}<b>1</b>${expected}</p>`,
     )
   })

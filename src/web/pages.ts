@@ -2,9 +2,10 @@
 
 import { readFileSync } from 'node:fs'
 import type { Environment } from '../api-key.ts'
+import type { ApiDescription } from './api-description.ts'
 import { catalogue } from './catalogue.ts'
 import { type Html, html } from './html.ts'
-import { type ApiDescription, reference } from './reference.ts'
+import { renderReference } from './reference.ts'
 import { scripts } from './scripts.ts'
 
 export interface PageOptions {
@@ -51,7 +52,7 @@ export function pages({ environment, document }: PageOptions) {
       layout({
         title: 'Animal Store API reference',
         environment,
-        content: reference(document(), environment),
+        content: renderReference(document(), environment),
         modules: REFERENCE_MODULES,
         styles: ['style.css', 'reference.css'],
       }),

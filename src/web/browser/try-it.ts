@@ -1,6 +1,6 @@
-// The forms of the API reference: send what was filled in, and show the answer exactly as it came.
+// The forms of the API reference: they send a request and show the response without changing any number.
 
-interface Tried {
+interface TryRequest {
   readonly method: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -9,14 +9,14 @@ interface Tried {
 
 const apiKey = document.querySelector<HTMLInputElement>('#api-key')
 
-for (const form of document.querySelectorAll<HTMLFormElement>('form.try')) prepare(form)
+for (const form of document.querySelectorAll<HTMLFormElement>('form.try')) enableForm(form)
 
-function prepare(form: HTMLFormElement): void {
+function enableForm(form: HTMLFormElement): void {
   const curl = form.querySelector('pre.curl')
   const output = form.querySelector('output')
   if (!curl || !output) return
   const showCurl = () => {
-    curl.textContent = curlFor(requestOf(form))
+    curl.textContent = renderCurl(readForm(form))
   }
   form.addEventListener('input', showCurl)
   apiKey?.addEventListener('input', showCurl)
@@ -24,12 +24,12 @@ function prepare(form: HTMLFormElement): void {
   form.addEventListener('submit', async event => {
     event.preventDefault()
     output.hidden = false
-    output.textContent = 'Waiting for the answer …'
-    output.textContent = await answerTo(requestOf(form))
+    output.textContent = 'Waiting for the response …'
+    output.textContent = await sendRequest(readForm(form))
   })
 }
 
-function requestOf(form: HTMLFormElement): Tried {
+function readForm(form: HTMLFormElement): TryRequest {
   let path = form.dataset.path ?? ''
   const query = new URLSearchParams()
   const headers: Record<string, string> = {
@@ -50,7 +50,7 @@ function requestOf(form: HTMLFormElement): Tried {
   return { method: form.dataset.method ?? 'GET', url: location.origin + path + search, headers, body }
 }
 
-function curlFor({ method, url, headers, body }: Tried): string {
+function renderCurl({ method, url, headers, body }: TryRequest): string {
   const parts = [`curl ${method === 'GET' ? '' : `-X ${method} `}${quote(url)}`]
   for (const [name, value] of Object.entries(headers)) parts.push(`-H ${quote(`${name}: ${value}`)}`)
   if (body !== undefined) parts.push(`--data-raw ${quote(body)}`)
@@ -61,18 +61,18 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 
-async function answerTo({ method, url, headers, body }: Tried): Promise<string> {
+async function sendRequest({ method, url, headers, body }: TryRequest): Promise<string> {
   try {
     const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }) })
-    const shown = [...response.headers].map(([name, value]) => `${name}: ${value}`)
-    return `${response.status} ${response.statusText}\n${shown.join('\n')}\n\n${spread(await response.text())}`
+    const headerLines = [...response.headers].map(([name, value]) => `${name}: ${value}`)
+    return `${response.status} ${response.statusText}\n${headerLines.join('\n')}\n\n${indentJson(await response.text())}`
   } catch (error) {
     return `The request could not be sent: ${error instanceof Error ? error.message : error}`
   }
 }
 
-/** Lays JSON out over lines without parsing it, so that no digit of a large number is lost. */
-function spread(json: string): string {
+/** Indents JSON without parsing it, because parsing would round large integers. */
+function indentJson(json: string): string {
   let depth = 0
   return json.replace(/"(?:[^"\\]|\\.)*"|[{}[\],:]/g, token => {
     if (token === ':') return ': '
