@@ -1,11 +1,11 @@
-// Builds dist/ for the published package: JavaScript from src/, and in dist/assets/ what browsers load.
+// Builds dist/ for the published package: JavaScript of the service from src/, and the files of the web pages.
 
 import { execFileSync } from 'node:child_process'
 import { cpSync, rmSync } from 'node:fs'
 
 rmSync('dist', { recursive: true, force: true })
 compile('tsconfig.build.json')
-// This configuration is for type checking, and emits files only here.
+// The scripts of the pages, in dist/assets/. Everywhere else this configuration only checks types, so it emits no files.
 compile('tsconfig.browser.json', '--noEmit', 'false', '--allowImportingTsExtensions', 'false')
 cpSync('src/web/browser', 'dist/web/browser', { recursive: true, filter: file => !file.endsWith('.ts') })
 

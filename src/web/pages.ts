@@ -6,7 +6,7 @@ import type { ApiDescription } from './api-description.ts'
 import { catalogue } from './catalogue.ts'
 import { type Html, html } from './html.ts'
 import { renderReference } from './reference.ts'
-import { scripts } from './scripts.ts'
+import { createScriptLoader } from './scripts.ts'
 
 export interface PageOptions {
   readonly environment: Environment
@@ -36,7 +36,7 @@ const REFERENCE_MODULES = ['src/web/browser/try-it']
 
 export function pages({ environment, document }: PageOptions) {
   const modules = [...CATALOGUE_MODULES, ...REFERENCE_MODULES]
-  const textOf = scripts(modules)
+  const loadScript = createScriptLoader(modules)
   return [
     page('/', () =>
       layout({
@@ -62,7 +62,7 @@ export function pages({ environment, document }: PageOptions) {
     ...modules.map(name => ({
       path: addressOf(name),
       mediaType: 'text/javascript; charset=utf-8',
-      body: () => textOf(name),
+      body: () => loadScript(name),
     })),
   ]
 }

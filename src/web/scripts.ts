@@ -1,23 +1,24 @@
-// The scripts of the pages, as JavaScript. In a checkout they are TypeScript, and Node.js strips the types when a browser
-// first asks for one; in the published package they are built already. Their URLs mirror the repository, so that the
-// relative imports between them work.
+// Loads the scripts of the pages as JavaScript. The published package contains JavaScript. In a checkout the scripts are
+// TypeScript, and Node.js strips the types on the first request for a script. The URLs of the scripts follow the
+// repository's folders, so that the relative imports between them work.
 
 import { readFile } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
 
+/** JavaScript by path. */
 type Scripts = Readonly<Record<string, string>>
 
 const IS_BUILT = import.meta.url.endsWith('.js')
 
-/** Takes paths in the repository without extension. The result returns the JavaScript of one of them. */
-export function scripts(paths: readonly string[]): (path: string) => Promise<string> {
-  let loaded: Promise<Scripts> | undefined
+/** Takes paths in the repository, without extension. Returns a function that loads one of these scripts. */
+export function createScriptLoader(paths: readonly string[]): (path: string) => Promise<string> {
+  let scripts: Promise<Scripts> | undefined
   return async path => {
-    loaded ??= (IS_BUILT ? readBuilt(paths) : stripTypes(paths)).catch(error => {
-      loaded = undefined
+    scripts ??= (IS_BUILT ? readBuilt(paths) : stripTypes(paths)).catch(error => {
+      scripts = undefined
       throw error
     })
-    const script = (await loaded)[path]
+    const script = (await scripts)[path]
     if (script === undefined) throw new Error(`there is no script ${path}`)
     return script
   }
@@ -31,7 +32,11 @@ async function readBuilt(paths: readonly string[]): Promise<Scripts> {
   return Object.fromEntries(await Promise.all(entries))
 }
 
-/** Uses a thread, because it takes 0.1 s, for which every other request would have to wait. */
+/**
+ * Uses a thread, because all other requests would wait on the main thread: the first call takes 55 to 90 ms of CPU there
+ * (Node.js 24.21, all scripts). Most of it loads the parser. The service has not loaded it, because the compile cache
+ * (bin/animal-store.js) stores its own modules as JavaScript.
+ */
 function stripTypes(paths: readonly string[]): Promise<Scripts> {
   const thread = new Worker(new URL('./type-stripping-thread.ts', import.meta.url), {
     workerData: paths,

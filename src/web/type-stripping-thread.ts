@@ -1,4 +1,4 @@
-// The thread that turns the pages' TypeScript into JavaScript, by stripping the types.
+// The thread that strips the types from the scripts of the pages. scripts.ts says why it is a thread.
 
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
