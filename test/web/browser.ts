@@ -1,4 +1,4 @@
-// A real Chromium for the tests of pages. It comes from the registry like everything else: no system package.
+// A real Chromium for the tests of the pages. It is an npm package, so the tests need no browser on the machine.
 
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -9,7 +9,7 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 const PACKAGE = dirname(dirname(fileURLToPath(import.meta.resolve('@sparticuz/chromium'))))
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/chromium/', import.meta.url))
 
-/** One browser for all tests of a file; each test gets a profile of its own, which ends with it. */
+/** Starts one browser for all tests of a file. Returns a function that creates a separate profile for a test. */
 export function useBrowser(): (t: TestContext, options?: BrowserContextOptions) => Promise<BrowserContext> {
   let browser: Browser
   before(async () => {
@@ -38,14 +38,14 @@ export async function launchBrowser(): Promise<Browser> {
   })
 }
 
-/** Unpacked once, in a folder that appears when it is whole: several may be at it at the same time. */
+/** Unpacks the browser once. Processes may do this at the same time, so the folder is renamed when it is complete. */
 async function unpack(): Promise<string> {
   const { version } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8'))
   const folder = join(CACHE, version)
   if (existsSync(folder)) return folder
   mkdirSync(CACHE, { recursive: true })
   const unfinished = mkdtempSync(join(CACHE, 'unfinished-'))
-  // The package unpacks to wherever temporary files go.
+  // The package always unpacks to the temporary folder.
   const { TMPDIR } = process.env
   process.env.TMPDIR = unfinished
   try {
@@ -56,7 +56,7 @@ async function unpack(): Promise<string> {
     if (TMPDIR === undefined) delete process.env.TMPDIR
     else process.env.TMPDIR = TMPDIR
   }
-  // The package's own looks for fonts where a cloud has them. Without any, Chromium ends.
+  // The package's own configuration has the font folders of AWS Lambda. Chromium exits if it finds no fonts.
   writeFileSync(
     join(unfinished, 'fonts.conf'),
     `<fontconfig><dir>${folder}/fonts</dir><cachedir>${folder}/fonts-cache</cachedir></fontconfig>`,

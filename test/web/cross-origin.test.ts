@@ -1,4 +1,4 @@
-// Pages of other origins, which may use the service where it was told so.
+// Pages of other origins, which may use the service if its settings allow them.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -19,7 +19,7 @@ function preflight(origin: string): { headers: Record<string, string> } {
 }
 
 suite('pages of other origins', () => {
-  test('are not let in by default', async t => {
+  test('are not allowed by default', async t => {
     const service = await startTestService(t)
     const reply = await service.send('GET', '/v1/pets', { headers: { origin: APP } })
     assert.deepEqual(
@@ -29,7 +29,7 @@ suite('pages of other origins', () => {
     assert.equal((await service.send('OPTIONS', '/v1/pets', preflight(APP))).status, 401)
   })
 
-  test('are let in by name: a preflight needs no key, on any path of the interface', async t => {
+  test('are allowed by origin: a preflight needs no key, on any path of the API', async t => {
     const service = await startTestService(t, { corsOrigins: [APP, 'http://localhost:3000'] })
     for (const path of ['/v1/pets', '/v1/pets/1', '/v1/nothing']) {
       const { status, headers, text } = await service.send('OPTIONS', path, preflight(APP))
@@ -58,16 +58,16 @@ suite('pages of other origins', () => {
     assert.equal((await service.send('OPTIONS', '/docs', preflight(APP))).status, 405)
   })
 
-  test('may read every answer and its headers, refusals included', async t => {
+  test('may read every response and its headers, errors included', async t => {
     const service = await startTestService(t, { corsOrigins: [APP] })
-    const asked: [string, string, number][] = [
+    const requests: [string, string, number][] = [
       ['GET', '/v1/pets', 200],
       ['GET', '/v1/pets?limit=0', 400],
       ['GET', '/v1/pets/1', 404],
       ['GET', '/v1/nothing', 404],
       ['POST', '/v1/pets', 400],
     ]
-    for (const [method, path, expected] of asked) {
+    for (const [method, path, expected] of requests) {
       const { status, headers } = await service.send(method, path, { headers: { origin: APP } })
       assert.equal(status, expected)
       assert.equal(headers['access-control-allow-origin'], APP)
@@ -77,13 +77,13 @@ suite('pages of other origins', () => {
       )
       assert.equal(headers['access-control-allow-credentials'], undefined)
     }
-    const stranger = await service.send('GET', '/v1/pets', { headers: { authorization: '', origin: APP } })
-    assert.deepEqual([stranger.status, stranger.headers['access-control-allow-origin']], [401, APP])
+    const withoutKey = await service.send('GET', '/v1/pets', { headers: { authorization: '', origin: APP } })
+    assert.deepEqual([withoutKey.status, withoutKey.headers['access-control-allow-origin']], [401, APP])
     const deprecated = await service.send('GET', '/v1/pets/1', { headers: { origin: APP } })
     assert.ok(deprecated.headers.deprecation)
   })
 
-  test('are all let in by a star, which needs no Vary', async t => {
+  test('are all allowed by *, without Vary', async t => {
     const service = await startTestService(t, { corsOrigins: ['*'] })
     const { headers } = await service.send('GET', '/v1/pets', { headers: { origin: 'null' } })
     assert.deepEqual([headers['access-control-allow-origin'], headers.vary], ['*', undefined])
@@ -91,11 +91,11 @@ suite('pages of other origins', () => {
   })
 })
 
-/** A site of its own, which has the client and nothing of the service. */
+/** Starts another site, which serves the client but no API. */
 async function startSite(t: TestContext): Promise<string> {
   const documents = pages({
     environment: 'production',
-    document: () => assert.fail('no reference is asked for'),
+    document: () => assert.fail('this site has no API reference'),
   })
   const server = createServer(async (request, response) => {
     const found = documents.find(({ path }) => path === request.url && path.startsWith('/assets/'))
@@ -109,37 +109,37 @@ async function startSite(t: TestContext): Promise<string> {
 }
 
 suite('a page of another origin, in a browser', () => {
-  test('uses the client, where it is let in, and nothing where it is not', async t => {
+  test('can use the client if its origin is allowed, and only then', async t => {
     const site = await startSite(t)
-    const open = await startTestService(t, { corsOrigins: [site] })
-    const closed = await startTestService(t)
+    const allowing = await startTestService(t, { corsOrigins: [site] })
+    const rejecting = await startTestService(t)
     const page = await (await newContext(t)).newPage()
     await page.goto(site)
-    const use = (address: string) =>
+    const callApi = (address: string) =>
       page.evaluate(
         async ({ address, apiKey }) => {
-          const { AnimalStore } = await import(`${location.origin}/assets/client/animal-store.js`)
-          const told: string[] = []
+          const { AnimalStore } = await import(`${location.origin}/assets/client/src/animal-store.js`)
+          const deprecations: string[] = []
           const store = new AnimalStore({
             baseUrl: `${address}/v1`,
             apiKey,
             retries: 0,
-            onDeprecation: ({ operation }: { operation: string }) => told.push(operation),
+            onDeprecation: ({ operation }: { operation: string }) => deprecations.push(operation),
           })
           try {
             for (const name of ['Bella', 'Kim', 'Rex']) await store.createAnimal({ name, categoryId: 7n })
             const { next } = await store.listAnimals({ limit: 2 })
             const { name } = await store.getAnimal(3n)
-            const refused = await store.listAnimals({ limit: 0 }).catch((error: unknown) => error)
-            return [String(next.after), name, told.join(), refused.code, typeof refused.requestId]
+            const error = await store.listAnimals({ limit: 0 }).catch((error: unknown) => error)
+            return [String(next.after), name, deprecations.join(), error.code, typeof error.requestId]
           } catch (error) {
             return [(error as { code: string }).code]
           }
         },
         { address, apiKey: API_KEY },
       )
-    assert.deepEqual(await use(open.address), ['2', 'Rex', 'getAnimal', 'invalid_request', 'string'])
-    assert.deepEqual(await use(closed.address), ['network_error'])
-    assert.deepEqual(await closed.store.listAnimals({ limit: 10 }), [])
+    assert.deepEqual(await callApi(allowing.address), ['2', 'Rex', 'getAnimal', 'invalid_request', 'string'])
+    assert.deepEqual(await callApi(rejecting.address), ['network_error'])
+    assert.deepEqual(await rejecting.store.listAnimals({ limit: 10 }), [])
   })
 })

@@ -1,4 +1,4 @@
-// Takes the screenshots in docs/: the catalogue page as it is, on a large light screen and on a small dark one.
+// Takes the screenshots in docs/: the catalogue page on a large light screen and on a small dark one.
 
 import { fileURLToPath } from 'node:url'
 import type { Browser } from 'playwright-core'
@@ -29,14 +29,14 @@ const service = await startService({
 const browser = await launchBrowser()
 try {
   await service.store.createAnimals(Array.from({ length: 300 }, (_, index) => ({ animal: animalAt(index) })))
-  await take(browser, 'catalogue.png', { width: 1120, height: 860 }, 'light')
-  await take(browser, 'catalogue-small.png', { width: 390, height: 860 }, 'dark')
+  await takeScreenshot(browser, 'catalogue.png', { width: 1120, height: 860 }, 'light')
+  await takeScreenshot(browser, 'catalogue-small.png', { width: 390, height: 860 }, 'dark')
 } finally {
   await browser.close()
   await service.stop()
 }
 
-async function take(
+async function takeScreenshot(
   browser: Browser,
   file: string,
   viewport: { width: number; height: number },
