@@ -1,4 +1,4 @@
-// HTML from templates: every value is escaped, unless it is HTML itself.
+// HTML templates. Values are escaped unless they are `Html`.
 
 export class Html {
   readonly text: string

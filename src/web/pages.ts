@@ -1,9 +1,9 @@
-// What a person sees in a browser: the catalogue and the API reference, served from the package itself.
+// The web pages: the catalogue and the API reference, with their scripts, styles and icon.
 
 import { readFileSync } from 'node:fs'
 import type { Environment } from '../api-key.ts'
 import type { ApiDescription } from './api-description.ts'
-import { catalogue } from './catalogue.ts'
+import { renderCatalogue } from './catalogue.ts'
 import { type Html, html } from './html.ts'
 import { renderReference } from './reference.ts'
 import { createScriptLoader } from './scripts.ts'
@@ -13,16 +13,22 @@ export interface PageOptions {
   readonly document: () => ApiDescription
 }
 
-/** All that the catalogue page runs, the entry first: named here so that a browser need not find out one by one. */
+/**
+ * The scripts of the catalogue page, the entry first. The page lists all of them, so that the browser loads them in
+ * parallel instead of import by import.
+ */
 const CATALOGUE_MODULES = [
   'src/web/browser/catalogue',
-  'src/web/browser/adding',
+  'src/web/browser/add-animal-form',
+  'src/web/browser/animal-table',
   'src/web/browser/elements',
-  'src/web/browser/listing',
   'src/web/browser/location',
+  'src/web/browser/navigation',
   'src/web/browser/notice',
   'src/web/browser/overview',
+  'src/web/browser/page-loader',
   'src/web/browser/previous-page',
+  'src/web/browser/session',
   'src/web/browser/session-key',
   'client/src/animal-store',
   'client/src/error',
@@ -39,17 +45,17 @@ export function pages({ environment, document }: PageOptions) {
   const loadScript = createScriptLoader(modules)
   return [
     page('/', () =>
-      layout({
+      renderLayout({
         title: 'Animal Store',
         environment,
-        content: catalogue(environment),
+        content: renderCatalogue(environment),
         modules: CATALOGUE_MODULES,
         styles: ['style.css', 'catalogue.css'],
-        action: html`<button id="sign-out" class="quiet" type="button" hidden>Sign out</button>`,
+        action: html`<button id="sign-out" class="secondary" type="button" hidden>Sign out</button>`,
       }),
     ),
     page('/docs', () =>
-      layout({
+      renderLayout({
         title: 'Animal Store API reference',
         environment,
         content: renderReference(document(), environment),
@@ -60,7 +66,7 @@ export function pages({ environment, document }: PageOptions) {
     ...['style.css', 'catalogue.css', 'reference.css'].map(file => asset(file, 'text/css; charset=utf-8')),
     asset('icon.svg', 'image/svg+xml'),
     ...modules.map(name => ({
-      path: addressOf(name),
+      path: scriptUrl(name),
       mediaType: 'text/javascript; charset=utf-8',
       body: () => loadScript(name),
     })),
@@ -76,11 +82,11 @@ function asset(file: string, mediaType: string) {
   return { path: `/assets/${file}`, mediaType, body: () => text }
 }
 
-function addressOf(module: string): string {
+function scriptUrl(module: string): string {
   return `/assets/${module}.js`
 }
 
-interface Layout {
+interface LayoutOptions {
   readonly title: string
   readonly environment: Environment
   readonly content: Html
@@ -89,8 +95,8 @@ interface Layout {
   readonly action?: Html
 }
 
-function layout({ title, environment, content, modules, styles, action }: Layout): Html {
-  const [entry = '', ...others] = modules.map(addressOf)
+function renderLayout({ title, environment, content, modules, styles, action }: LayoutOptions): Html {
+  const [entry = '', ...others] = modules.map(scriptUrl)
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -101,7 +107,7 @@ function layout({ title, environment, content, modules, styles, action }: Layout
 <link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
 ${styles.map(file => html`<link rel="stylesheet" href="/assets/${file}">`)}
 <script type="module" src="${entry}"></script>
-${others.map(address => html`<link rel="modulepreload" href="${address}">`)}
+${others.map(url => html`<link rel="modulepreload" href="${url}">`)}
 </head>
 <body>
 <header class="bar"><a class="brand" href="/">Animal Store</a><span class="environment ${environment}">${environment}</span>

@@ -1,34 +1,34 @@
-// Elements of the page, found by what they are and made without any HTML: what an animal is called is text.
+// Finds and creates elements of the page. Content is always set as text, never as HTML, because names may contain markup.
 
-/** The one element that fits; the page is broken without it. */
+/** Throws if the page has no such element. */
 export function find<Kind extends Element>(selector: string, kind: new () => Kind): Kind {
   const found = document.querySelector(selector)
-  if (!(found instanceof kind)) throw new Error(`there is no ${selector}`)
+  if (!(found instanceof kind)) throw new Error(`the page has no element ${selector}`)
   return found
 }
 
-export function make<Tag extends keyof HTMLElementTagNameMap>(
+export function createElement<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Readonly<Record<string, string>> = {},
   ...children: readonly (Node | string)[]
 ): HTMLElementTagNameMap[Tag] {
-  const made = document.createElement(tag)
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-  made.append(...children)
-  return made
+  const element = document.createElement(tag)
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
+  element.append(...children)
+  return element
 }
 
-/** A link that leads nowhere is no link, but stays where it is. */
-export function lead(link: HTMLAnchorElement, address: string | undefined): void {
-  if (address === undefined) {
+/** Without a URL, the link is disabled but stays visible, so that the other links do not move. */
+export function setLink(link: HTMLAnchorElement, url: string | undefined): void {
+  if (url === undefined) {
     link.removeAttribute('href')
     link.setAttribute('aria-disabled', 'true')
   } else {
-    link.href = address
+    link.href = url
     link.removeAttribute('aria-disabled')
   }
 }
 
-export function counted(count: number, word: string): string {
-  return `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`
+export function formatCount(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
 }

@@ -1,19 +1,21 @@
-// Where in the catalogue one is: the address bar says it, so that a link can be shared and Back works.
+// The location in the list: status filter, page size and first animal. It is part of the URL, so that links can be
+// shared and the browser's Back button works.
 
 import { parseStatus, type Status } from '../../animal.ts'
 import { invalid } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
 
-export interface Place {
+export interface ListLocation {
   readonly status: Status | undefined
   readonly limit: number
+  /** The page shows animals with a larger id. Undefined on the first page. */
   readonly after: bigint | undefined
 }
 
 export const DEFAULT_LIMIT = 20
 
-/** Throws `invalid_request` for an address that leads nowhere. How many animals a page may have, the service knows. */
-export function parsePlace(search: string): Place {
+/** Parses the query of a URL, or throws `invalid_request`. The server checks the range of `limit`. */
+export function parseListLocation(search: string): ListLocation {
   const query = new URLSearchParams(search)
   const status = query.get('status')
   const limit = query.get('limit')
@@ -36,7 +38,7 @@ function parseAfter(text: string): bigint {
   return after
 }
 
-export function addressOf({ status, limit, after }: Place): string {
+export function toUrl({ status, limit, after }: ListLocation): string {
   const query = new URLSearchParams()
   if (status !== undefined) query.set('status', status)
   if (limit !== DEFAULT_LIMIT) query.set('limit', String(limit))

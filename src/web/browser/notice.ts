@@ -1,40 +1,40 @@
-// What the page has to say beside the list: that it waits, that the server is away, that an animal was added.
+// The notice at the bottom of the page: the page is waiting, the server cannot be reached, an animal was added.
 
 import { find } from './elements.ts'
 
-/** Who waits longer than this is told that the page waits too. */
+/** After this time the page says that it is still waiting. */
 export const SLOW_MS = 3_000
 
-export interface Saying {
-  /** Offers to try again at once. */
+export interface NoticeOptions {
+  /** Shows the button that retries immediately. */
   readonly canRetry?: boolean
-  /** For how long; where it is not given, until something else happens. */
+  /** Hides the notice after this time. By default it stays until it is replaced or hidden. */
   readonly forMs?: number
 }
 
 export interface Notice {
-  say(words: string, saying?: Saying): void
+  show(text: string, options?: NoticeOptions): void
   hide(): void
 }
 
-export function noticeBoard(onRetry: () => void): Notice {
+export function createNotice(onRetry: () => void): Notice {
   const notice = find('#notice', HTMLElement)
   const retry = find('#retry', HTMLButtonElement)
-  let ending: ReturnType<typeof setTimeout> | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
   retry.addEventListener('click', onRetry)
 
   function hide(): void {
-    clearTimeout(ending)
+    clearTimeout(timer)
     notice.hidden = true
   }
 
   return {
-    say(words, { canRetry = false, forMs } = {}) {
-      find('#notice span', HTMLElement).textContent = words
+    show(text, { canRetry = false, forMs } = {}) {
+      find('#notice span', HTMLElement).textContent = text
       retry.hidden = !canRetry
       notice.hidden = false
-      clearTimeout(ending)
-      if (forMs !== undefined) ending = setTimeout(hide, forMs)
+      clearTimeout(timer)
+      if (forMs !== undefined) timer = setTimeout(hide, forMs)
     },
     hide,
   }

@@ -1,60 +1,59 @@
-// How many animals of each status this tab has seen: a chart that says what it covers.
+// The overview: a chart of how many animals of each status this tab has loaded.
 
 import type { Animal } from '../../../client/src/animal-store.ts'
 import { STATUSES } from '../../animal.ts'
-import { counted, find } from './elements.ts'
+import { find, formatCount } from './elements.ts'
 
-/** More than anyone looks at; beyond it nothing new is counted, and the page says so. */
-const MOST = 50_000
+/** Limits the memory of a tab that stays open. Further animals are not counted, and the text says so. */
+const MAX_COUNTED = 50_000
 
-const KINDS = [...STATUSES, 'none'] as const
-type Kind = (typeof KINDS)[number]
+const BARS = [...STATUSES, 'none'] as const
+type Bar = (typeof BARS)[number]
 
-const WIDTH = 1_000
+const CHART_WIDTH = 1_000
 
 export interface Overview {
   add(animals: readonly Animal[]): void
-  /** For whoever signs in next. */
-  forget(): void
+  clear(): void
 }
 
-export function overview(): Overview {
-  /** An animal never changes: to have counted it once is enough. */
-  const seen = new Set<bigint>()
-  const counts: Record<Kind, number> = { available: 0, pending: 0, sold: 0, none: 0 }
+export function createOverview(): Overview {
+  /** Animals never change, so each is counted once. */
+  const countedIds = new Set<bigint>()
+  const counts: Record<Bar, number> = { available: 0, pending: 0, sold: 0, none: 0 }
 
   function draw(): void {
     let x = 0
-    for (const kind of KINDS) {
-      const width = seen.size === 0 ? 0 : (counts[kind] / seen.size) * WIDTH
-      const bar = find(`#chart .${kind}`, SVGRectElement)
-      bar.setAttribute('x', x.toFixed(1))
-      bar.setAttribute('width', width.toFixed(1))
+    for (const bar of BARS) {
+      const width = countedIds.size === 0 ? 0 : (counts[bar] / countedIds.size) * CHART_WIDTH
+      const rectangle = find(`#chart .${bar}`, SVGRectElement)
+      rectangle.setAttribute('x', x.toFixed(1))
+      rectangle.setAttribute('width', width.toFixed(1))
       x += width
-      find(`#legend .${kind} b`, HTMLElement).textContent = counts[kind].toLocaleString('en')
+      find(`#legend .${bar} b`, HTMLElement).textContent = counts[bar].toLocaleString('en')
     }
-    find('#overview-words', HTMLElement).textContent = words()
+    find('#overview-text', HTMLElement).textContent = describe()
   }
 
-  function words(): string {
-    if (seen.size === 0) return 'No animal has been loaded yet.'
-    const which = seen.size >= MOST ? 'the first ' : 'the '
-    return `Counted: ${which}${counted(seen.size, 'animal')} loaded since this page was opened, filtered or not. There may be more.`
+  function describe(): string {
+    if (countedIds.size === 0) return 'No animal has been loaded yet.'
+    const which = countedIds.size >= MAX_COUNTED ? 'the first ' : 'the '
+    return `Counted: ${which}${formatCount(countedIds.size, 'animal')} loaded since this page was opened, filtered or not. There may be more.`
   }
 
   draw()
   return {
     add(animals) {
       for (const { id, status = 'none' } of animals) {
-        if (seen.has(id) || seen.size >= MOST) continue
-        seen.add(id)
+        if (countedIds.has(id) || countedIds.size >= MAX_COUNTED) continue
+        countedIds.add(id)
         counts[status]++
       }
       draw()
     },
-    forget() {
-      seen.clear()
-      for (const kind of KINDS) counts[kind] = 0
+    clear() {
+      countedIds.clear()
+      for (const bar of BARS) counts[bar] = 0
       draw()
     },
   }

@@ -1,35 +1,42 @@
-// The page before one that was come to by a link. The service leads forward only, so where that page begins is looked
-// for: ids are mostly dense, and then the first guess is right.
+// Finds the previous page of a page that was opened by a link. The API pages forward only, so this searches for the id
+// where the previous page starts. Ids are mostly consecutive, and then the first guess is right.
 
 import type { AnimalStore } from '../../../client/src/animal-store.ts'
-import type { Place } from './location.ts'
+import type { ListLocation } from './location.ts'
 
-/** As many as one question can show. */
-const MOST = 100
+/** The most animals in one response. */
+const MAX_LIMIT = 100
 
-/** Far more than it takes to close in on any id. */
-const MOST_QUESTIONS = 150
+/** The search needs far fewer, whatever the ids are. */
+const MAX_REQUESTS = 150
 
-/** Where the page begins that ends where `place` begins; the very beginning, if fewer animals come before it. */
-export async function placeBefore(store: AnimalStore, place: Place, signal: AbortSignal): Promise<Place> {
-  const { status, limit, after: end = 0n } = place
-  const wanted = Math.min(limit, MOST)
-  /** From the one too few animals follow up to the end, from the other more than one question can show. */
+/** Returns the page that ends where `location` starts. This is the first page if fewer than `limit` animals precede it. */
+export async function findPreviousPage(
+  store: AnimalStore,
+  location: ListLocation,
+  signal: AbortSignal,
+): Promise<ListLocation> {
+  const { status, limit, after: end = 0n } = location
+  const wanted = Math.min(limit, MAX_LIMIT)
+  /** From `tooLate` to `end` there are fewer animals than wanted. */
   let tooLate = end
+  /** From `tooEarly` to `end` there are more animals than one response can have. */
   let tooEarly: bigint | undefined
   let start = end - BigInt(wanted)
-  for (let questions = 0; questions < MOST_QUESTIONS; questions++) {
+  for (let requests = 0; requests < MAX_REQUESTS; requests++) {
     if (start < 0n) start = 0n
-    const { animals } = await store.listAnimals({ status, limit: MOST, after: start, signal })
+    const { animals } = await store.listAnimals({ status, limit: MAX_LIMIT, after: start, signal })
     const before = animals.filter(({ id }) => id <= end)
-    const isWhole = before.length < MOST || before.at(-1)?.id === end
-    if (isWhole && before.length >= wanted) return { ...place, after: before.at(-wanted - 1)?.id ?? start }
-    if (isWhole && start === 0n) break
-    if (isWhole) tooLate = start
+    const isComplete = before.length < MAX_LIMIT || before.at(-1)?.id === end
+    if (isComplete && before.length >= wanted) {
+      return { ...location, after: before.at(-wanted - 1)?.id ?? start }
+    }
+    if (isComplete && start === 0n) break
+    if (isComplete) tooLate = start
     else tooEarly = start
     start = tooEarly === undefined ? end - (end - tooLate) * 4n : (tooEarly + tooLate) / 2n
-    // With pages as large as a question, gaps may leave no start that fits: then the pages overlap by a few.
-    if (start === tooEarly || start === tooLate) return { ...place, after: start }
+    // If a page is as large as a response, gaps may leave no exact start. Then the two pages overlap by a few animals.
+    if (start === tooEarly || start === tooLate) return { ...location, after: start }
   }
-  return { ...place, after: undefined }
+  return { ...location, after: undefined }
 }

@@ -1,23 +1,23 @@
-// The key of whoever is signed in, kept by the browser for this tab alone. Where it keeps nothing for pages, one is
-// signed in until the page is left.
+// The API key of the session, in the browser's storage for this tab. If the browser blocks storage, the session ends
+// when the user leaves the page.
 
-const NAME = 'animal-store-key'
+const STORAGE_NAME = 'animal-store-key'
 
-export function keepKey(key: string): void {
+export function saveKey(key: string): void {
   try {
-    sessionStorage.setItem(NAME, key)
+    sessionStorage.setItem(STORAGE_NAME, key)
   } catch {}
 }
 
-export function forgetKey(): void {
+export function clearKey(): void {
   try {
-    sessionStorage.removeItem(NAME)
+    sessionStorage.removeItem(STORAGE_NAME)
   } catch {}
 }
 
-export function keptKey(): string | undefined {
+export function loadKey(): string | undefined {
   try {
-    return sessionStorage.getItem(NAME) ?? undefined
+    return sessionStorage.getItem(STORAGE_NAME) ?? undefined
   } catch {
     return undefined
   }

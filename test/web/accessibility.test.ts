@@ -1,0 +1,103 @@
+// The catalogue page with a keyboard only, and checked by axe in every colour scheme and width.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { Page } from 'playwright-core'
+import { API_KEY, shared } from '../support/service.ts'
+import {
+  newAnimals,
+  openAddForm,
+  readRows,
+  signIn,
+  startWithAnimals,
+  useCatalogue,
+  waitForList,
+} from './catalogue-page.ts'
+
+const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+const WIDTHS = [320, 768, 1440]
+
+const open = useCatalogue()
+
+async function checkAccessibility(page: Page, state: string): Promise<void> {
+  await page.evaluate(AXE)
+  const { violations, overflow } = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: unknown[] }> } }
+    const { violations } = await axe.run()
+    return { violations, overflow: document.documentElement.scrollWidth - innerWidth }
+  })
+  assert.deepEqual(violations, [], state)
+  assert.ok(overflow <= 0, `${state} is ${overflow} pixels too wide`)
+}
+
+suite('the catalogue page', () => {
+  test('can be used with the keyboard only', async t => {
+    const { page } = await open(t, await startWithAnimals(t, newAnimals(30)), { isSignedIn: false })
+    const press = async (...keys: string[]) => {
+      for (const key of keys) await page.keyboard.press(key)
+    }
+    const focused = () =>
+      page.evaluate(() => document.activeElement?.id || document.activeElement?.textContent)
+    assert.equal(await focused(), 'key')
+    await page.keyboard.type(API_KEY)
+    await press('Enter')
+    await readRows(page)
+    assert.equal(await focused(), 'title')
+    await press('Tab')
+    assert.equal(await focused(), 'add')
+    await press('Enter')
+    assert.equal(await focused(), 'name')
+    await press('Escape')
+    assert.equal(await focused(), 'add')
+    await press('Enter')
+    await page.keyboard.type('Kim')
+    await press('Tab')
+    await page.keyboard.type('8')
+    await press('Enter')
+    await waitForList(page, '?after=30', '31')
+    await page.getByRole('link', { name: 'First page' }).focus()
+    await press('Enter')
+    await waitForList(page, '', '1')
+    assert.equal(await focused(), 'title')
+    await press('Tab', 'Tab', 'ArrowDown')
+    await waitForList(page, '?status=available', '1')
+    assert.equal(await focused(), 'status')
+  })
+
+  const service = shared(scope => {
+    const longName = { name: 'long'.repeat(250), categoryId: -9223372036854775808n }
+    return startWithAnimals(scope, [...newAnimals(25, ['available', 'pending', 'sold', undefined]), longName])
+  })
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const width of WIDTHS) {
+      test(`has no violation that axe finds, in ${colorScheme} at ${width} pixels`, async t => {
+        const { page } = await open(t, service(), {
+          context: { colorScheme, viewport: { width, height: 800 }, reducedMotion: 'reduce' },
+          isSignedIn: false,
+        })
+        await checkAccessibility(page, 'the sign-in form')
+        await signIn(page)
+        await readRows(page)
+        await checkAccessibility(page, 'the list')
+        await page.goto(`${service().address}/?after=20`)
+        await readRows(page)
+        await checkAccessibility(page, 'the last page')
+        await openAddForm(page)
+        await page.getByLabel('Name').fill(' ')
+        await page.getByLabel('Category').fill('7')
+        await checkAccessibility(page, 'the form')
+        await page.getByRole('button', { name: 'Cancel' }).click()
+        await page.goto(`${service().address}/?limit=500`)
+        await page.getByText('limit must be').waitFor()
+        await checkAccessibility(page, 'the message for an invalid URL')
+        await page.route('**/v1/pets**', route => route.abort())
+        await page.goto(service().address)
+        await page.getByText('The server cannot be reached').waitFor()
+        await checkAccessibility(page, 'the notice that the server is down')
+      })
+    }
+  }
+})

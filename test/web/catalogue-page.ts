@@ -1,0 +1,136 @@
+// The catalogue page in a real browser, on a real service: opens it and reads what it shows.
+
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { NewAnimal, Status } from '../../src/animal.ts'
+import type { ServiceOptions } from '../../src/cli/service.ts'
+import { API_KEY, type Scope, startTestService, type TestService } from '../support/service.ts'
+import { useBrowser } from './browser.ts'
+
+export interface OpenOptions {
+  readonly path?: string
+  readonly context?: BrowserContextOptions
+  /** The default is true. */
+  readonly isSignedIn?: boolean
+}
+
+export interface OpenPage {
+  readonly page: Page
+  readonly context: BrowserContext
+}
+
+/** Returns a function that opens the page. An error in the page's console, or a request to another host, fails the test. */
+export function useCatalogue() {
+  const newContext = useBrowser()
+  return async (t: TestContext, service: TestService, options: OpenOptions = {}): Promise<OpenPage> => {
+    const { path = '/', isSignedIn = true } = options
+    const context = await newContext(t, options.context)
+    const page = await context.newPage()
+    const errors: string[] = []
+    page.on('pageerror', error => errors.push(String(error)))
+    page.on('console', message => {
+      // The browser also logs every error response. Tests cause these on purpose.
+      const isErrorResponse = /Failed to load resource/.test(message.text())
+      if (message.type() === 'error' && !isErrorResponse) errors.push(message.text())
+    })
+    page.on('request', request => {
+      if (new URL(request.url()).origin !== service.address) errors.push(`request to ${request.url()}`)
+    })
+    t.after(() => assert.deepEqual(errors, []))
+    await page.goto(service.address + path)
+    if (isSignedIn) await signIn(page)
+    return { page, context }
+  }
+}
+
+export async function startWithAnimals(
+  t: Scope,
+  animals: readonly NewAnimal[],
+  options?: Partial<ServiceOptions>,
+): Promise<TestService> {
+  const service = await startTestService(t, options)
+  for (let start = 0; start < animals.length; start += 1_000) {
+    const batch = animals.slice(start, start + 1_000)
+    await service.store.createAnimals(batch.map(animal => ({ animal })))
+  }
+  return service
+}
+
+/** Animals with ids from 1, whose statuses repeat in this order. */
+export function newAnimals(
+  count: number,
+  statuses: readonly (Status | undefined)[] = ['available'],
+): NewAnimal[] {
+  return Array.from({ length: count }, (_, index) => {
+    const status = statuses[index % statuses.length]
+    const animal = { name: `Animal ${index + 1}`, categoryId: BigInt(index) }
+    return status === undefined ? animal : { ...animal, status }
+  })
+}
+
+export async function signIn(page: Page, key = API_KEY): Promise<void> {
+  await page.getByLabel('API key').fill(key)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  if (key === API_KEY) await waitForCatalogue(page)
+}
+
+export async function waitForCatalogue(page: Page): Promise<void> {
+  await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
+}
+
+/** Waits until the list has loaded. Returns the cells of each row. */
+export async function readRows(page: Page): Promise<string[][]> {
+  await page.locator('table[aria-busy=false]').waitFor({ state: 'attached' })
+  return page
+    .locator('#rows tr')
+    .evaluateAll(rows => rows.map(row => [...row.children].map(cell => cell.textContent ?? '')))
+}
+
+export async function readIds(page: Page): Promise<string[]> {
+  return (await readRows(page)).map(([, id = '']) => id)
+}
+
+/** Waits until the URL has this query and the list starts with this id. */
+export async function waitForList(page: Page, search: string, firstId: string): Promise<void> {
+  await page.waitForFunction(
+    ([search, id]) => location.search === search && document.querySelector('#rows tr td')?.textContent === id,
+    [search, firstId] as const,
+  )
+}
+
+export async function openAddForm(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Add an animal' }).click()
+  await page.getByRole('dialog').waitFor()
+}
+
+/** Answers every API request of the page with this error. */
+export async function failRequests(page: Page, status: number, code: string): Promise<void> {
+  await page.route('**/v1/pets**', route =>
+    route.fulfill({
+      status,
+      contentType: 'application/json',
+      body: JSON.stringify({ code, message: '', status }),
+    }),
+  )
+}
+
+export interface HeldRequests {
+  /** Resolves when the first request arrives. */
+  readonly arrived: Promise<void>
+  readonly release: () => void
+}
+
+/** Holds back the API requests of this method until they are released. */
+export async function holdRequests(page: Page, method: string): Promise<HeldRequests> {
+  const arrived = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  await page.route('**/v1/pets**', async route => {
+    if (route.request().method() === method) {
+      arrived.resolve()
+      await released.promise
+    }
+    await route.continue()
+  })
+  return { arrived: arrived.promise, release: released.resolve }
+}

@@ -1,0 +1,104 @@
+// What the catalogue page shows when there is nothing to list, the URL is invalid, or the server cannot be reached.
+
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { freePort } from '../support/postgres.ts'
+import { shared, startTestService, temporaryFolder } from '../support/service.ts'
+import {
+  failRequests,
+  holdRequests,
+  newAnimals,
+  readRows,
+  startWithAnimals,
+  useCatalogue,
+  waitForList,
+} from './catalogue-page.ts'
+
+const open = useCatalogue()
+
+suite('the catalogue page', () => {
+  const service = shared(scope => startWithAnimals(scope, newAnimals(30)))
+
+  test('says why a list is empty', async t => {
+    const service = await startTestService(t)
+    const { page } = await open(t, service)
+    await page.getByText('The catalogue is empty. Add the first animal.').waitFor()
+    await page.goto(`${service.address}/?status=sold`)
+    await page.getByText('No animal has this status now.').waitFor()
+    await page.goto(`${service.address}/?after=5`)
+    await page.getByText('No animal comes after id 5.').waitFor()
+    await page.getByRole('link', { name: 'Show the first page' }).click()
+    await page.getByText('The catalogue is empty').waitFor()
+  })
+
+  test('shows placeholder rows while it loads, and a notice after three seconds', async t => {
+    const { page } = await open(t, service())
+    const { arrived, release } = await holdRequests(page, 'GET')
+    await page.clock.install()
+    await page.goto(`${service().address}/?limit=50`)
+    await arrived
+    assert.equal(await page.locator('tr.skeleton').count(), 20)
+    assert.equal(await page.locator('table').getAttribute('aria-busy'), 'true')
+    assert.equal(await page.getByText('longer than usual').isVisible(), false)
+    await page.clock.fastForward(3_000)
+    await page.getByText('This takes longer than usual. Still waiting …').waitFor()
+    release()
+    assert.equal((await readRows(page)).length, 30)
+    await page.getByText('longer than usual').waitFor({ state: 'hidden' })
+  })
+
+  test('shows what is wrong with an invalid URL, and a link to the first page', async t => {
+    const { page } = await open(t, service())
+    const cases: [string, string][] = [
+      ['?limit=500', 'limit must be a whole number from 1 to 100'],
+      ['?after=x', 'after must be the id of an animal'],
+      ['?status=lost', 'status must be one of'],
+    ]
+    for (const [search, message] of cases) {
+      await page.goto(`${service().address}/${search}`)
+      await page.getByText(message).waitFor()
+      await page.getByRole('link', { name: 'Show the first page' }).click()
+      await waitForList(page, '', '1')
+    }
+  })
+
+  test('shows the loaded rows while the server is down, and continues when it is back', async t => {
+    const port = await freePort()
+    const database = { kind: 'sqlite', path: join(temporaryFolder(t), 'animals.db') } as const
+    const service = await startWithAnimals(t, newAnimals(30), { port, database })
+    const { page } = await open(t, service)
+    await readRows(page)
+    await service.stop()
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByText('The server cannot be reached. Trying again').waitFor()
+    assert.equal((await page.locator('#rows tr').count()) > 0, true)
+    await startTestService(t, { port, database })
+    await waitForList(page, '?after=20', '21')
+    await page.getByText('cannot be reached').waitFor({ state: 'hidden' })
+  })
+
+  test('says when the server answers 503, and retries immediately on request', async t => {
+    const { page } = await open(t, service())
+    await failRequests(page, 503, 'unavailable')
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByText('The server cannot answer right now.').waitFor()
+    await page.unroute('**/v1/pets**')
+    await page.getByRole('button', { name: 'Try now' }).click()
+    await waitForList(page, '?after=20', '21')
+  })
+
+  test('says when the browser is offline, and continues when the network is back', async t => {
+    const { page, context } = await open(t, service())
+    await readRows(page)
+    await context.setOffline(true)
+    await page.getByText('You are offline.').waitFor()
+    const failed = page.waitForEvent('requestfailed')
+    await page.getByRole('link', { name: 'Next' }).click()
+    await failed
+    await page.getByRole('button', { name: 'Try now' }).waitFor()
+    await context.setOffline(false)
+    await waitForList(page, '?after=20', '21')
+    await page.getByText('You are offline.').waitFor({ state: 'hidden' })
+  })
+})
