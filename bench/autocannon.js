@@ -1,9 +1,9 @@
-// Load from autocannon, in a process of its own: reads a plan, and prints what came of it.
+// Runs autocannon in a process of its own: reads a load plan from a file, and prints the result as JSON.
 
 import { readFileSync } from 'node:fs'
 import autocannon from 'autocannon'
 
-const { address, asks, key, isRejected, seconds, connections } = JSON.parse(
+const { address, requests, key, expectsRejection, seconds, connections } = JSON.parse(
   readFileSync(process.argv[2], 'utf8'),
 )
 let wrong = 0
@@ -12,7 +12,7 @@ const running = autocannon({
   connections,
   duration: seconds,
   headers: { authorization: `Bearer ${key}` },
-  requests: asks.map(({ method, path, body }) => ({
+  requests: requests.map(({ method, path, body }) => ({
     method,
     path,
     ...(body !== undefined && {
@@ -22,17 +22,17 @@ const running = autocannon({
   })),
 })
 running.on('response', (_client, status, bytes) => {
-  const isExpected = isRejected ? status === 401 : status === 200 || status === 201
+  const isExpected = expectsRejection ? status === 401 : status === 200 || status === 201
   if (!isExpected || bytes === 0) wrong++
 })
 const result = await running
 console.log(
   JSON.stringify({
-    requests: result.requests.total,
+    requestCount: result.requests.total,
     seconds: result.duration,
     p50Ms: result.latency.p50,
     p99Ms: result.latency.p99,
     wrong,
-    broken: result.errors + result.timeouts,
+    failed: result.errors + result.timeouts,
   }),
 )

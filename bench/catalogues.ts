@@ -1,4 +1,4 @@
-// The catalogues: made once for each size, and copied for each contender, because creations change them.
+// The catalogues. Each size is created once and cached. Each contender gets a copy, because creations change it.
 
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,13 +10,14 @@ import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import type { Creation } from '../src/store.ts'
 import type { Contender } from './contenders.ts'
+import { interrupted } from './interruption.ts'
 import { animalAt } from './workloads.ts'
 
-const KEPT = fileURLToPath(new URL('.data/', import.meta.url))
-const AT_ONCE = 5_000
+const CACHE_FOLDER = fileURLToPath(new URL('.data/', import.meta.url))
+const BATCH_SIZE = 5_000
 
-/** The environment that leads a contender to a copy of its own, in `folder`. */
-export async function catalogueFor(
+/** Creates the contender's own catalogue in `folder`. Returns the environment variables that name it. */
+export async function createCatalogue(
   { name, catalogue }: Contender,
   size: number,
   folder: string,
@@ -27,56 +28,65 @@ export async function catalogueFor(
     const animals = Array.from({ length: size }, (_, index) => animalAt(index + 1))
     writeFileSync(path, JSON.stringify({ animals }))
   } else {
-    copyFileSync(await sqliteOf(size), path)
+    copyFileSync(await cachedSqliteFile(size), path)
   }
   return { DATABASE: path, DATABASE_URL: `sqlite:${path}` }
 }
 
-async function sqliteOf(size: number): Promise<string> {
-  const path = join(KEPT, `${size}-schema-${LATEST_SCHEMA}.db`)
+async function cachedSqliteFile(size: number): Promise<string> {
+  const path = join(CACHE_FOLDER, `${size}-schema-${LATEST_SCHEMA}.db`)
   if (existsSync(path)) return path
-  mkdirSync(KEPT, { recursive: true })
+  mkdirSync(CACHE_FOLDER, { recursive: true })
   const unfinished = `${path}.unfinished.db`
-  for (const ending of ['', '-wal', '-shm']) rmSync(`${unfinished}${ending}`, { force: true })
+  for (const suffix of ['', '-wal', '-shm']) rmSync(`${unfinished}${suffix}`, { force: true })
   const store = openSqliteStore({ path: unfinished, clock: systemClock, create: true })
-  for (let first = 1; first <= size; first += AT_ONCE) {
-    const ids = Array.from({ length: Math.min(AT_ONCE, size - first + 1) }, (_, index) => first + index)
-    await store.createAnimals(ids.map(creationOf))
+  try {
+    for (let first = 1; first <= size; first += BATCH_SIZE) {
+      interrupted.throwIfAborted()
+      const count = Math.min(BATCH_SIZE, size - first + 1)
+      await store.createAnimals(Array.from({ length: count }, (_, index) => creationAt(first + index)))
+    }
+  } finally {
+    await store.close()
   }
-  await store.close()
   renameSync(unfinished, path)
   return path
 }
 
-function creationOf(id: number): Creation {
+function creationAt(id: number): Creation {
   const { name, categoryId, status } = animalAt(id)
   const animal = { name, categoryId: BigInt(categoryId) }
   return { animal: status === undefined ? animal : { ...animal, status } }
 }
 
-/** Makes a database of this size on a PostgreSQL server, and returns its address. */
-export async function postgresOf(size: number, serverUrl: string): Promise<string> {
+/** Creates a database with a catalogue of this size on a PostgreSQL server. Returns its URL. */
+export async function createPostgresCatalogue(size: number, serverUrl: string): Promise<string> {
   const url = new URL(serverUrl)
   url.pathname = `/animals_${size}`
-  await query(serverUrl, `create database animals_${size}`)
+  await execute(serverUrl, `create database animals_${size}`)
   const store = await openPostgresStore({ url: url.href, clock: systemClock })
   await store.close()
-  await query(
+  await execute(
     url.href,
     `insert into animals (name, category_id, status)
      select 'Animal number ' || id, id % 50, (array['available', 'pending', 'sold'])[id % 4]
      from generate_series(1, ${size}) as id order by id`,
   )
-  await query(url.href, 'vacuum analyze animals')
+  await execute(url.href, 'vacuum analyze animals')
   return url.href
 }
 
-async function query(url: string, sql: string): Promise<void> {
+/** Executes one SQL statement on a connection of its own. */
+export async function execute(url: string, sql: string): Promise<void> {
+  interrupted.throwIfAborted()
   const client = new pg.Client({ connectionString: url })
+  const end = () => client.end()
   await client.connect()
+  interrupted.addEventListener('abort', end)
   try {
     await client.query(sql)
   } finally {
-    await client.end()
+    interrupted.removeEventListener('abort', end)
+    await end()
   }
 }

@@ -1,34 +1,29 @@
-// Who takes part, how each is started, and in what words each is asked.
+// The contenders: how each is started, and the request that each needs for an operation.
 
 import { fileURLToPath } from 'node:url'
+import type { HttpRequest } from './http.ts'
 import { NEW_ANIMAL, type Operation } from './workloads.ts'
 
 export const API_KEY = 'bench-key-0123456789-abcdefghij'
-export const WRONG_KEY = 'bench-key-that-nobody-gave-out'
-
-export interface Ask {
-  readonly method: 'GET' | 'POST'
-  readonly path: string
-  readonly body?: string
-}
+export const WRONG_KEY = 'bench-key-that-was-not-created'
 
 export interface Contender {
   readonly name: string
   readonly file: string
   readonly args?: readonly string[]
-  /** What it keeps its catalogue in; the bare server has none. */
+  /** The format of its catalogue. The bare server has none. */
   readonly catalogue?: 'sqlite' | 'json'
-  /** The largest catalogue it can hold. */
-  readonly most?: number
-  readonly hasKeys: boolean
-  readonly ask: (operation: Operation) => Ask
+  /** The largest catalogue that it takes part with. */
+  readonly maxAnimals?: number
+  readonly checksKeys: boolean
+  readonly requestFor: (operation: Operation) => HttpRequest
 }
 
 export const BARE: Contender = {
   name: 'bare node:http',
   file: server('bare.js'),
-  hasKeys: true,
-  ask: ours,
+  checksKeys: true,
+  requestFor: animalStoreRequest,
 }
 
 export const ANIMAL_STORE: Contender = {
@@ -36,8 +31,8 @@ export const ANIMAL_STORE: Contender = {
   file: fileURLToPath(new URL('../bin/animal-store.js', import.meta.url)),
   args: ['serve', '--log-level', 'warn'],
   catalogue: 'sqlite',
-  hasKeys: true,
-  ask: ours,
+  checksKeys: true,
+  requestFor: animalStoreRequest,
 }
 
 export const OTHERS: readonly Contender[] = [
@@ -45,15 +40,15 @@ export const OTHERS: readonly Contender[] = [
     name: 'Fastify + better-sqlite3',
     file: server('plain-fastify.js'),
     catalogue: 'sqlite',
-    hasKeys: true,
-    ask: ours,
+    checksKeys: true,
+    requestFor: animalStoreRequest,
   },
   {
     name: 'Platformatic DB',
     file: server('platformatic.js'),
     catalogue: 'sqlite',
-    hasKeys: false,
-    ask: operation => {
+    checksKeys: false,
+    requestFor: operation => {
       switch (operation.kind) {
         case 'page': {
           const filter = operation.status === undefined ? '' : `&where.status.eq=${operation.status}`
@@ -71,9 +66,9 @@ export const OTHERS: readonly Contender[] = [
     file: server('json-server.js'),
     catalogue: 'json',
     // It writes the whole catalogue for each creation.
-    most: 1_000,
-    hasKeys: false,
-    ask: operation => {
+    maxAnimals: 1_000,
+    checksKeys: false,
+    requestFor: operation => {
       switch (operation.kind) {
         case 'page': {
           const filter = operation.status === undefined ? '' : `&status=${operation.status}`
@@ -88,7 +83,7 @@ export const OTHERS: readonly Contender[] = [
   },
 ]
 
-function ours(operation: Operation): Ask {
+function animalStoreRequest(operation: Operation): HttpRequest {
   switch (operation.kind) {
     case 'page': {
       const filter = operation.status === undefined ? '' : `status=${operation.status}&`
@@ -101,14 +96,15 @@ function ours(operation: Operation): Ask {
   }
 }
 
-function get(path: string): Ask {
+function get(path: string): HttpRequest {
   return { method: 'GET', path }
 }
 
-function post(path: string): Ask {
+function post(path: string): HttpRequest {
   return { method: 'POST', path, body: JSON.stringify(NEW_ANIMAL) }
 }
 
-function server(name: string): string {
+/** The path of a file in servers/. */
+export function server(name: string): string {
   return fileURLToPath(new URL(`servers/${name}`, import.meta.url))
 }

@@ -1,74 +1,90 @@
-// Creation on PostgreSQL with 64 connections: this service, which groups what arrives together, in turns with itself
-// with a plain insert for each request, and with a bare server that does the same and checks nothing.
-// `npm run bench:creation -- [seconds per round]`. Durable: PostgreSQL runs with its own defaults.
+// Creation on PostgreSQL from 64 connections, in turns: this service, which batches creations; this service with one
+// insert per request; and a bare server with one insert per request. PostgreSQL runs with its default, durable settings.
 
-import { fileURLToPath } from 'node:url'
-import { administer, startPostgres } from '../test/support/postgres.ts'
-import { postgresOf } from './catalogues.ts'
-import { ANIMAL_STORE, API_KEY, type Contender } from './contenders.ts'
-import { putLoad } from './load.ts'
+import { startPostgres } from '../test/support/postgres.ts'
+import { createPostgresCatalogue, execute } from './catalogues.ts'
+import { ANIMAL_STORE, API_KEY, type Contender, server } from './contenders.ts'
+import { runInterruptibly } from './interruption.ts'
+import { generateLoad } from './load.ts'
 import { median } from './measure.ts'
-import { type Running, start } from './processes.ts'
+import { isWholeNumber, misuse } from './options.ts'
+import { type RunningContender, startContender } from './processes.ts'
 
-/** Rounds that do not count: Node compiles what it runs often. */
-const WARM_UP = 3
+const USAGE = 'npm run bench:creation -- [SECONDS PER ROUND] (default 2)'
+
+/** Rounds that do not count: V8 compiles hot code first. */
+const WARM_UP_ROUNDS = 3
 const ROUNDS = 5
-const seconds = Number(process.argv[2] ?? 2)
 
-/** How long a sync takes, in microseconds more than here: PostgreSQL waits so long before it flushes a commit. */
+/** A slower disk is simulated: PostgreSQL waits this many microseconds before it flushes a commit. */
 const DISKS = [
-  ['this disk', 0],
-  ['a disk that syncs in 5 ms', 5_000],
-] as const
-
-const contenders: Contender[] = [
-  ANIMAL_STORE,
-  { ...ANIMAL_STORE, name: 'this service, a plain insert for each', ...script('ungrouped.ts') },
-  { ...ANIMAL_STORE, name: 'bare server, a plain insert for each', ...script('one-insert-per-request.ts') },
+  { disk: 'this disk', commitDelayMicros: 0 },
+  { disk: 'a disk that syncs in 5 ms', commitDelayMicros: 5_000 },
 ]
 
-const postgres = await startPostgres([])
-const running: Running[] = []
-try {
-  const environment = { DATABASE_URL: await postgresOf(1_000, postgres.url) }
-  for (const contender of contenders) running.push(await start(contender, environment))
-  for (const [disk, delayUs] of DISKS) {
-    await administer(`alter system set commit_delay = ${delayUs}`, postgres.url)
-    await administer('alter system set commit_siblings = 0', postgres.url)
-    await administer('select pg_reload_conf()', postgres.url)
-    await compare(disk)
+const CONTENDERS: readonly Contender[] = [
+  ANIMAL_STORE,
+  {
+    ...ANIMAL_STORE,
+    name: 'this service, one insert per request',
+    file: server('unbatched.ts'),
+    args: [],
+  },
+  {
+    ...ANIMAL_STORE,
+    name: 'bare server, one insert per request',
+    file: server('one-insert-per-request.ts'),
+    args: [],
+  },
+]
+
+const [secondsText = '2'] = process.argv.slice(2)
+if (!isWholeNumber(secondsText, 1, 600))
+  misuse('The seconds per round must be a whole number from 1 to 600.', USAGE)
+const seconds = Number(secondsText)
+await runInterruptibly(run)
+
+async function run(): Promise<void> {
+  const postgres = await startPostgres([])
+  const running: RunningContender[] = []
+  try {
+    const environment = { DATABASE_URL: await createPostgresCatalogue(1_000, postgres.url) }
+    for (const contender of CONTENDERS) running.push(await startContender(contender, environment))
+    for (const { disk, commitDelayMicros } of DISKS) {
+      await execute(postgres.url, `alter system set commit_delay = ${commitDelayMicros}`)
+      await execute(postgres.url, 'alter system set commit_siblings = 0')
+      await execute(postgres.url, 'select pg_reload_conf()')
+      await compare(disk, running)
+    }
+  } finally {
+    await Promise.all(running.map(each => each.stop()))
+    await postgres.stop()
   }
-} finally {
-  for (const each of running) await each.stop()
-  await postgres.stop()
 }
 
-async function compare(disk: string): Promise<void> {
-  const rates = new Map(running.map(each => [each, [] as number[]]))
-  for (let round = 1 - WARM_UP; round <= ROUNDS; round++) {
-    for (const each of running) {
+async function compare(disk: string, running: readonly RunningContender[]): Promise<void> {
+  const rates = running.map(each => ({ name: each.contender.name, values: [] as number[] }))
+  for (let round = 1 - WARM_UP_ROUNDS; round <= ROUNDS; round++) {
+    for (const [index, each] of running.entries()) {
       const rate = await creationsPerSecond(each)
       if (round < 1) continue
-      rates.get(each)?.push(rate)
+      rates[index]?.values.push(rate)
       console.log(
         `${disk}, round ${round}: ${each.contender.name.padEnd(38)} ${Math.round(rate)} creations/s`,
       )
     }
   }
-  const [ours = [], ...others] = [...rates.values()]
-  for (const [index, rate] of others.entries()) {
-    const ratios = ours.map((mine, round) => mine / (rate[round] ?? Number.NaN))
-    console.log(`${disk}: ${median(ratios).toFixed(2)} times ${running[index + 1]?.contender.name}`)
+  const [service, ...others] = rates
+  for (const { name, values } of others) {
+    const ratios = values.map((rate, round) => (service?.values[round] ?? Number.NaN) / rate)
+    console.log(`${disk}: ${median(ratios).toFixed(2)} times the rate of "${name}"`)
   }
 }
 
-async function creationsPerSecond({ address, contender }: Running): Promise<number> {
-  const asks = [contender.ask({ kind: 'creation' })]
-  const load = await putLoad({ address, asks, key: API_KEY, isRejected: false, seconds })
-  if (load.wrong > 0 || load.broken > 0) throw new Error('a creation failed: this run does not count')
-  return load.requests / load.seconds
-}
-
-function script(name: string): Pick<Contender, 'file' | 'args'> {
-  return { file: fileURLToPath(new URL(`servers/${name}`, import.meta.url)), args: [] }
+async function creationsPerSecond({ address, contender }: RunningContender): Promise<number> {
+  const requests = [contender.requestFor({ kind: 'creation' })]
+  const load = await generateLoad({ address, requests, key: API_KEY, expectsRejection: false, seconds })
+  if (load.wrong > 0 || load.failed > 0)
+    throw new Error(`${contender.name}: ${load.wrong} wrong responses, ${load.failed} failed requests`)
+  return load.requestCount / load.seconds
 }

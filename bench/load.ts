@@ -1,4 +1,4 @@
-// Load on one address for a while: from wrk where it is installed, else from autocannon.
+// Load on one address for a number of seconds, from wrk if it is installed, otherwise from autocannon.
 
 import { execFile, execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -6,56 +6,60 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import type { Ask } from './contenders.ts'
+import type { HttpRequest } from './http.ts'
+import { interrupted } from './interruption.ts'
 
 export const CONNECTIONS = 64
 
-export interface Load {
-  readonly requests: number
+/** How much longer than planned the generator may run. */
+const OVERTIME_SECONDS = 30
+
+export interface LoadResult {
+  readonly requestCount: number
   readonly seconds: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** Responses with another status than the expected one, or without a body. */
+  /** Responses without a body or with an unexpected status. */
   readonly wrong: number
-  /** Connections that failed, and answers that never came. */
-  readonly broken: number
+  /** Failed connections and missing responses. */
+  readonly failed: number
 }
 
 export const GENERATOR = isInstalled('wrk') ? 'wrk' : 'autocannon'
 
 /**
- * Where the system can, the generator has the last core and the contenders have the others. Else what a request costs
- * depends on who happens to be moved where.
+ * If the system can pin processes, the generator gets the last core and the contenders get the others. Otherwise the
+ * cost of a request depends on where the scheduler moves them.
  */
 const LAST_CORE = availableParallelism() - 1
 const CAN_PIN = LAST_CORE > 0 && isInstalled('taskset')
 export const ON_LAST_CORE = CAN_PIN ? ['taskset', '--cpu-list', String(LAST_CORE)] : []
 export const ON_OTHER_CORES = CAN_PIN ? ['taskset', '--cpu-list', `0-${LAST_CORE - 1}`] : []
 
-export interface Plan {
+export interface LoadPlan {
   readonly address: string
-  /** The requests are drawn at random from these. */
-  readonly asks: readonly Ask[]
+  /** wrk sends them in random order, autocannon in the order given. */
+  readonly requests: readonly HttpRequest[]
   readonly key: string
-  readonly isRejected: boolean
+  readonly expectsRejection: boolean
   readonly seconds: number
   readonly connections?: number
 }
 
 /**
- * Every response is looked at. That also keeps the generator busy: one that sleeps while it waits has to be woken for
- * each response, which costs the server as much as half a request, and the faster one less than the slower.
+ * The generator checks every response. That also keeps it busy: a generator that sleeps has to be woken for each
+ * response, which costs the server up to half a request, and a slow server more than a fast one.
  */
-export async function putLoad(plan: Plan): Promise<Load> {
+export async function generateLoad(plan: LoadPlan): Promise<LoadResult> {
   const folder = mkdtempSync(join(tmpdir(), 'animal-store-load-'))
   try {
-    return JSON.parse(await (GENERATOR === 'wrk' ? withWrk : withAutocannon)(folder, plan))
+    return JSON.parse(await (GENERATOR === 'wrk' ? runWrk : runAutocannon)(folder, plan))
   } finally {
     rmSync(folder, { recursive: true })
   }
 }
 
-async function withWrk(folder: string, plan: Plan): Promise<string> {
+async function runWrk(folder: string, plan: LoadPlan): Promise<string> {
   const script = join(folder, 'load.lua')
   writeFileSync(script, luaScript(plan))
   const args = [
@@ -66,27 +70,27 @@ async function withWrk(folder: string, plan: Plan): Promise<string> {
     script,
     plan.address,
   ]
-  const stdout = await run('wrk', ...args)
+  const stdout = await run(plan.seconds, 'wrk', ...args)
   return stdout.slice(stdout.indexOf('{'))
 }
 
-function luaScript({ asks, key, isRejected }: Plan): string {
-  const rows = asks.map(({ method, path, body }) =>
+function luaScript({ requests, key, expectsRejection }: LoadPlan): string {
+  const rows = requests.map(({ method, path, body }) =>
     body === undefined
-      ? `{"${method}", "${path}", reading}`
-      : `{"${method}", "${path}", writing, ${JSON.stringify(body)}}`,
+      ? `{"${method}", "${path}", readHeaders}`
+      : `{"${method}", "${path}", writeHeaders, ${JSON.stringify(body)}}`,
   )
   return `
-local reading = { ["Authorization"] = "Bearer ${key}" }
-local writing = { ["Authorization"] = "Bearer ${key}", ["Content-Type"] = "application/json" }
-local asks = {
+local readHeaders = { ["Authorization"] = "Bearer ${key}" }
+local writeHeaders = { ["Authorization"] = "Bearer ${key}", ["Content-Type"] = "application/json" }
+local planned = {
   ${rows.join(',\n  ')}
 }
 local requests = {}
 
 function init()
   math.randomseed(os.time())
-  for index, ask in ipairs(asks) do requests[index] = wrk.format(ask[1], ask[2], ask[3], ask[4]) end
+  for index, each in ipairs(planned) do requests[index] = wrk.format(each[1], each[2], each[3], each[4]) end
 end
 
 function request()
@@ -101,7 +105,7 @@ function setup(thread)
 end
 
 function response(status, headers, body)
-  local isExpected = ${isRejected ? 'status == 401' : 'status == 200 or status == 201'}
+  local isExpected = ${expectsRejection ? 'status == 401' : 'status == 200 or status == 201'}
   if not isExpected or #body == 0 then wrong = wrong + 1 end
 end
 
@@ -110,29 +114,30 @@ function done(summary, latency)
   local sum = 0
   for _, thread in ipairs(threads) do sum = sum + thread:get("wrong") end
   io.write(string.format(
-    '{"requests":%d,"seconds":%f,"p50Ms":%f,"p99Ms":%f,"wrong":%d,"broken":%d}',
+    '{"requestCount":%d,"seconds":%f,"p50Ms":%f,"p99Ms":%f,"wrong":%d,"failed":%d}',
     summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3, latency:percentile(99) / 1e3,
     sum, errors.connect + errors.read + errors.write + errors.timeout))
 end
 `
 }
 
-async function withAutocannon(folder: string, plan: Plan): Promise<string> {
+async function runAutocannon(folder: string, plan: LoadPlan): Promise<string> {
   const file = join(folder, 'plan.json')
   writeFileSync(file, JSON.stringify({ connections: CONNECTIONS, ...plan }))
   const script = fileURLToPath(new URL('autocannon.js', import.meta.url))
-  return run(process.execPath, script, file)
+  return run(plan.seconds, process.execPath, script, file)
 }
 
-async function run(...command: readonly string[]): Promise<string> {
+async function run(seconds: number, ...command: readonly string[]): Promise<string> {
   const [program = '', ...args] = [...ON_LAST_CORE, ...command]
-  const { stdout } = await promisify(execFile)(program, args)
+  const timeout = (seconds + OVERTIME_SECONDS) * 1_000
+  const { stdout } = await promisify(execFile)(program, args, { signal: interrupted, timeout })
   return stdout
 }
 
 function isInstalled(program: string): boolean {
   try {
-    execFileSync(program, ['--version'], { stdio: 'ignore' })
+    execFileSync(program, ['--version'], { stdio: 'ignore', timeout: 10_000 })
     return true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== 'ENOENT'

@@ -1,4 +1,4 @@
-// `npm run bench -- [--quick]`: every contender on every workload, in turns, and bench/results.md with the outcome.
+// `npm run bench`: measures every contender on every workload, in turns, and writes bench/results.md and chart.svg.
 
 import { execFile, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,89 +7,161 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import { startPostgres } from '../test/support/postgres.ts'
-import { catalogueFor, postgresOf } from './catalogues.ts'
+import { createCatalogue, createPostgresCatalogue } from './catalogues.ts'
 import { chart } from './chart.ts'
 import { ANIMAL_STORE, BARE, type Contender, OTHERS } from './contenders.ts'
+import { interrupted, runInterruptibly } from './interruption.ts'
 import { GENERATOR, ON_LAST_CORE, ON_OTHER_CORES } from './load.ts'
-import { type Growth, type Measured, measure, measureGrowth, type Rounds, type Table } from './measure.ts'
-import { type Running, start } from './processes.ts'
+import {
+  type Comparison,
+  type Growth,
+  type Measurement,
+  measure,
+  measureGrowth,
+  type Rounds,
+} from './measure.ts'
+import { isWholeNumber, misuse } from './options.ts'
+import { type RunningContender, startContender } from './processes.ts'
 import { report } from './report.ts'
 import { WORKLOADS } from './workloads.ts'
 
-/** Keeps a core busy, and ends by itself should nobody end it. */
-const SPIN = 'const end = Date.now() + 120_000; while (Date.now() < end);'
+const USAGE = `npm run bench -- [OPTIONS]
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    sizes: { type: 'string' },
-    rounds: { type: 'string' },
-    seconds: { type: 'string' },
-  },
-})
-const sizes = (values.sizes ?? (values.quick ? '1000' : '1000,1000000,10000000')).split(',').map(Number)
-const rounds: Rounds = {
-  warmUp: values.quick ? 1 : 3,
-  count: Number(values.rounds ?? (values.quick ? 2 : 5)),
-  seconds: Number(values.seconds ?? 1),
-}
-const startedAt = new Date()
-const folder = mkdtempSync(join(tmpdir(), 'animal-store-bench-'))
-const tables: Table[] = []
-const growths: Growth[] = []
-const loops: { size: number; cpuMicros: number }[] = []
-try {
-  console.log(
-    `Load comes from ${GENERATOR}. Each contender in turn, ${rounds.count} rounds of ${rounds.seconds} s.`,
-  )
-  for (const size of sizes) {
-    const contenders = [BARE, ANIMAL_STORE, ...OTHERS].filter(({ most = Infinity }) => size <= most)
-    tables.push(await compare('SQLite', size, contenders, contender => catalogueFor(contender, size, folder)))
+  --quick         one small catalogue, two rounds; prints the results and writes no file
+  --sizes LIST    the sizes of the catalogues, separated by commas (default 1000,1000000,10000000)
+  --rounds COUNT  the measured rounds for each workload (default 5)
+  --seconds COUNT the length of a round (default 1)`
+
+const QUERY_LOOP_TIMEOUT_MS = 120_000
+/** Keeps a core busy. It ends by itself if the benchmark is killed. */
+const BUSY_LOOP = `const end = Date.now() + ${QUERY_LOOP_TIMEOUT_MS}; while (Date.now() < end);`
+
+const { isQuick, sizes, rounds } = readOptions()
+await runInterruptibly(isQuick ? printResults : writeResults)
+
+function readOptions(): { isQuick: boolean; sizes: number[]; rounds: Rounds } {
+  const values = parseOptions()
+  if (values.help) {
+    console.log(USAGE)
+    process.exit()
   }
-  // In a folder of its own: beside those of before lies what was written to them.
-  const fresh = mkdtempSync(join(folder, 'growth-'))
-  growths.push(...(await compareSizes('SQLite', size => catalogueFor(ANIMAL_STORE, size, fresh))))
-  const postgres = await startPostgres([])
+  const sizeList = (values.sizes ?? (values.quick ? '1000' : '1000,1000000,10000000')).split(',')
+  const count = values.rounds ?? (values.quick ? '2' : '5')
+  const seconds = values.seconds ?? '1'
+  if (!sizeList.every(size => isWholeNumber(size, 1_000, 100_000_000)))
+    misuse('--sizes must be whole numbers from 1000 to 100000000.', USAGE)
+  if (!isWholeNumber(count, 1, 1_000)) misuse('--rounds must be a whole number from 1 to 1000.', USAGE)
+  if (!isWholeNumber(seconds, 1, 600)) misuse('--seconds must be a whole number from 1 to 600.', USAGE)
+  return {
+    isQuick: values.quick,
+    sizes: sizeList.map(Number),
+    rounds: { warmUp: values.quick ? 1 : 3, count: Number(count), seconds: Number(seconds) },
+  }
+}
+
+function parseOptions() {
   try {
-    const urls = new Map<number, string>()
-    for (const size of sizes) {
-      const url = await postgresOf(size, postgres.url)
-      urls.set(size, url)
-      tables.push(
-        await compare('PostgreSQL', size, [BARE, ANIMAL_STORE], async () => ({ DATABASE_URL: url })),
-      )
-      loops.push({ size, cpuMicros: await loopOfQueries(url, size) })
-    }
-    const onPostgres = async (size: number) => ({ DATABASE_URL: urls.get(size) as string })
-    growths.push(...(await compareSizes('PostgreSQL', onPostgres)))
-  } finally {
-    await postgres.stop()
+    return parseArgs({
+      options: {
+        help: { type: 'boolean', default: false },
+        quick: { type: 'boolean', default: false },
+        sizes: { type: 'string' },
+        rounds: { type: 'string' },
+        seconds: { type: 'string' },
+      },
+    }).values
+  } catch (error) {
+    misuse((error as Error).message, USAGE)
   }
-} finally {
-  rmSync(folder, { recursive: true })
 }
-const results = report({ startedAt, args: process.argv.slice(2), rounds, tables, sizes, growths, loops })
-if (values.quick) console.log(`\n${results}`)
-else {
-  writeFileSync(new URL('results.md', import.meta.url), results)
-  writeFileSync(new URL('chart.svg', import.meta.url), chart(tables))
+
+async function printResults(): Promise<void> {
+  console.log(`\n${(await runAll()).markdown}`)
+}
+
+async function writeResults(): Promise<void> {
+  const { markdown, svg } = await runAll()
+  writeFileSync(new URL('results.md', import.meta.url), markdown)
+  writeFileSync(new URL('chart.svg', import.meta.url), svg)
   console.log('Wrote bench/results.md and bench/chart.svg.')
 }
 
+async function runAll(): Promise<{ markdown: string; svg: string }> {
+  const startedAt = new Date()
+  console.log(
+    `Load comes from ${GENERATOR}. The contenders take turns: ${rounds.count} rounds of ${rounds.seconds} s.`,
+  )
+  const onSqlite = await runOnSqlite()
+  const onPostgres = await runOnPostgres()
+  const comparisons = [...onSqlite.comparisons, ...onPostgres.comparisons]
+  const growths = [...onSqlite.growths, ...onPostgres.growths]
+  const { queryLoops } = onPostgres
+  const args = process.argv.slice(2)
+  return {
+    markdown: report({ startedAt, args, rounds, comparisons, sizes, growths, queryLoops }),
+    svg: chart(comparisons),
+  }
+}
+
+async function runOnSqlite() {
+  const folder = mkdtempSync(join(tmpdir(), 'animal-store-bench-'))
+  const comparisons: Comparison[] = []
+  try {
+    for (const size of sizes) {
+      const contenders = [BARE, ANIMAL_STORE, ...OTHERS].filter(
+        ({ maxAnimals = Infinity }) => size <= maxAnimals,
+      )
+      comparisons.push(
+        await compare('SQLite', size, contenders, contender => createCatalogue(contender, size, folder)),
+      )
+    }
+    // New copies, because the first ones contain created animals now.
+    const copies = mkdtempSync(join(folder, 'growth-'))
+    const growths = await compareSizes('SQLite', size => createCatalogue(ANIMAL_STORE, size, copies))
+    return { comparisons, growths }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+async function runOnPostgres() {
+  const postgres = await startPostgres([])
+  const comparisons: Comparison[] = []
+  const queryLoops: { size: number; cpuMicros: number }[] = []
+  try {
+    const urls = new Map<number, string>()
+    for (const size of sizes) {
+      const url = await createPostgresCatalogue(size, postgres.url)
+      urls.set(size, url)
+      comparisons.push(
+        await compare('PostgreSQL', size, [BARE, ANIMAL_STORE], async () => ({ DATABASE_URL: url })),
+      )
+      queryLoops.push({ size, cpuMicros: await measureQueryLoop(url, size) })
+    }
+    const growths = await compareSizes('PostgreSQL', async size => ({
+      DATABASE_URL: urls.get(size) as string,
+    }))
+    return { comparisons, growths, queryLoops }
+  } finally {
+    await postgres.stop()
+  }
+}
+
 async function compare(
-  database: Table['database'],
+  database: Comparison['database'],
   size: number,
   contenders: readonly Contender[],
   environmentOf: (contender: Contender) => Promise<Record<string, string>>,
-): Promise<Table> {
-  const running: Running[] = []
-  const measured: Measured[] = []
+): Promise<Comparison> {
+  const running: RunningContender[] = []
+  const measurements: Measurement[] = []
   try {
-    for (const contender of contenders) running.push(await start(contender, await environmentOf(contender)))
-    const imitated = running.find(({ contender }) => contender === ANIMAL_STORE) as Running
+    for (const contender of contenders)
+      running.push(await startContender(contender, await environmentOf(contender)))
+    const animalStore = running.find(({ contender }) => contender === ANIMAL_STORE) as RunningContender
     for (const workload of WORKLOADS) {
-      const results = await measure(workload, size, running, imitated, rounds)
-      measured.push(...results)
+      const results = await measure(workload, size, running, animalStore, rounds)
+      measurements.push(...results)
       for (const { contender, cpuMicros, requestsPerSecond, ratio } of results) {
         console.log(
           `${database}, ${size} animals, ${workload.name}: ${contender.padEnd(24)} ${cpuMicros.toFixed(1).padStart(8)} µs of CPU, ratio ${ratio.toFixed(2)}, ${Math.round(requestsPerSecond)}/s`,
@@ -97,46 +169,50 @@ async function compare(
       }
     }
   } finally {
-    for (const each of running) await each.stop()
+    await Promise.all(running.map(each => each.stop()))
   }
-  return { database, size, measured }
+  return { database, size, measurements }
 }
 
-/** The pages and one animal, on all sizes at once; with a single size there is nothing to compare. */
+/** Measures the read-only workloads on all sizes. Returns nothing if there is only one size. */
 async function compareSizes(
-  database: Table['database'],
+  database: Comparison['database'],
   environmentOf: (size: number) => Promise<Record<string, string>>,
 ): Promise<Growth[]> {
   if (sizes.length < 2) return []
-  const services: { size: number; running: Running }[] = []
-  const found: Growth[] = []
+  const services: { size: number; running: RunningContender }[] = []
+  const growths: Growth[] = []
   try {
-    for (const size of sizes) {
-      services.push({ size, running: await start(ANIMAL_STORE, await environmentOf(size)) })
-    }
-    for (const workload of WORKLOADS.filter(({ isReading }) => isReading)) {
+    for (const size of sizes)
+      services.push({ size, running: await startContender(ANIMAL_STORE, await environmentOf(size)) })
+    for (const workload of WORKLOADS.filter(({ isReadOnly }) => isReadOnly)) {
       const costs = await measureGrowth(workload, services, { ...rounds, count: 2 * rounds.count })
-      found.push({ database, workload: workload.name, costs })
+      growths.push({ database, workload: workload.name, costs })
       console.log(
         `${database}, ${workload.name}, by size: ${costs.map(({ cpuMicros, ratio }) => `${cpuMicros.toFixed(1)} µs of CPU, ${ratio.toFixed(2)}`).join('; ')}`,
       )
     }
   } finally {
-    for (const { running } of services) await running.stop()
+    await Promise.all(services.map(({ running }) => running.stop()))
   }
-  return found
+  return growths
 }
 
-/** Under the same conditions as the service: on the contenders' cores, while that of the load generator is busy. */
-async function loopOfQueries(url: string, size: number): Promise<number> {
-  const script = fileURLToPath(new URL('servers/pg-loop.ts', import.meta.url))
+/** Under the same conditions as the service: on the contenders' cores, while the load generator's core is busy. */
+async function measureQueryLoop(url: string, size: number): Promise<number> {
+  const script = fileURLToPath(new URL('query-loop.ts', import.meta.url))
   const [program = '', ...args] = [...ON_OTHER_CORES, process.execPath, script, url, String(size)]
-  const [spinner = '', ...spinnerArgs] = [...ON_LAST_CORE, process.execPath, '-e', SPIN]
-  const spinning = spawn(spinner, spinnerArgs)
-  const { stdout } = await promisify(execFile)(program, args).finally(() => spinning.kill())
-  const cpuMicros = Number(stdout)
-  console.log(
-    `PostgreSQL, ${size} animals, random page: a bare loop of the query: ${cpuMicros.toFixed(1)} µs of CPU`,
-  )
-  return cpuMicros
+  const [busyProgram = '', ...busyArgs] = [...ON_LAST_CORE, process.execPath, '-e', BUSY_LOOP]
+  const busy = spawn(busyProgram, busyArgs, { stdio: 'ignore' })
+  try {
+    const options = { signal: interrupted, timeout: QUERY_LOOP_TIMEOUT_MS }
+    const { stdout } = await promisify(execFile)(program, args, options)
+    const cpuMicros = Number(stdout)
+    console.log(
+      `PostgreSQL, ${size} animals, random page: ${cpuMicros.toFixed(1)} µs of CPU in a bare loop of the query`,
+    )
+    return cpuMicros
+  } finally {
+    busy.kill()
+  }
 }

@@ -1,22 +1,24 @@
-// One workload on several contenders, in turns: what each uses for a request, and how that compares to a bare server.
+// Measures one workload on several contenders in turns: the cost of a request, and its ratio to the bare server.
 
 import { API_KEY, BARE, WRONG_KEY } from './contenders.ts'
-import { putLoad } from './load.ts'
-import type { FullAnswer, Running } from './processes.ts'
-import { check, type Operation, type Workload } from './workloads.ts'
+import type { HttpResponse } from './http.ts'
+import { generateLoad } from './load.ts'
+import type { ResponsesByMethod, RunningContender } from './processes.ts'
+import { checkResponse, type Operation, type Workload } from './workloads.ts'
 
-/** How many different requests a workload is made of, and how many answers are looked at before and after. */
-const DRAWN = 1_000
-const SAMPLE = 20
+/** How many different operations a workload has. */
+const OPERATION_COUNT = 1_000
+/** How many responses are checked in full before and after each round. */
+const SAMPLE_SIZE = 20
 
 export interface Rounds {
-  /** Rounds that do not count: Node compiles what it runs often. */
+  /** Rounds that do not count: V8 compiles hot code first. */
   readonly warmUp: number
   readonly count: number
   readonly seconds: number
 }
 
-interface Round {
+interface RoundResult {
   readonly requestsPerSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
@@ -24,162 +26,180 @@ interface Round {
   readonly memoryMiB: number
 }
 
-export interface Measured extends Round {
+export interface Measurement extends RoundResult {
   readonly workload: string
   readonly contender: string
-  /** CPU per request of the bare server divided by that of this one, in the median of their rounds. */
+  /** CPU per request of the bare server divided by that of this contender: the median over the rounds. */
   readonly ratio: number
 }
 
-/** What the service takes for a request as its catalogue grows, measured side by side. */
+/** All contenders on one database and one size of catalogue. */
+export interface Comparison {
+  readonly database: 'SQLite' | 'PostgreSQL'
+  readonly size: number
+  readonly measurements: readonly Measurement[]
+}
+
+/** The cost of a request to the service as its catalogue grows. All sizes take turns. */
 export interface Growth {
-  readonly database: Table['database']
+  readonly database: Comparison['database']
   readonly workload: string
-  /** For each size, in order: what it takes, and how many times that of the first. */
+  /** One for each size, in ascending order. `ratio` is relative to the smallest. */
   readonly costs: readonly { readonly cpuMicros: number; readonly ratio: number }[]
 }
 
-export interface Table {
-  readonly database: 'SQLite' | 'PostgreSQL'
-  readonly size: number
-  readonly measured: readonly Measured[]
-}
-
-/** Throws if any answer was wrong: a run with one does not count. */
+/** The bare server sends what `animalStore` answers. Throws if any response is wrong: the run does not count then. */
 export async function measure(
   workload: Workload,
   size: number,
-  all: readonly Running[],
-  imitated: Running,
+  contenders: readonly RunningContender[],
+  animalStore: RunningContender,
   rounds: Rounds,
-): Promise<Measured[]> {
-  const operations = draw(workload, size)
-  const running = all.filter(({ contender }) => contender.hasKeys || !workload.isRejected)
-  for (const each of running) {
-    if (each.contender === BARE) await each.imitate(await answersOf(imitated, workload, operations))
+): Promise<Measurement[]> {
+  const operations = drawOperations(workload, size)
+  const participants = contenders.filter(({ contender }) => contender.checksKeys || !workload.usesWrongKey)
+  for (const each of participants) {
+    if (each.contender !== BARE) continue
+    await each.setResponses(await recordResponses(animalStore, workload, operations))
   }
-  const found = await inTurns(
+  const results = await runRounds(
     workload,
-    running.map(each => ({ running: each, operations })),
+    participants.map(running => ({ running, operations })),
     rounds,
   )
-  const bare = found[running.findIndex(({ contender }) => contender === BARE)] ?? []
-  return found.map((results, index) => ({
+  const bare = results[participants.findIndex(({ contender }) => contender === BARE)] ?? []
+  return results.map((own, index) => ({
     workload: workload.name,
-    contender: (running[index] as Running).contender.name,
-    requestsPerSecond: median(results.map(result => result.requestsPerSecond)),
-    p50Ms: median(results.map(result => result.p50Ms)),
-    p99Ms: median(results.map(result => result.p99Ms)),
-    cpuMicros: least(results),
-    memoryMiB: Math.max(...results.map(result => result.memoryMiB)),
-    ratio: ratioOf(bare, results),
+    contender: (participants[index] as RunningContender).contender.name,
+    requestsPerSecond: median(own.map(result => result.requestsPerSecond)),
+    p50Ms: median(own.map(result => result.p50Ms)),
+    p99Ms: median(own.map(result => result.p99Ms)),
+    cpuMicros: bestCpu(own),
+    memoryMiB: Math.max(...own.map(result => result.memoryMiB)),
+    ratio: cpuRatio(bare, own),
   }))
 }
 
-/** The CPU for a request of the same service on catalogues of several sizes. */
+/** Measures the service on catalogues of several sizes. */
 export async function measureGrowth(
   workload: Workload,
-  services: readonly { readonly size: number; readonly running: Running }[],
+  services: readonly { readonly size: number; readonly running: RunningContender }[],
   rounds: Rounds,
 ): Promise<Growth['costs']> {
-  const parts = services.map(({ size, running }) => ({ running, operations: draw(workload, size) }))
-  const found = await inTurns(workload, parts, rounds)
-  return found.map(results => ({ cpuMicros: least(results), ratio: ratioOf(results, found[0] ?? []) }))
+  const participants = services.map(({ size, running }) => ({
+    running,
+    operations: drawOperations(workload, size),
+  }))
+  const results = await runRounds(workload, participants, rounds)
+  return results.map(own => ({ cpuMicros: bestCpu(own), ratio: cpuRatio(own, results[0] ?? []) }))
 }
 
-/** The rounds of each, in the order given. Every other round goes backwards, so that nobody always comes first. */
-async function inTurns(
+/** Returns the results of each participant. The order is reversed in every other round, so that no one is always first. */
+async function runRounds(
   workload: Workload,
-  parts: readonly { readonly running: Running; readonly operations: readonly Operation[] }[],
+  participants: readonly {
+    readonly running: RunningContender
+    readonly operations: readonly Operation[]
+  }[],
   { warmUp, count, seconds }: Rounds,
-): Promise<Round[][]> {
-  const found: Round[][] = parts.map(() => [])
+): Promise<RoundResult[][]> {
+  const results: RoundResult[][] = participants.map(() => [])
   for (let round = 1 - warmUp; round <= count; round++) {
-    const order = [...parts.entries()]
+    const order = [...participants.entries()]
     for (const [index, { running, operations }] of round % 2 === 0 ? order : order.toReversed()) {
-      const result = await oneRound(running, workload, operations, seconds)
-      if (round > 0) found[index]?.push(result)
+      const result = await runRound(running, workload, operations, seconds)
+      if (round > 0) results[index]?.push(result)
     }
   }
-  return found
+  return results
 }
 
-/** What else the machine does can only add to what a request costs: the round that it disturbed least counts. */
-function least(rounds: readonly Round[]): number {
+/** Other work on the machine can only add to the cost of a request, so the best round is the most accurate. */
+function bestCpu(rounds: readonly RoundResult[]): number {
   return Math.min(...rounds.map(({ cpuMicros }) => cpuMicros))
 }
 
-/** Within each round: a machine that is slow for a while is slow for all who take their turns then. */
-function ratioOf(rounds: readonly Round[], others: readonly Round[]): number {
+/** Compares within each round: a machine that is slow for a while is slow for every participant of that round. */
+function cpuRatio(rounds: readonly RoundResult[], others: readonly RoundResult[]): number {
   return median(rounds.map(({ cpuMicros }, index) => cpuMicros / (others[index]?.cpuMicros ?? Number.NaN)))
 }
 
-async function oneRound(
-  running: Running,
+async function runRound(
+  running: RunningContender,
   workload: Workload,
   operations: readonly Operation[],
   seconds: number,
-): Promise<Round> {
+): Promise<RoundResult> {
   const { contender, address, usage } = running
-  const key = workload.isRejected ? WRONG_KEY : API_KEY
-  await checkSample(running, workload, operations, key)
+  const expectsRejection = workload.usesWrongKey ?? false
+  await checkSample(running, workload, operations)
   const before = await usage()
-  const isRejected = workload.isRejected ?? false
-  const load = await putLoad({ address, asks: operations.map(contender.ask), key, isRejected, seconds })
+  const load = await generateLoad({
+    address,
+    requests: operations.map(contender.requestFor),
+    key: keyFor(workload),
+    expectsRejection,
+    seconds,
+  })
   const after = await usage()
-  await checkSample(running, workload, operations, key)
-  if (load.wrong > 0 || load.broken > 0) {
-    throw new Error(`${contender.name}, ${workload.name}: ${load.wrong} wrong, ${load.broken} broken`)
+  await checkSample(running, workload, operations)
+  if (load.wrong > 0 || load.failed > 0) {
+    throw new Error(
+      `${contender.name}, ${workload.name}: ${load.wrong} wrong responses, ${load.failed} failed requests`,
+    )
   }
   return {
-    requestsPerSecond: load.requests / load.seconds,
+    requestsPerSecond: load.requestCount / load.seconds,
     p50Ms: load.p50Ms,
     p99Ms: load.p99Ms,
-    cpuMicros: (after.cpuMicros - before.cpuMicros) / load.requests,
+    cpuMicros: (after.cpuMicros - before.cpuMicros) / load.requestCount,
     memoryMiB: after.rssBytes / 2 ** 20,
   }
 }
 
-/** A bare server sends the same for everything: only its status can be looked at. */
+/** The bare server sends the same body for every operation, so only its status is checked. */
 async function checkSample(
-  { contender, send }: Running,
+  { contender, send }: RunningContender,
   workload: Workload,
   operations: readonly Operation[],
-  key: string,
 ): Promise<void> {
-  for (const operation of operations.slice(0, SAMPLE)) {
-    const answer = await send(contender.ask(operation), key)
-    if (contender !== BARE) check(operation, workload.isRejected ?? false, answer)
-    else if (answer.status >= 500) throw new Error('the bare server does not know what to answer')
+  for (const operation of operations.slice(0, SAMPLE_SIZE)) {
+    const response = await send(contender.requestFor(operation), keyFor(workload))
+    if (contender !== BARE) checkResponse(operation, workload.usesWrongKey ?? false, response)
+    else if (response.status >= 500) throw new Error('the bare server has no response for this method')
   }
 }
 
-/** What the service answers, for the bare server to send: one answer for each method. */
-async function answersOf(
-  { contender, send }: Running,
+/** Records one response of the service for each method, for the bare server to send. */
+async function recordResponses(
+  { contender, send }: RunningContender,
   workload: Workload,
   operations: readonly Operation[],
-): Promise<Record<string, FullAnswer>> {
-  const answers: Record<string, FullAnswer> = {}
+): Promise<ResponsesByMethod> {
+  const responses: Record<string, HttpResponse> = {}
   for (const operation of operations) {
-    const ask = contender.ask(operation)
-    if (ask.method in answers) continue
-    const { headers, ...answer } = await send(ask, workload.isRejected ? WRONG_KEY : API_KEY)
-    // Node adds these by itself.
+    const request = contender.requestFor(operation)
+    if (request.method in responses) continue
+    const { headers, ...response } = await send(request, keyFor(workload))
+    // Node adds these itself.
     const { date: _date, connection: _connection, 'keep-alive': _keepAlive, ...others } = headers
-    answers[ask.method] = { ...answer, headers: others }
+    responses[request.method] = { ...response, headers: others }
   }
-  return answers
+  return responses
 }
 
-/** The same operations for everyone, and in every run. */
-function draw(workload: Workload, size: number): Operation[] {
+function keyFor(workload: Workload): string {
+  return workload.usesWrongKey ? WRONG_KEY : API_KEY
+}
+
+/** Draws the same operations for every contender and in every run. */
+function drawOperations(workload: Workload, size: number): Operation[] {
   let seed = 1
   const random = () => {
     seed = (seed * 48_271) % 0x7fffffff
     return seed / 0x7fffffff
   }
-  return Array.from({ length: DRAWN }, () => workload.draw(size, random))
+  return Array.from({ length: OPERATION_COUNT }, () => workload.draw(size, random))
 }
 
 export function median(values: readonly number[]): number {

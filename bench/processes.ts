@@ -1,48 +1,52 @@
-// A contender as a running process, which tells what it has used.
+// Starts a contender as a process that reports how much CPU time and memory it has used.
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { Agent, type IncomingHttpHeaders, request } from 'node:http'
-import { text } from 'node:stream/consumers'
+import { Agent } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../test/support/postgres.ts'
-import { API_KEY, type Ask, type Contender } from './contenders.ts'
+import { API_KEY, type Contender } from './contenders.ts'
+import { type HttpRequest, type HttpResponse, sendRequest } from './http.ts'
+import { interrupted } from './interruption.ts'
 import { ON_OTHER_CORES } from './load.ts'
-import type { Answer } from './workloads.ts'
 
-const ACCOUNTING = new URL('servers/accounting.js', import.meta.url).href
-const START_WITHIN_MS = 120_000
+const REPORT_USAGE = new URL('servers/report-usage.js', import.meta.url).href
+
+const START_TIMEOUT_MS = 120_000
+const START_POLL_MS = 50
+const REPLY_TIMEOUT_MS = 30_000
+const STOP_TIMEOUT_MS = 10_000
 
 export interface Usage {
-  /** Of the whole process, all its threads included. */
+  /** The CPU time of all threads of the process. */
   readonly cpuMicros: number
   readonly rssBytes: number
 }
 
-export interface FullAnswer extends Answer {
-  readonly headers: IncomingHttpHeaders
-}
+/** One response for each method. */
+export type ResponsesByMethod = Readonly<Record<string, HttpResponse>>
 
-export interface Running {
+export interface RunningContender {
   readonly contender: Contender
   readonly address: string
   usage(): Promise<Usage>
-  send(ask: Ask, key?: string): Promise<FullAnswer>
-  /** Tells a bare server what to answer. */
-  imitate(answers: Readonly<Record<string, FullAnswer>>): Promise<void>
+  send(request: HttpRequest, key?: string): Promise<HttpResponse>
+  /** Sets what the bare server answers. */
+  setResponses(responses: ResponsesByMethod): Promise<void>
   stop(): Promise<void>
 }
 
-/** `below` is a command to run it with, such as a tracer. */
-export async function start(
+/** `launcher` is the command that starts the process, such as `taskset` or a tracer. */
+export async function startContender(
   contender: Contender,
   environment: Readonly<Record<string, string>>,
-  below: readonly string[] = ON_OTHER_CORES,
-): Promise<Running> {
+  launcher: readonly string[] = ON_OTHER_CORES,
+): Promise<RunningContender> {
+  interrupted.throwIfAborted()
   const port = await freePort()
   const [program = '', ...args] = [
-    ...below,
-    ...[process.execPath, '--import', ACCOUNTING, contender.file, ...(contender.args ?? [])],
+    ...launcher,
+    ...[process.execPath, '--import', REPORT_USAGE, contender.file, ...(contender.args ?? [])],
   ]
   const child = spawn(program, args, {
     env: {
@@ -54,68 +58,67 @@ export async function start(
     },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })
+  const ended = new AbortController()
+  child.once('exit', (code, signal) =>
+    ended.abort(new Error(`${contender.name} ended with ${signal ?? `exit code ${code}`}`)),
+  )
+  child.on('error', error => {
+    const hasStarted = child.pid !== undefined
+    if (!hasStarted) ended.abort(error)
+  })
+  const stopWaiting = AbortSignal.any([interrupted, ended.signal])
   const address = `http://127.0.0.1:${port}`
   const agent = new Agent({ keepAlive: true })
 
+  const send = (request: HttpRequest, key = API_KEY) => sendRequest(address, agent, key, request)
+
   async function ask(message: object | string): Promise<unknown> {
-    const answered = once(child, 'message')
+    const signal = AbortSignal.any([stopWaiting, AbortSignal.timeout(REPLY_TIMEOUT_MS)])
+    const replied = once(child, 'message', { signal })
     child.send(message)
-    const [answer] = await answered
-    return answer
+    const [reply] = await replied
+    return reply
   }
 
-  const send = (sent: Ask, key = API_KEY) => sendTo(address, agent, sent, key)
-  await answering(contender, child, () => send({ method: 'GET', path: '/' }))
+  async function waitUntilListening(): Promise<void> {
+    const deadline = performance.now() + START_TIMEOUT_MS
+    while (performance.now() < deadline) {
+      stopWaiting.throwIfAborted()
+      try {
+        await send({ method: 'GET', path: '/' })
+        return
+      } catch {
+        await delay(START_POLL_MS)
+      }
+    }
+    throw new Error(`${contender.name} did not start within ${START_TIMEOUT_MS / 1_000} seconds`)
+  }
+
+  async function stop(): Promise<void> {
+    agent.destroy()
+    if (ended.signal.aborted) return
+    const end = once(ended.signal, 'abort')
+    // report-usage.js ends the process when its channel closes.
+    if (child.connected) child.disconnect()
+    const killTimer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+    await end
+    clearTimeout(killTimer)
+  }
+
+  try {
+    await waitUntilListening()
+  } catch (error) {
+    await stop()
+    throw error
+  }
   return {
     contender,
     address,
     send,
     usage: async () => (await ask('usage')) as Usage,
-    async imitate(answers) {
-      await ask({ answers })
+    async setResponses(responses) {
+      await ask({ responses })
     },
-    async stop() {
-      agent.destroy()
-      const ended = once(child, 'exit')
-      child.send('end')
-      await ended
-    },
+    stop,
   }
-}
-
-function sendTo(
-  address: string,
-  agent: Agent,
-  { method, path, body }: Ask,
-  key: string,
-): Promise<FullAnswer> {
-  return new Promise((resolve, reject) => {
-    const headers = {
-      authorization: `Bearer ${key}`,
-      ...(body !== undefined && { 'content-type': 'application/json', 'content-length': body.length }),
-    }
-    const outgoing = request(`${address}${path}`, { agent, method, headers }, async incoming => {
-      resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: await text(incoming) })
-    })
-    outgoing.on('error', reject)
-    outgoing.end(body)
-  })
-}
-
-async function answering(
-  { name }: Contender,
-  child: ChildProcess,
-  attempt: () => Promise<unknown>,
-): Promise<void> {
-  const deadline = performance.now() + START_WITHIN_MS
-  while (performance.now() < deadline && child.exitCode === null) {
-    try {
-      await attempt()
-      return
-    } catch {
-      await delay(50)
-    }
-  }
-  child.kill('SIGKILL')
-  throw new Error(`${name} did not start`)
 }

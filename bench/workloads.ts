@@ -1,70 +1,75 @@
-// What is asked of every contender, and what a right answer is.
+// The workloads, and the check that a response is right.
 
-/** One thing to ask for, in no contender's dialect yet. */
+import type { Status } from '../src/animal.ts'
+import type { HttpResponse } from './http.ts'
+
+/** What a request asks for. Each contender has its own URL for it. */
 export type Operation =
-  | { readonly kind: 'page'; readonly after: number; readonly status?: string }
+  | { readonly kind: 'page'; readonly after: number; readonly status?: Status }
   | { readonly kind: 'animal'; readonly id: number }
   | { readonly kind: 'creation' }
 
 export interface Workload {
   readonly name: string
-  /** A rejected key is asked with; else a valid one. */
-  readonly isRejected?: boolean
-  /** Whether it reads from the catalogue, and nothing else. */
-  readonly isReading?: boolean
-  /** Draws one of many operations on a catalogue of this size; `random` gives a number from 0 to 1. */
+  /** The requests carry a key that does not exist, and must be rejected. */
+  readonly usesWrongKey?: boolean
+  /** It only reads from the catalogue. */
+  readonly isReadOnly?: boolean
+  /** Draws one operation on a catalogue of this size. `random` returns a number from 0 to 1. */
   readonly draw: (size: number, random: () => number) => Operation
 }
 
-export interface Answer {
-  readonly status: number
-  readonly body: string
-}
-
 const STATUSES = [undefined, 'available', 'pending', 'sold'] as const
-const PAGE = 20
+const PAGE_SIZE = 20
 
-/** The animals of the catalogue: their ids are 1 to its size, and a quarter of them has no status. */
+/** The catalogue has the ids from 1 to its size. A quarter of its animals has no status. */
 export function animalAt(id: number) {
-  return { id, name: `Animal number ${id}`, categoryId: id % 50, status: STATUSES[id % 4] }
+  return { id, name: `Animal number ${id}`, categoryId: id % 50, status: STATUSES[id % STATUSES.length] }
 }
 
 export const NEW_ANIMAL = { name: 'Bella the cat', categoryId: 7, status: 'available' }
 
-const somewhere = (size: number, random: () => number) => Math.floor(random() * (size - 8 * PAGE))
+/** Below the last pages, so that a full page follows, also a filtered one. */
+function randomPosition(size: number, random: () => number): number {
+  return Math.floor(random() * (size - 8 * PAGE_SIZE))
+}
 
 export const WORKLOADS: readonly Workload[] = [
-  { name: 'first page', isReading: true, draw: () => ({ kind: 'page', after: 0 }) },
+  { name: 'first page', isReadOnly: true, draw: () => ({ kind: 'page', after: 0 }) },
   {
     name: 'random page',
-    isReading: true,
-    draw: (size, random) => ({ kind: 'page', after: 1 + somewhere(size, random) }),
+    isReadOnly: true,
+    draw: (size, random) => ({ kind: 'page', after: 1 + randomPosition(size, random) }),
   },
   {
     name: 'random page, filtered',
-    isReading: true,
-    draw: (size, random) => ({ kind: 'page', after: 1 + somewhere(size, random), status: 'sold' }),
+    isReadOnly: true,
+    draw: (size, random) => ({ kind: 'page', after: 1 + randomPosition(size, random), status: 'sold' }),
   },
   {
     name: 'one by id',
-    isReading: true,
-    draw: (size, random) => ({ kind: 'animal', id: 1 + somewhere(size, random) }),
+    isReadOnly: true,
+    draw: (size, random) => ({ kind: 'animal', id: 1 + randomPosition(size, random) }),
   },
-  { name: 'rejected key', isRejected: true, draw: () => ({ kind: 'page', after: 0 }) },
+  { name: 'rejected key', usesWrongKey: true, draw: () => ({ kind: 'page', after: 0 }) },
   {
     name: 'nine reads, one write',
     draw: (size, random) =>
-      random() < 0.1 ? { kind: 'creation' } : { kind: 'page', after: 1 + somewhere(size, random) },
+      random() < 0.1 ? { kind: 'creation' } : { kind: 'page', after: 1 + randomPosition(size, random) },
   },
   { name: 'creation', draw: () => ({ kind: 'creation' }) },
 ]
 
-/** Throws if the answer to the operation is not the right one. */
-export function check(operation: Operation, isRejected: boolean, { status, body }: Answer): void {
+/** Throws if the response to the operation is wrong. */
+export function checkResponse(
+  operation: Operation,
+  usesWrongKey: boolean,
+  { status, body }: HttpResponse,
+): void {
   const fail = (expected: string): never => {
-    throw new Error(`a wrong answer: ${expected} was expected, not ${status} ${body.slice(0, 200)}`)
+    throw new Error(`wrong response: expected ${expected}, received ${status} ${body.slice(0, 200)}`)
   }
-  if (isRejected) {
+  if (usesWrongKey) {
     if (status !== 401) fail('401')
     return
   }
@@ -72,13 +77,9 @@ export function check(operation: Operation, isRejected: boolean, { status, body 
   const value = JSON.parse(body)
   switch (operation.kind) {
     case 'page': {
-      if (!Array.isArray(value) || value.length !== PAGE) fail(`a page of ${PAGE}`)
-      const wanted = STATUSES.indexOf(operation.status as (typeof STATUSES)[number])
-      let id = operation.after
-      for (const animal of value) {
-        do id++
-        while (operation.status !== undefined && id % 4 !== wanted)
-        if (!isSame(animal, animalAt(id))) fail(`animal ${id} in its place`)
+      if (!Array.isArray(value) || value.length !== PAGE_SIZE) fail(`a page of ${PAGE_SIZE} animals`)
+      for (const [index, animal] of expectedPage(operation.after, operation.status).entries()) {
+        if (!isSame(value[index], animal)) fail(`animal ${animal.id} at position ${index}`)
       }
       return
     }
@@ -86,19 +87,30 @@ export function check(operation: Operation, isRejected: boolean, { status, body 
       if (!isSame(value, animalAt(operation.id))) fail(`animal ${operation.id}`)
       return
     case 'creation':
-      if (!isSame(value, { id: Number(value.id), ...NEW_ANIMAL })) fail('the animal that was sent')
+      if (!isSame(value, { id: Number(value.id), ...NEW_ANIMAL })) fail('the animal of the request')
   }
 }
 
-interface Plain {
+interface PlainAnimal {
   readonly id: number
   readonly name: string
   readonly categoryId: number
   readonly status?: string | undefined
 }
 
-/** Some contenders send ids as strings, or an absent status as null. */
-function isSame(animal: Readonly<Record<string, unknown>>, { id, name, categoryId, status }: Plain): boolean {
+function expectedPage(after: number, status: Status | undefined): PlainAnimal[] {
+  // A filter selects one animal out of each STATUSES.length.
+  const candidates = Array.from({ length: PAGE_SIZE * STATUSES.length }, (_, index) =>
+    animalAt(after + 1 + index),
+  )
+  return candidates.filter(animal => status === undefined || animal.status === status).slice(0, PAGE_SIZE)
+}
+
+/** Some contenders send ids as strings, or a missing status as null. */
+function isSame(
+  animal: Readonly<Record<string, unknown>>,
+  { id, name, categoryId, status }: PlainAnimal,
+): boolean {
   return (
     Number(animal.id) === id &&
     animal.name === name &&

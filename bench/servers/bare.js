@@ -1,17 +1,17 @@
-// The measure of all: a bare node:http server that sends the same bytes, and knows nothing.
+// The reference: a bare node:http server that sends the same bytes as the service, without doing any of its work.
 
 import { createServer } from 'node:http'
 
-let answers = {}
+let responses = {}
 
 process.on('message', message => {
-  if (message.answers === undefined) return
-  answers = message.answers
+  if (message.responses === undefined) return
+  responses = message.responses
   process.send('ready')
 })
 
 createServer({ optimizeEmptyRequests: true }, (request, response) => {
-  const { status, headers, body } = answers[request.method] ?? { status: 503, headers: {}, body: '' }
+  const { status, headers, body } = responses[request.method] ?? { status: 503, headers: {}, body: '' }
   if (request.method === 'GET') {
     response.writeHead(status, headers)
     response.end(body)

@@ -1,4 +1,4 @@
-// The contender: json-server, with all animals in memory and in one JSON file.
+// Contender: json-server, with all animals in memory and in one JSON file.
 
 import jsonServer from 'json-server'
 

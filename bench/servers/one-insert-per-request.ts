@@ -1,4 +1,4 @@
-// The contender: a service as most people would write it, with one insert, and so one commit, for each request.
+// Contender: a plain service without checks. Each request is one insert, and therefore one commit.
 
 import { createServer } from 'node:http'
 import pg from 'pg'

@@ -1,4 +1,4 @@
-// The contender: Fastify and better-sqlite3, as most people would write it.
+// Contender: a plain service on Fastify and better-sqlite3, without special care for performance.
 
 import Database from 'better-sqlite3'
 import Fastify from 'fastify'
@@ -51,7 +51,7 @@ app.get('/v1/pets', {
 app.get('/v1/pets/:id', async (request, reply) => {
   const animal = find.get(request.params.id)
   return (
-    animal ?? reply.code(404).send({ code: 'not_found', message: 'There is no such animal.', status: 404 })
+    animal ?? reply.code(404).send({ code: 'not_found', message: 'The animal does not exist.', status: 404 })
   )
 })
 

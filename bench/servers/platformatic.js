@@ -1,4 +1,4 @@
-// The contender: Platformatic DB on the same file.
+// Contender: Platformatic DB, on the same SQLite file.
 
 import { create } from '@platformatic/db'
 

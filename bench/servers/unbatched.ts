@@ -1,4 +1,4 @@
-// The contender: this service with a plain insert, and so a commit, for each request.
+// Contender: this service without batching. Each creation is one insert, and therefore one commit.
 
 import pg from 'pg'
 import { pino } from 'pino'
