@@ -94,7 +94,7 @@ export async function measureGrowth(
   return results.map(own => ({ cpuMicros: bestCpu(own), ratio: cpuRatio(own, results[0] ?? []) }))
 }
 
-/** Returns the results of each participant. The order is reversed in every other round, so that no one is always first. */
+/** Returns the results of each participant. The order is reversed in every other round, so that none is always first. */
 async function runRounds(
   workload: Workload,
   participants: readonly {
