@@ -1,22 +1,34 @@
-// The documents, held to the code that they speak of.
+// The documentation, checked against the code that it describes.
 
 import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, sep } from 'node:path'
 import { suite, test } from 'node:test'
 import { defaultText } from '../src/cli/read-settings.ts'
 import { SETTINGS, type Setting } from '../src/cli/settings.ts'
 import { STATUS_OF } from '../src/error.ts'
+import { inKib, MAX_BODY_BYTES, MAX_HEADER_BYTES } from '../src/http/server/limits.ts'
 
 const ROOT = new URL('..', import.meta.url).pathname
-const PAGES = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT })
+const PAGES = filesOf('*.md', 'docs/**/*.md')
+const SOURCES = filesOf('src/**/*.ts')
+
+const INDEX = 'docs/decisions/README.md'
+const RECORD_PARTS = ['Gap.', 'Decision.', 'Reason.', 'Rejected alternatives.']
+
+const SCRIPT_NAME = /npm run (?:--silent )?([\w:-]+)/g
+const FILE_NAME = /`((?:src|client|test|bench|bin|deploy|docs|scripts)\/[\w./-]*)`/g
+
+function filesOf(...patterns: readonly string[]): string[] {
+  return globSync(patterns, { cwd: ROOT }).map(file => file.split(sep).join('/'))
+}
 
 function read(file: string): string {
   return readFileSync(join(ROOT, file), 'utf8')
 }
 
-suite('the documents', () => {
-  test('the table of errors has just the codes there are, with their statuses', () => {
+suite('the documentation', () => {
+  test('lists exactly the error codes of the service, with their statuses', () => {
     const rows = [...read('docs/errors.md').matchAll(/^\| `(\w+)` \| (\d+) \|/gm)].map(([, code, status]) => [
       code,
       Number(status),
@@ -25,13 +37,19 @@ suite('the documents', () => {
     assert.equal(rows.length, Object.keys(STATUS_OF).length)
   })
 
-  test('the table of settings in the README has just the settings of serve, with their defaults', () => {
+  test('gives the size limits of the service in the table of errors', () => {
+    const rowOf = (code: string) => new RegExp(`^\\| \`${code}\` .*$`, 'm').exec(read('docs/errors.md'))?.[0]
+    assert.ok(rowOf('payload_too_large')?.includes(inKib(MAX_BODY_BYTES)))
+    assert.ok(rowOf('headers_too_large')?.includes(inKib(MAX_HEADER_BYTES)))
+  })
+
+  test('lists exactly the settings of serve in the README, with their defaults', () => {
     const rows = [
       ...read('README.md').matchAll(/^\| (`--[\w-]+`|\(none: a secret\)) \| `(\w+)` \| (.*?) \| /gm),
-    ].map(([, flag = '', variable, standard = '']) => [
+    ].map(([, flag = '', variable, defaultValue = '']) => [
       flag.replaceAll('`', ''),
       variable,
-      standard.replaceAll('`', ''),
+      defaultValue.replaceAll('`', ''),
     ])
     const settings = Object.values<Setting<unknown>>(SETTINGS)
       .filter(({ variable }) => variable !== undefined)
@@ -43,39 +61,55 @@ suite('the documents', () => {
     assert.deepEqual(rows, settings)
   })
 
-  test('every link leads somewhere', () => {
-    for (const page of PAGES) {
-      for (const [, target = ''] of read(page).matchAll(/\]\(([^)]+)\)/g)) {
-        if (/^https?:/.test(target)) continue
-        const path = join(dirname(page), target.split('#', 1)[0] ?? '')
-        assert.ok(existsSync(join(ROOT, path)), `${page} links to ${target}`)
-      }
+  test('lists exactly the folders of src/, and the files in src/ itself, in the layout', () => {
+    const layout = /^## Layout$(.*?)^## /ms.exec(read('docs/architecture.md'))?.[1] ?? ''
+    const listed = [...layout.matchAll(/^\| `(src\/[^`]*)` \|/gm)].map(([, path]) => path)
+    const actual = new Set(SOURCES.map(file => (dirname(file) === 'src' ? file : `${dirname(file)}/`)))
+    assert.deepEqual(listed.sort(), [...actual].sort())
+  })
+
+  test('has no link to a file that does not exist', () => {
+    const broken = PAGES.flatMap(page =>
+      [...read(page).matchAll(/\]\(([^)]+)\)/g)]
+        .map(([, target = '']) => target)
+        .filter(target => !/^https?:/.test(target))
+        .filter(target => !existsSync(join(ROOT, dirname(page), target.split('#', 1)[0] ?? '')))
+        .map(target => `${page} links to ${target}`),
+    )
+    assert.deepEqual(broken, [])
+  })
+
+  test('has every decision in the index under its title, and in the same four parts', () => {
+    const index = read(INDEX)
+    const records = PAGES.filter(page => page.startsWith('docs/decisions/') && page !== INDEX)
+    assert.ok(records.length > 20)
+    for (const record of records) {
+      const text = read(record)
+      const title = /^# (.+)$/m.exec(text)?.[1]
+      const file = record.slice('docs/decisions/'.length)
+      assert.ok(index.includes(`[${title}](${file})`), `${record} is not in the index as "${title}"`)
+      const parts = [...text.matchAll(/^\*\*(.+?)\*\*/gm)].map(([, part]) => part)
+      assert.deepEqual(parts, RECORD_PARTS, record)
     }
   })
 
-  test('every decision is in the index, and every decision that the code names is there', () => {
-    const index = read('docs/decisions/README.md')
-    const records = PAGES.filter(page => page.startsWith('docs/decisions/') && !page.endsWith('README.md'))
-    assert.ok(records.length > 20)
-    for (const record of records) {
-      assert.ok(index.includes(`(${record.slice('docs/decisions/'.length)})`), record)
-      for (const part of ['The gap.', 'Decided.', 'Why.', 'Turned down.'])
-        assert.ok(read(record).includes(`**${part}**`), `${record}: ${part}`)
-    }
-    for (const file of globSync('src/**/*.ts', { cwd: ROOT })) {
+  test('has every page that a comment in src/ names', () => {
+    for (const file of SOURCES) {
       for (const [name] of read(file).matchAll(/docs\/[\w/-]+\.md/g))
         assert.ok(existsSync(join(ROOT, name)), `${file} names ${name}`)
     }
   })
 
-  test('every npm script and every file that is named exists', () => {
+  test('names only npm scripts and files that exist', () => {
     const { scripts } = JSON.parse(read('package.json'))
-    for (const page of PAGES) {
-      for (const [, script = ''] of read(page).matchAll(/npm run (?:--silent )?([\w:-]+)/g))
-        assert.ok(script in scripts, `${page}: npm run ${script}`)
-      for (const [, file = ''] of read(page).matchAll(/`((?:src|test|bin|docs|scripts)\/[\w./-]+)`/g)) {
-        assert.ok(existsSync(join(ROOT, file)), `${page} names ${file}`)
-      }
-    }
+    const matches = (page: string, pattern: RegExp) =>
+      [...read(page).matchAll(pattern)].map(([, name = '']) => name)
+    const unknown = PAGES.flatMap(page =>
+      [
+        ...matches(page, SCRIPT_NAME).filter(script => !(script in scripts)),
+        ...matches(page, FILE_NAME).filter(file => !existsSync(join(ROOT, file))),
+      ].map(name => `${page} names ${name}`),
+    )
+    assert.deepEqual(unknown, [])
   })
 })
