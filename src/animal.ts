@@ -73,7 +73,7 @@ export function renderAnimals(animals: readonly AnimalText[]): string {
 
 function parseName(value: unknown): string {
   if (typeof value !== 'string') throw invalid(`name must be a string of 1 to ${NAME_MAX_LENGTH} characters.`)
-  // A code point has one or two UTF-16 units, so they must be counted only in between.
+  // A code point has one or two UTF-16 units. Counting them is slow, and only needed if the units leave it open.
   const units = value.length
   if (units > NAME_MAX_LENGTH && (units > NAME_MAX_LENGTH * 2 || [...value].length > NAME_MAX_LENGTH)) {
     throw invalid(`name must have at most ${NAME_MAX_LENGTH} characters.`)

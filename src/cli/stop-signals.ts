@@ -1,4 +1,4 @@
-// When the service stops: on SIGTERM and SIGINT, and on request when the parent process ends.
+// Stops the service on SIGTERM and SIGINT and, with --stop-with-parent, when the parent process ends.
 
 /** Signals this soon after the first are copies of it: a terminal, a supervisor, npm and its shell may all send one. */
 const COPY_MS = 100

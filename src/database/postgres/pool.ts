@@ -65,7 +65,7 @@ export function openPool(url: string): Pool {
     }
   }
 
-  /** Runs the work with a connection. The connection is reused only if nothing but the statement failed. */
+  /** Runs the work with a connection. After an error of the connection or the server, the connection is not reused. */
   async function withClient<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
     let client: pg.PoolClient | undefined
     try {

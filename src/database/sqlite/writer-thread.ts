@@ -12,7 +12,7 @@ export interface WriteRequest {
   readonly args: readonly unknown[]
 }
 
-/** A message between threads drops an error's class, so a ServiceError is sent as its cause. */
+/** Messages between threads lose the class of an error. So of an `unavailable` error only the cause is sent. */
 export type WriteResult = { readonly id: number } & (
   | { readonly value: unknown }
   | { readonly isUnavailable: boolean; readonly error: Error }

@@ -35,7 +35,7 @@ export function createAuthenticator({
   const extra = extraKey === undefined ? undefined : { apiKey: environmentKey(extraKey, environment) }
   const find = createAuthCache(findKey)
 
-  /** Returns the key even if it has expired meanwhile: the cache may hold it longer than that. */
+  /** Does not check whether the key is active: the result is cached, and the key may expire meanwhile. */
   function findKey(authorization: string): AuthResult | Promise<AuthResult> {
     const secret = BEARER.exec(authorization)?.[1]
     if (secret === undefined) return MISSING

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 
 /** Returns all values of a header, in the order they were sent. The name must be in lower case. */
 export function headerValues({ headers, rawHeaders }: IncomingMessage, name: string): string[] {
-  // Most headers are absent, which Node's index tells without a search.
+  // Most headers are absent. Node's own object shows that without a search.
   if (headers[name] === undefined) return []
   const values: string[] = []
   for (let index = 0; index < rawHeaders.length; index += 2) {
