@@ -11,7 +11,7 @@ import { ServiceError } from '../src/error.ts'
 import type { Store } from '../src/store.ts'
 import { onEveryDatabase } from './support/databases.ts'
 import { startTestService, temporaryFolder } from './support/service.ts'
-import { waitUntil } from './support/wait-until.ts'
+import { waitUntil } from './support/wait.ts'
 
 function memoryStore(t: TestContext): Store {
   const store = openSqliteStore({ path: ':memory:', clock: Date.now, create: true })
@@ -153,7 +153,7 @@ test('on SQLite, a creation waits in the queue as long as the batch before it wa
   other.exec('begin immediate')
   const creations = t.mock.method(service.store, 'createAnimals')
   const first = service.create({ name: 'first', categoryId: 1 })
-  await waitUntil(() => creations.mock.callCount() === 1, 'the first creation did not arrive')
+  await waitUntil(() => creations.mock.callCount() === 1, { what: 'the first creation arrives' })
   // The first batch leaves the queue after two event-loop turns, so the second creation cannot join it.
   for (let turn = 0; turn < 3; turn++) await nextTurn()
   const second = service.create({ name: 'second', categoryId: 1 })

@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseJson } from '../client/src/json.ts'
 import { MAIN } from './support/command.ts'
 import { freePort, startPostgres } from './support/postgres.ts'
-import { waitUntil } from './support/wait-until.ts'
+import { waitUntil } from './support/wait.ts'
 
 const API_KEY = 'cluster-key-0123456789'
 const INSTANCES = 3
@@ -59,17 +59,19 @@ try {
     const [killed] = instances as [Instance]
     killed.process.kill('SIGKILL')
     await exitCode(killed.process)
-    await waitUntil(() => !killed.isReady, 'the load balancer did not notice the killed instance', LIMIT_MS)
+    await waitUntil(() => !killed.isReady, {
+      what: 'the load balancer notices the killed instance',
+      timeoutMs: LIMIT_MS,
+    })
     killed.process = spawnInstance(killed.port)
     await waitUntilReady(killed)
   })
   await during('restart of PostgreSQL', async () => {
     await postgres.halt()
-    await waitUntil(
-      () => instances.every(({ isReady }) => !isReady),
-      'an instance still reported that it was ready',
-      LIMIT_MS,
-    )
+    await waitUntil(() => instances.every(({ isReady }) => !isReady), {
+      what: 'no instance reports that it is ready',
+      timeoutMs: LIMIT_MS,
+    })
     await postgres.resume()
     await Promise.all(instances.map(waitUntilReady))
   })
@@ -88,10 +90,13 @@ try {
 async function during(name: string, action: () => Promise<unknown>): Promise<void> {
   const previous = phase
   phase = name
-  await waitUntil(() => !inFlight.get(previous), 'a request got no reply', LIMIT_MS)
+  await waitUntil(() => !inFlight.get(previous), { what: 'every request has a reply', timeoutMs: LIMIT_MS })
   await action()
   const enough = counts.acknowledged + CLIENTS * 20
-  await waitUntil(() => counts.acknowledged >= enough, 'the clients could not create animals', LIMIT_MS)
+  await waitUntil(() => counts.acknowledged >= enough, {
+    what: 'the clients have created animals',
+    timeoutMs: LIMIT_MS,
+  })
 }
 
 /** Creates and lists animals. Retries a failed creation with the same Idempotency-Key until it gets 201. */
@@ -201,8 +206,7 @@ function waitUntilReady(instance: Instance): Promise<void> {
       assert.equal(instance.process.exitCode, null, 'an instance exited before it was ready')
       return instance.isReady
     },
-    'an instance did not become ready',
-    LIMIT_MS,
+    { what: 'the instance is ready', timeoutMs: LIMIT_MS },
   )
 }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { MAIN, run, serve } from './support/command.ts'
 import { client, startTestService, temporaryFolder } from './support/service.ts'
-import { waitUntil } from './support/wait-until.ts'
+import { waitUntil } from './support/wait.ts'
 
 const KEY = 'a-secret-of-my-own-choosing'
 const env = { ANIMAL_STORE_API_KEY: KEY }
@@ -91,7 +91,7 @@ suite('an animal that was answered with 201', { concurrency: true }, () => {
     assert.equal(reply.headers['retry-after'], '1')
     assert.equal((reply.json as { code: string }).code, 'unavailable')
     assert.doesNotMatch(reply.text, /disk|sqlite/i)
-    await waitUntil(() => /"level":50.*(disk|full|I\/O)/.test(printed.out), 'the failure was not logged')
+    await waitUntil(() => /"level":50.*(disk|full|I\/O)/.test(printed.out), { what: 'the failure is logged' })
     assert.equal((await create(0)).status, 503)
     assert.equal((await send('GET', '/livez')).status, 200)
     assert.equal((await send('GET', `/v1/pets?after=${created - 1}`)).status, 200)
@@ -143,10 +143,13 @@ suite('while the database file is missing', { concurrency: true }, () => {
     symlinkSync(path, path)
     // Each connection checks the path from time to time and closes a file that was moved.
     assert.ok(hasOpen(moved))
-    await waitUntil(async () => {
-      assert.equal((await service.send('GET', '/v1/pets')).status, 503)
-      return !hasOpen(moved)
-    }, 'the connections did not close the moved file')
+    await waitUntil(
+      async () => {
+        assert.equal((await service.send('GET', '/v1/pets')).status, 503)
+        return !hasOpen(moved)
+      },
+      { what: 'the connections have closed the moved file' },
+    )
     assert.equal((await service.create({ name: 'Kim', categoryId: 8 })).status, 503)
     renameSync(moved, path)
     assert.equal((await service.send('GET', '/v1/pets')).status, 200)

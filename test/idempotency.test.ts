@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEveryDatabase } from './support/databases.ts'
 import { shared, type TestService } from './support/service.ts'
-import { waitUntil } from './support/wait-until.ts'
+import { waitUntil } from './support/wait.ts'
 
 const BELLA = { name: 'Bella', categoryId: 7, status: 'sold' }
 const HOUR = 60 * 60 * 1000
@@ -99,7 +99,7 @@ onEveryDatabase('Idempotency-Key', startTestService => {
     now = new Date(now.getTime() + 24 * HOUR)
     const deletions = t.mock.method(service.store, 'deleteExpiredIdempotencyKeys')
     t.mock.timers.tick(60_000)
-    await waitUntil(() => deletions.mock.callCount() >= 3, 'the expired keys were not deleted')
+    await waitUntil(() => deletions.mock.callCount() >= 3, { what: 'the expired keys are deleted' })
     const deleted = await Promise.all(deletions.mock.calls.map(({ result }) => result))
     assert.deepEqual(deleted, [1_000, 1_000, 500])
   })
@@ -111,7 +111,7 @@ onEveryDatabase('Idempotency-Key', startTestService => {
       throw new Error('no')
     }
     t.mock.timers.tick(60_000)
-    await waitUntil(() => service.logs.some(({ level }) => level === 40n), 'the failure was not logged')
+    await waitUntil(() => service.logs.some(({ level }) => level === 40n), { what: 'the failure is logged' })
     assert.equal((await service.send('GET', '/v1/pets')).status, 200)
   })
 

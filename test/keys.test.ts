@@ -7,7 +7,7 @@ import { suite, test } from 'node:test'
 import { hasKeyFormat } from '../src/api-key.ts'
 import { run, serve } from './support/command.ts'
 import { client, shared, temporaryFolder } from './support/service.ts'
-import { waitUntil } from './support/wait-until.ts'
+import { waitUntil } from './support/wait.ts'
 
 suite('keys', { concurrency: 2 }, () => {
   /** A running service, and the folder with its database. */
@@ -98,11 +98,10 @@ suite('keys', { concurrency: 2 }, () => {
     const { code, err } = await run(t, ['keys', 'revoke', id], { cwd })
     assert.equal(code, 0)
     assert.match(err, /^Revoked key_\w+ \(x\)\.\n$/)
-    await waitUntil(
-      async () => (await send('GET', '/v1/pets')).status !== 200,
-      'the service did not reject the key',
-      5_000,
-    )
+    await waitUntil(async () => (await send('GET', '/v1/pets')).status !== 200, {
+      what: 'the service rejects the key',
+      timeoutMs: 5_000,
+    })
     assert.equal((await send('GET', '/v1/pets')).status, 401)
   })
 

@@ -9,7 +9,7 @@ import { createPageCache } from '../src/http/api/page-cache.ts'
 import { jsonReply } from '../src/http/server/reply.ts'
 import { run } from './support/command.ts'
 import { type Reply, startTestService, temporaryFolder } from './support/service.ts'
-import { waitUntil } from './support/wait-until.ts'
+import { waitUntil } from './support/wait.ts'
 
 suite('a cached first page', () => {
   async function serviceOnFile(t: TestContext) {
@@ -67,10 +67,13 @@ suite('a cached first page', () => {
     assert.equal((await service.send('GET', '/v1/pets')).status, 503)
     copyFileSync(backup, path)
     let reply: Reply | undefined
-    await waitUntil(async () => {
-      reply = await service.send('GET', '/v1/pets')
-      return reply.status !== 503
-    }, 'the backup was not opened')
+    await waitUntil(
+      async () => {
+        reply = await service.send('GET', '/v1/pets')
+        return reply.status !== 503
+      },
+      { what: 'the backup is opened' },
+    )
     assert.equal(reply?.text, `[${bella}]`)
     rmSync(backup)
   })
