@@ -15,5 +15,7 @@ if (runtime === process.execPath) {
   const source = new URL('../src/main.ts', import.meta.url)
   await import(existsSync(source) ? source.href : '../dist/main.js')
 } else {
+  // The runtime must not look for another one in turn.
+  delete process.env.npm_node_execpath
   run(runtime, [fileURLToPath(import.meta.url), ...process.argv.slice(2)])
 }

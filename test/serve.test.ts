@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { suite, test } from 'node:test'
 import { hasKeyFormat } from '../src/api-key.ts'
 import { run, serve } from './support/command.ts'
+import { pathWithCurl } from './support/path-with-curl.ts'
 import { client, temporaryFolder } from './support/service.ts'
 
 suite('serve', { concurrency: 2 }, () => {
@@ -47,7 +48,11 @@ suite('serve', { concurrency: 2 }, () => {
   test('the printed curl command gets []', async t => {
     const { said } = await serve(t, [], { cwd: temporaryFolder(t) })
     const command = await said(/(curl .*)/)
-    const { out } = await run(t, ['-c', `${command} -s`], { cwd: temporaryFolder(t), program: ['sh'] })
+    const { out } = await run(t, ['-c', `${command} -s`], {
+      cwd: temporaryFolder(t),
+      program: ['sh'],
+      env: { PATH: pathWithCurl(t) },
+    })
     assert.equal(out, '[]')
   })
 
