@@ -15,7 +15,8 @@ const PACKAGE = `node-${process.platform}-${process.arch}`
 const OLD = '20.11.1'
 
 /** The oldest version that the launcher accepts. */
-const MINIMUM = /MINIMUM_VERSION = '([\d.]+)'/.exec(readFileSync(join(ROOT, 'bin/runtime.js'), 'utf8'))?.[1] ?? ''
+const MINIMUM =
+  /MINIMUM_VERSION = '([\d.]+)'/.exec(readFileSync(join(ROOT, 'bin/runtime.js'), 'utf8'))?.[1] ?? ''
 const [MAJOR = 0, MINOR = 0] = MINIMUM.split('.').map(Number)
 
 /** Every Linux distribution for servers has these: glibc, and the C++ runtime of GCC. */
@@ -88,7 +89,10 @@ if (process.platform === 'linux') {
   })
 
   test('the README names the oldest version that the launcher accepts', () => {
-    assert.match(readFileSync(join(ROOT, 'README.md'), 'utf8'), new RegExp(`Node\\.js ${MAJOR}\\.${MINOR} or later`))
+    assert.match(
+      readFileSync(join(ROOT, 'README.md'), 'utf8'),
+      new RegExp(`Node\\.js ${MAJOR}\\.${MINOR} or later`),
+    )
   })
 
   suite('npm_node_execpath', () => {
