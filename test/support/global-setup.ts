@@ -1,12 +1,20 @@
 // Runs once around all tests: starts PostgreSQL, unless TEST_POSTGRES_URL names a server that is already running.
 
 import { randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
 import { dropDatabases, type PostgresServer, startPostgres } from './postgres.ts'
+
+/** The compile cache of the command line (bin/animal-store.js). */
+const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/animal-store', import.meta.url))
 
 let server: PostgresServer | undefined
 
 export async function globalSetup(): Promise<void> {
   process.env.TEST_RUN = randomBytes(4).toString('hex')
+  // Saves 0.2 s of CPU per test file and 80 ms per SQLite store, whose writer thread loads its modules again. Coverage
+  // would be less precise with cached code.
+  if (!process.execArgv.includes('--experimental-test-coverage'))
+    process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE
   if (process.env.TEST_POSTGRES_URL !== undefined) return
   server = await startPostgres(['-c', 'fsync=off', '-c', 'shared_preload_libraries=pg_stat_statements'])
   process.env.TEST_POSTGRES_URL = server.url
