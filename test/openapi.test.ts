@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { STATUS_OF } from '../src/error.ts'
 import { schemaAt } from './support/openapi.ts'
 import { startTestService } from './support/service.ts'
@@ -51,6 +52,19 @@ suite('the OpenAPI document', () => {
       JSON.parse(published).components.schemas.Error.properties.code.enum,
       Object.keys(STATUS_OF),
     )
+  })
+
+  test('has only valid schemas', () => {
+    const ajv = new Ajv2020()
+    const { components } = JSON.parse(published)
+    const schemas = Object.values<object>(components.schemas)
+    JSON.parse(published, (key, value: object) => {
+      if (key === 'schema') schemas.push(value)
+      return value
+    })
+    assert.ok(schemas.length > 30, `${schemas.length} schemas`)
+    for (const schema of schemas)
+      assert.ok(ajv.validateSchema(schema), `${ajv.errorsText()} in ${JSON.stringify(schema)}`)
   })
 
   test('has examples that match its schemas', () => {

@@ -25,7 +25,8 @@ const plainDocument: PlainDocument = JSON.parse(
   renderJson(openApiDocument({ production: 'http://127.0.0.1/v1' })),
 )
 
-const ajv = new Ajv2020({ strict: true, allErrors: true, coerceTypes: false })
+// openapi.test.ts validates the schemas themselves: it takes 50 ms to compile the schema of schemas.
+const ajv = new Ajv2020({ strict: true, allErrors: true, coerceTypes: false, validateSchema: false })
 ajv.addFormat('int64', { type: 'number', validate: Number.isInteger })
 ajv.addVocabulary(['openapi', 'info', 'servers', 'tags', 'security', 'paths', 'components', 'example'])
 ajv.addSchema(plainDocument, 'openapi')
