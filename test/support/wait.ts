@@ -2,7 +2,9 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 
-const INTERVAL_MS = 5
+const FIRST_INTERVAL_MS = 5
+/** A condition may send a request, so a long wait must not use all of the CPU. */
+const MAX_INTERVAL_MS = 50
 
 export interface WaitOptions {
   /** Named in the error if the condition never becomes true. */
@@ -16,9 +18,9 @@ export async function waitUntil(
   { what, timeoutMs = 20_000 }: WaitOptions,
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs
-  while (!(await condition())) {
+  for (let intervalMs = FIRST_INTERVAL_MS; !(await condition()); intervalMs *= 1.5) {
     if (performance.now() > deadline)
       throw new Error(`timed out after ${timeoutMs} ms, waiting until ${what}`)
-    await delay(INTERVAL_MS)
+    await delay(Math.min(intervalMs, MAX_INTERVAL_MS))
   }
 }
