@@ -9,11 +9,14 @@ import { renderAnimals } from '../src/animal.ts'
 import { CommandFailed } from '../src/cli/command.ts'
 import { type Import, importAll } from '../src/cli/import.ts'
 import { openStore } from '../src/cli/open-store.ts'
+import { type DatabaseAddress, parseDatabaseUrl } from '../src/cli/setting-values.ts'
 import { systemClock } from '../src/clock.ts'
 import type { Store } from '../src/store.ts'
 import { type CommandOptions, MAIN, run, start } from './support/command.ts'
+import { runInProcess } from './support/in-process.ts'
 import { borrowDatabase } from './support/postgres.ts'
 import { type Scope, shared, temporaryFolder } from './support/service.ts'
+import { waitUntil } from './support/wait.ts'
 
 const AWKWARD_NAMES = [
   'Bella',
@@ -53,27 +56,41 @@ for (const [database, open] of Object.entries(DATABASES)) {
       const url = await open(t, folder, 'one')
       const command = (args: readonly string[], options: Partial<CommandOptions> = {}, at = url) =>
         run(t, args, { cwd: folder, env: { DATABASE_URL: at }, ...options })
+
+      /** Imports these lines in this process. */
+      async function importLines(text: string, ...flags: readonly string[]) {
+        const file = join(folder, 'input.jsonl')
+        writeFileSync(file, text)
+        return runInProcess(['import', file, ...flags], { DATABASE_URL: url })
+      }
+
       return {
         folder,
         url,
         command,
+        importLines,
         another: () => open(t, folder, 'another'),
-        exported: async () => (await command(['export'])).out,
+        /** Everything that is stored, exported in this process. */
+        exported: async () => {
+          const file = join(folder, 'output.jsonl')
+          await runInProcess(['export', file], { DATABASE_URL: url })
+          return readFileSync(file, 'utf8')
+        },
       }
     }
 
     for (const format of ['jsonl', 'csv']) {
       test(`an export to ${format} and an import of it change no animal`, async t => {
-        const { command, another, folder } = await commands(t)
-        const imported = await command(['import', '-'], { input: ANIMALS })
-        assert.equal(imported.code, 0, imported.err)
-        assert.match(imported.err, /^15 animals imported in /m)
+        const { command, importLines, another, folder } = await commands(t)
+        await importLines(ANIMALS)
         const file = join(folder, `animals.${format}`)
         const written = await command(['export', file])
         assert.match(written.err, /^15 animals exported in /m)
         assert.equal(written.out, '')
         const empty = await another()
-        assert.equal((await command(['import', file], {}, empty)).code, 0)
+        const imported = await command(['import', file], {}, empty)
+        assert.equal(imported.code, 0, imported.err)
+        assert.match(imported.err, /^15 animals imported in /m)
         assert.equal((await command(['export'], {}, empty)).out, ANIMALS)
         assert.equal(existsSync(`${file}.unfinished`), false)
       })
@@ -92,10 +109,10 @@ for (const [database, open] of Object.entries(DATABASES)) {
     })
 
     test('an import that resumes with --from-line stores every animal once', async t => {
-      const { command, exported } = await commands(t)
+      const { importLines, exported } = await commands(t)
       const all = lines(2_500)
-      await command(['import', '-'], { input: all.with(1_699, 'nonsense').join('\n') })
-      const { err } = await command(['import', '-', '--from-line', '1001'], { input: all.join('\n') })
+      assert.equal((await importLines(all.with(1_699, 'nonsense').join('\n'))).code, 1)
+      const { err } = await importLines(all.join('\n'), '--from-line', '1001')
       assert.match(err, /^1500 animals imported/m)
       const names = (await exported())
         .trimEnd()
@@ -124,31 +141,37 @@ for (const [database, open] of Object.entries(DATABASES)) {
     })
 
     test('an interrupted import says what was stored and how to resume', async t => {
-      const { folder, url, exported } = await commands(t)
+      const { folder, url } = await commands(t)
+      const store = await openTestStore(t, parseDatabaseUrl(url))
+      const count = async () => (await store.listAnimals({ limit: 10_000 })).length
       const { child, ended, printed } = start(t, ['import', '-'], {
         cwd: folder,
         env: { DATABASE_URL: url },
         input: lines(3_200).join('\n'),
         isInputOpen: true,
       })
-      while ((await count(exported)) < 3_000) assert.equal(child.exitCode, null, printed.err)
+      const isStored = async () => {
+        assert.equal(child.exitCode, null, printed.err)
+        return (await count()) >= 3_000
+      }
+      await waitUntil(isStored, { what: '3000 animals are stored' })
       child.kill('SIGINT')
       const { err } = await ended
       assert.match(err, /^Stopped\.\n3000 animals stored\. Resume with --from-line 3001\.$/m)
-      assert.equal(await count(exported), 3_000)
+      assert.equal(await count(), 3_000)
     })
   })
 }
 
-async function openTemporaryStore(t: Scope): Promise<Store> {
-  const store = await openStore({
-    database: { kind: 'sqlite', path: join(temporaryFolder(t), 'animals.db') },
-    environment: 'production',
-    clock: systemClock,
-    create: true,
-  })
+async function openTestStore(t: Scope, database: DatabaseAddress): Promise<Store> {
+  const store = await openStore({ database, environment: 'production', clock: systemClock, create: true })
   t.after(() => store.close())
   return store
+}
+
+/** Opens an empty store, in memory: the formats do not depend on the database. */
+function openEmptyStore(t: Scope): Promise<Store> {
+  return openTestStore(t, { kind: 'sqlite-memory' })
 }
 
 /** Imports in this process. Returns the messages, and all animals that are stored afterwards. */
@@ -238,7 +261,7 @@ suite('the formats', () => {
   ]
   for (const [name, format, input, expected] of valid) {
     test(`${name}: imported`, async t => {
-      const { failure, stored } = await importInto(await openTemporaryStore(t), input, { format })
+      const { failure, stored } = await importInto(await openEmptyStore(t), input, { format })
       assert.equal(failure, '')
       assert.equal(stored, expected)
     })
@@ -306,7 +329,7 @@ suite('the formats', () => {
     ],
     ['an array', 'jsonl', '[1]', /^Line 1: The body must be a JSON object/],
   ]
-  const store = shared(openTemporaryStore)
+  const store = shared(openEmptyStore)
   for (const [name, format, input, expected] of invalid) {
     test(`${name}: rejected, and no animal is stored`, async () => {
       const { failure, stored } = await importInto(store(), input, { format })
@@ -318,7 +341,7 @@ suite('the formats', () => {
   test('a stray quote spoils its own line only', async t => {
     const input =
       'name,categoryId\n12"" python,7\nBella,8\n"Max"x,1\n12" python,7\nTom,9\n"never closed,9\nKim,10\n'
-    const { said, stored } = await importInto(await openTemporaryStore(t), input, { skipInvalid: true })
+    const { said, stored } = await importInto(await openEmptyStore(t), input, { skipInvalid: true })
     const message = 'the line must be well-formed CSV, with quotes in pairs.'
     assert.deepEqual(
       said.slice(0, -1),
@@ -330,7 +353,7 @@ suite('the formats', () => {
 
   test('a quote that is never closed spoils at most 256 KiB', async t => {
     const input = `name,categoryId\n"never closed,0\n${'Bella,7\n'.repeat(40_000)}`
-    const { said, stored } = await importInto(await openTemporaryStore(t), input, { skipInvalid: true })
+    const { said, stored } = await importInto(await openEmptyStore(t), input, { skipInvalid: true })
     const [, last] = /^Lines 2 to (\d+): this has more than 256 KiB/.exec(said[0] ?? '') ?? []
     const spoiled = Number(last) - 2
     assert.ok(spoiled > 0 && spoiled <= (256 * 1024) / 8, said[0])
@@ -339,13 +362,21 @@ suite('the formats', () => {
 
   test('--from-line does not parse the lines before it, except the header', async t => {
     const input = 'name,categoryId\n"never closed,9\nKim,10\n'
-    const { failure, stored } = await importInto(await openTemporaryStore(t), input, { fromLine: 3 })
+    const { failure, stored } = await importInto(await openEmptyStore(t), input, { fromLine: 3 })
     assert.equal(failure, '')
     assert.equal(stored, '[{"id":1,"name":"Kim","categoryId":10}]')
   })
 })
 
 suite('import and export, on the command line', () => {
+  /** Fills the database that `sqlite:animals.db` names on the command line in this folder. */
+  async function importInProcess(cwd: string, input: readonly string[]): Promise<void> {
+    const file = join(cwd, 'animals.jsonl')
+    writeFileSync(file, input.join('\n'))
+    const env = { DATABASE_URL: `sqlite:${join(cwd, 'animals.db')}` }
+    assert.equal((await runInProcess(['import', file], env)).code, 0)
+  }
+
   test('--format and --from-line choose how standard input is read', async t => {
     const options = { cwd: temporaryFolder(t), env: { DATABASE_URL: 'sqlite:animals.db' } }
     const input = '\ufeffstatus,x,categoryId,name\r\nsold,1,x,Max\r\nsold,1,7,Bella\r\n'
@@ -365,7 +396,7 @@ suite('import and export, on the command line', () => {
   test('an export to a symbolic link writes to its target', async t => {
     const cwd = temporaryFolder(t)
     const env = { DATABASE_URL: 'sqlite:animals.db' }
-    await run(t, ['import', '-'], { cwd, env, input: lines(1).join('') })
+    await importInProcess(cwd, lines(1))
     writeFileSync(join(cwd, 'real.csv'), 'old')
     symlinkSync('real.csv', join(cwd, 'link.csv'))
     await run(t, ['export', 'link.csv'], { cwd, env })
@@ -381,10 +412,10 @@ suite('import and export, on the command line', () => {
       [missing.code, missing.err],
       [1, 'Cannot read nothing.jsonl: the file does not exist.\n'],
     )
-    const folder = await run(t, ['import', '.'], { cwd, env })
+    const folder = await runInProcess(['import', '.'], env)
     assert.equal(folder.code, 1)
     assert.match(folder.err, /^Cannot read \.: it is a folder\.$/m)
-    await run(t, ['migrate'], { cwd, env })
+    await importInProcess(cwd, [])
     const nowhere = await run(t, ['export', 'no/such/folder.csv'], { cwd, env })
     assert.deepEqual(
       [nowhere.code, nowhere.err],
@@ -395,8 +426,7 @@ suite('import and export, on the command line', () => {
   test('an export ends without an error if the reader closes the pipe', async t => {
     const cwd = temporaryFolder(t)
     const env = { DATABASE_URL: 'sqlite:animals.db' }
-    writeFileSync(join(cwd, 'animals.jsonl'), lines(20_000).join('\n'))
-    await run(t, ['import', 'animals.jsonl'], { cwd, env })
+    await importInProcess(cwd, lines(20_000))
     const { err, out } = await run(t, ['export'], {
       cwd,
       env,
@@ -410,7 +440,7 @@ suite('import and export, on the command line', () => {
     const cwd = temporaryFolder(t)
     const env = { DATABASE_URL: 'sqlite:animals.db' }
     writeFileSync(join(cwd, 'out.csv'), 'old')
-    await run(t, ['import', '-'], { cwd, env, input: lines(1).join('') })
+    await importInProcess(cwd, lines(1))
     await run(t, ['export', 'out.csv'], { cwd, env })
     assert.equal(readFileSync(join(cwd, 'out.csv'), 'utf8'), 'id,name,categoryId,status\n1,animal 0,0,\n')
   })
@@ -418,8 +448,4 @@ suite('import and export, on the command line', () => {
 
 function lines(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `{"name":"animal ${index}","categoryId":${index}}`)
-}
-
-async function count(exported: () => Promise<string>): Promise<number> {
-  return (await exported()).split('\n').length - 1
 }

@@ -1,9 +1,12 @@
-// The command line: help, version, mistyped commands, settings, and the OpenAPI document. Each command is a real process.
+// The command line: help, version, mistyped commands, settings, and the OpenAPI document. Each command is a real process,
+// except in the long table of invalid settings.
 
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { readSettings, SettingsError } from '../src/cli/read-settings.ts'
+import { serve as serveCommand } from '../src/cli/serve.ts'
 import { run, serve } from './support/command.ts'
 import { client, temporaryFolder } from './support/service.ts'
 
@@ -106,10 +109,27 @@ suite('settings', { concurrency: 2 }, () => {
     assert.deepEqual(readdirSync(cwd), [])
   })
 
-  const invalid: [string[], Record<string, string>][] = [
-    ...['-1', '65536', '1.5', '08', '+1', ' 1', '0x10', '1e3'].map(
-      (port): [string[], Record<string, string>] => [['--port', port], {}],
-    ),
+  type Given = [args: string[], env: Record<string, string>]
+
+  /** One setting of each kind. The table below has all other cases. */
+  const onCommandLine: Given[] = [
+    [['--port', '-1'], {}],
+    [['extra'], {}],
+    [[], { DATABASE_URL: 'sqlite:' }],
+    [[], { ANIMAL_STORE_API_KEY: 'x'.repeat(19) }],
+  ]
+  for (const [args, env] of onCommandLine) {
+    test(`"${commandLine(['serve', ...args], env)}" prints one line and exits with 2`, async t => {
+      const { code, err } = await run(t, ['serve', ...args], { cwd: temporaryFolder(t), env })
+      assert.equal(code, 2)
+      assert.equal(err.trim().split('\n').length, 1, err)
+      const { ANIMAL_STORE_API_KEY: secret } = env
+      if (secret !== undefined) assert.ok(!err.includes(secret), 'the message contains the key')
+    })
+  }
+
+  const invalid: Given[] = [
+    ...['65536', '1.5', '08', '+1', ' 1', '0x10', '1e3'].map((port): Given => [['--port', port], {}]),
     [['--port=1', '--port=2'], {}],
     ...[
       'app.example',
@@ -118,31 +138,34 @@ suite('settings', { concurrency: 2 }, () => {
       'HTTPS://app.example',
       'null',
       ',',
-    ].map((origin): [string[], Record<string, string>] => [['--cors-origin', origin], {}]),
+    ].map((origin): Given => [['--cors-origin', origin], {}]),
     [['--cors-origin', 'https://app.example', '--cors-origin', 'x'], {}],
-    [['extra'], {}],
     [['--json'], {}],
     [[], { PORT: '99999' }],
     [[], { HOST: 'a b' }],
-    [[], { DATABASE_URL: 'sqlite:' }],
     [[], { DATABASE_URL: 'sqlite://x.db' }],
     [[], { DATABASE_URL: 'x.db' }],
     [[], { DATABASE_URL: 'sqlite::mem' }],
     [[], { DATABASE_URL: 'postgres:localhost' }],
     [[], { DATABASE_URL: 'postgres://[' }],
-    [[], { ANIMAL_STORE_API_KEY: 'x'.repeat(19) }],
     [[], { ANIMAL_STORE_API_KEY: 'x'.repeat(256) }],
     [[], { ANIMAL_STORE_API_KEY: 'has a space in the middle' }],
     [[], { PRODUCTION_URL: 'https://user@example.test/v1' }],
     [[], { PRODUCTION_URL: 'https://example.test/v1?x=1' }],
   ]
   for (const [args, env] of invalid) {
-    test(`"${commandLine(['serve', ...args], env)}" prints one line and exits with 2`, async t => {
-      const { code, err } = await run(t, ['serve', ...args], { cwd: temporaryFolder(t), env })
-      assert.equal(code, 2)
-      assert.equal(err.trim().split('\n').length, 1, err)
-      const { ANIMAL_STORE_API_KEY: secret } = env
-      if (secret !== undefined) assert.ok(!err.includes(secret), 'the message contains the key')
+    test(`"${commandLine(['serve', ...args], env)}" has one problem, described in one line`, () => {
+      assert.throws(
+        () => readSettings(serveCommand.settings, { args, env }, serveCommand.operands),
+        error => {
+          assert.ok(error instanceof SettingsError)
+          assert.equal(error.problems.length, 1)
+          assert.equal(error.message.trim().split('\n').length, 1, error.message)
+          const { ANIMAL_STORE_API_KEY: secret } = env
+          if (secret !== undefined) assert.ok(!error.message.includes(secret), 'the message contains the key')
+          return true
+        },
+      )
     })
   }
 

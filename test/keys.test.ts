@@ -6,8 +6,18 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { hasKeyFormat } from '../src/api-key.ts'
 import { run, serve } from './support/command.ts'
+import { runInProcess } from './support/in-process.ts'
 import { client, shared, temporaryFolder } from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
+
+/** Runs a command in this process, on the database that the command line uses in this folder. */
+function runIn(cwd: string, ...args: readonly string[]) {
+  return runInProcess(['keys', ...args], { DATABASE_URL: `sqlite:${join(cwd, 'data/production.db')}` })
+}
+
+async function createIn(cwd: string, ...args: readonly string[]) {
+  return JSON.parse((await runIn(cwd, 'create', '--json', ...args)).out)
+}
 
 suite('keys', { concurrency: 2 }, () => {
   /** A running service, and the folder with its database. */
@@ -46,20 +56,21 @@ suite('keys', { concurrency: 2 }, () => {
     assert.notEqual(next.key, key)
     assert.equal(next.name, 'one')
     assert.equal(Date.parse(next.expiresAt) - Date.parse(next.createdAt), 90 * 24 * 3600 * 1000)
-    const [old] = await json('list')
+    const list = async () => JSON.parse((await runIn(cwd, 'list', '--json')).out)
+    const [old] = await list()
     assert.equal(Date.parse(old.expiresAt) - Date.parse(next.createdAt), 3600 * 1000)
 
     const revoked = await json('revoke', next.id)
     assert.equal(revoked.state, 'revoked')
     assert.notEqual(revoked.revokedAt, null)
-    const states = (await json('list')).map(({ state }: { state: string }) => state)
+    const states = (await list()).map(({ state }: { state: string }) => state)
     assert.deepEqual(states, ['active', 'revoked'])
   })
 
   test('list prints a table of the keys of one environment', async t => {
     const cwd = temporaryFolder(t)
-    await run(t, ['keys', 'create', '--name', 'one'], { cwd })
-    await run(t, ['keys', 'create', '--name', 'two', '--expires', '1s'], { cwd })
+    await createIn(cwd, '--name', 'one')
+    await createIn(cwd, '--name', 'two', '--expires', '1s')
     const { out } = await run(t, ['keys', 'list'], { cwd })
     const [head, first, second] = out.split('\n')
     assert.match(head ?? '', /^ID +STATE +CREATED +EXPIRES +NAME$/)
@@ -73,11 +84,10 @@ suite('keys', { concurrency: 2 }, () => {
 
   test('after rotate the old key works during the overlap, and not at all with 0s', async t => {
     const { cwd, address } = running()
-    const create = async () =>
-      JSON.parse((await run(t, ['keys', 'create', '--name', 'x', '--json'], { cwd })).out)
+    const create = () => createIn(cwd, '--name', 'x')
     const [overlapping, replaced] = [await create(), await create()]
     const next = (await run(t, ['keys', 'rotate', overlapping.id], { cwd })).out.trim()
-    await run(t, ['keys', 'rotate', replaced.id, '--overlap', '0s'], { cwd })
+    await runIn(cwd, 'rotate', replaced.id, '--overlap', '0s')
     for (const [key, status] of [
       [overlapping.key, 200],
       [next, 200],
@@ -91,7 +101,7 @@ suite('keys', { concurrency: 2 }, () => {
 
   test('a running service rejects a key within 5 seconds of its revocation', async t => {
     const { cwd, address } = running()
-    const { id, key } = JSON.parse((await run(t, ['keys', 'create', '--name', 'x', '--json'], { cwd })).out)
+    const { id, key } = await createIn(cwd, '--name', 'x')
     const { send, close } = client(address, key)
     t.after(close)
     assert.equal((await send('GET', '/v1/pets')).status, 200)
@@ -107,18 +117,8 @@ suite('keys', { concurrency: 2 }, () => {
 
   const failures: [string[], number, RegExp][] = [
     [['keys', 'create'], 2, /^--name is required/],
-    [['keys', 'create', '--name', ''], 2, /^--name must be 1 to 100 characters/],
-    [['keys', 'create', '--name', '  '], 2, /^--name must be/],
-    [['keys', 'create', '--name', 'a\nb'], 2, /^--name must be/],
-    [['keys', 'create', '--name', 'x', '--expires', 'soon'], 2, /^--expires must be a time from 1s to 3650d/],
-    [['keys', 'create', '--name', 'x', '--expires', '0d'], 2, /^--expires must be/],
-    [['keys', 'create', '--name', 'x', '--expires', '99999d'], 2, /^--expires must be/],
-    [['keys', 'revoke'], 2, /^ID is missing/],
     [['keys', 'rotate', 'a', 'b'], 2, /^"b" is one argument too many/],
-    [['keys', 'list', '--json=yes'], 2, /^--json takes no value/],
     [['keys', 'list'], 1, /^There is no database at \/.*\/data\/production\.db\.$/m],
-    [['keys', 'revoke', 'x'], 1, /^There is no database at/],
-    [['keys', 'create', '--name', 'x', '--database-url', 'sqlite::memory:'], 1, /name a file/],
   ]
   for (const [args, expected, message] of failures) {
     test(`${JSON.stringify(args.join(' '))} exits with ${expected} and creates no files`, async t => {
@@ -131,16 +131,41 @@ suite('keys', { concurrency: 2 }, () => {
     })
   }
 
+  const failuresInProcess: [string[], number, RegExp][] = [
+    [['create', '--name', ''], 2, /^--name must be 1 to 100 characters/],
+    [['create', '--name', '  '], 2, /^--name must be/],
+    [['create', '--name', 'a\nb'], 2, /^--name must be/],
+    [['create', '--name', 'x', '--expires', 'soon'], 2, /^--expires must be a time from 1s to 3650d/],
+    [['create', '--name', 'x', '--expires', '0d'], 2, /^--expires must be/],
+    [['create', '--name', 'x', '--expires', '99999d'], 2, /^--expires must be/],
+    [['revoke'], 2, /^ID is missing/],
+    [['list', '--json=yes'], 2, /^--json takes no value/],
+    [['revoke', 'x'], 1, /^There is no database at/],
+    [['create', '--name', 'x', '--database-url', 'sqlite::memory:'], 1, /name a file/],
+  ]
+  for (const [args, expected, message] of failuresInProcess) {
+    test(`${JSON.stringify(`keys ${args.join(' ')}`)} fails with ${expected} and creates no files`, async t => {
+      const cwd = temporaryFolder(t)
+      const { code, err, out } = await runIn(cwd, ...args)
+      assert.equal(code, expected)
+      assert.match(err, message)
+      assert.equal(out, '')
+      assert.deepEqual(readdirSync(cwd), [])
+    })
+  }
+
   test('rotate and revoke fail with 1 for an unknown key, and rotate for a revoked one', async t => {
     const cwd = temporaryFolder(t)
-    const { id } = JSON.parse((await run(t, ['keys', 'create', '--name', 'x', '--json'], { cwd })).out)
-    await run(t, ['keys', 'revoke', id], { cwd })
+    const { id } = await createIn(cwd, '--name', 'x')
+    await runIn(cwd, 'revoke', id)
+    const onCommandLine = await run(t, ['keys', 'rotate', 'key_unknown'], { cwd })
+    assert.equal(onCommandLine.code, 1)
+    assert.match(onCommandLine.err, /There is no key key_unknown in production/)
     for (const [args, message] of [
-      [['rotate', 'key_unknown'], /There is no key key_unknown in production/],
       [['revoke', 'key_unknown'], /There is no key key_unknown in production/],
       [['rotate', id], /is revoked; create a new one/],
     ] as const) {
-      const { code, err } = await run(t, ['keys', ...args], { cwd })
+      const { code, err } = await runIn(cwd, ...args)
       assert.equal(code, 1)
       assert.match(err, message)
     }

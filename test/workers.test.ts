@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { readSettings } from '../src/cli/read-settings.ts'
 import { run, serve, start } from './support/command.ts'
 import { borrowDatabase } from './support/postgres.ts'
 import { childrenOf, isRunning } from './support/processes.ts'
@@ -139,11 +140,21 @@ suite('workers', () => {
     assert.match(err, /^--workers \(WORKERS\) needs a database that processes can share/)
   })
 
-  for (const number of ['0', '-1', '1.5', '100', 'many']) {
-    test(`--workers ${number} is rejected`, async t => {
-      const { code, err } = await run(t, ['serve', `--workers=${number}`], { cwd: temporaryFolder(t) })
-      assert.equal(code, 2)
-      assert.match(err, /--workers \(WORKERS\) must be auto, or a whole number from 1 to 99/)
+  const INVALID_NUMBER = /--workers \(WORKERS\) must be auto, or a whole number from 1 to 99/
+
+  test('--workers 0 is rejected', async t => {
+    const { code, err } = await run(t, ['serve', '--workers=0'], { cwd: temporaryFolder(t) })
+    assert.equal(code, 2)
+    assert.match(err, INVALID_NUMBER)
+  })
+
+  for (const number of ['-1', '1.5', '100', 'many']) {
+    test(`--workers ${number} is rejected, like 0`, () => {
+      const input = { args: [`--workers=${number}`], env: {} }
+      assert.throws(() => readSettings(['workers'], input), {
+        name: 'SettingsError',
+        message: INVALID_NUMBER,
+      })
     })
   }
 })
