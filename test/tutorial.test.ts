@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { start } from './support/command.ts'
+import { COMPILER_ENV, start } from './support/command.ts'
 import { pathWithCurl } from './support/path-with-curl.ts'
 import { freePort } from './support/postgres.ts'
 import { temporaryFolder } from './support/service.ts'
@@ -84,7 +84,7 @@ test('the commands of the tutorial print what the tutorial says', async t => {
   const steps = parseSteps(document)
   assert.ok(steps.length > 10)
   writeFileSync(join(cwd, 'tutorial.sh'), toScript(steps))
-  const env = { HOME: cwd, PATH: pathWithCurl(t), npm_config_offline: 'true' }
+  const env = { HOME: cwd, PATH: pathWithCurl(t), npm_config_offline: 'true', ...COMPILER_ENV }
   const { ended } = start(t, [], { cwd, program: ['sh', 'tutorial.sh'], isGroup: true, env })
   const { code, err } = await ended
   for (const [index, { commands, expected = '…' }] of steps.entries()) {

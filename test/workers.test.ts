@@ -29,7 +29,7 @@ async function createOnce(send: ReturnType<typeof client>['send']): Promise<Repl
 }
 
 for (const [database, open] of Object.entries(DATABASES)) {
-  suite(`workers, on ${database}`, () => {
+  suite(`workers, on ${database}`, { concurrency: 3 }, () => {
     async function startWorkers(t: Scope, env: Record<string, string> = {}) {
       const cwd = temporaryFolder(t)
       const options = { cwd, env: { DATABASE_URL: await open(t), SHUTDOWN_DELAY: '0s', ...env } }

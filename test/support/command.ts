@@ -6,6 +6,9 @@ import type { Scope } from './service.ts'
 
 export const MAIN = fileURLToPath(new URL('../../bin/animal-store.js', import.meta.url))
 
+/** The TypeScript compiler is a Go program. Without garbage collection it takes a third less CPU. */
+export const COMPILER_ENV = { GOGC: 'off' }
+
 export interface Ended {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
@@ -42,10 +45,15 @@ export function start(
   { cwd, env = {}, program, isGroup = false, input, isInputOpen = false }: CommandOptions,
 ): Running {
   const [file = '', ...first] = program ?? [process.execPath, MAIN]
-  const { PATH = '', NODE_V8_COVERAGE } = process.env
+  const { PATH = '', NODE_V8_COVERAGE, NODE_COMPILE_CACHE } = process.env
   const child = spawn(file, [...first, ...args], {
     cwd,
-    env: { PATH, ...(NODE_V8_COVERAGE && { NODE_V8_COVERAGE }), ...env },
+    env: {
+      PATH,
+      ...(NODE_V8_COVERAGE && { NODE_V8_COVERAGE }),
+      ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }),
+      ...env,
+    },
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     detached: isGroup,
   })
