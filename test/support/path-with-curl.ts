@@ -7,9 +7,12 @@ import { type Scope, temporaryFolder } from './service.ts'
 
 const STAND_IN = fileURLToPath(new URL('./curl.ts', import.meta.url))
 
+export function hasCurl(): boolean {
+  return (process.env.PATH ?? '').split(delimiter).some(hasCurlIn)
+}
+
 export function pathWithCurl(t: Scope): string {
-  const { PATH = '' } = process.env
-  return PATH.split(delimiter).some(hasCurl) ? PATH : pathWithStandIn(t)
+  return hasCurl() ? (process.env.PATH ?? '') : pathWithStandIn(t)
 }
 
 /** A PATH in which `curl` is our stand-in, even if the machine has curl. */
@@ -20,7 +23,7 @@ export function pathWithStandIn(t: Scope): string {
   return `${folder}${delimiter}${process.env.PATH ?? ''}`
 }
 
-function hasCurl(folder: string): boolean {
+function hasCurlIn(folder: string): boolean {
   try {
     accessSync(join(folder, 'curl'), constants.X_OK)
     return true
