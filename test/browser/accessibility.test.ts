@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
-import { API_KEY, shared } from '../support/service.ts'
+import { API_KEY } from '../support/service.ts'
 import {
   newAnimals,
   openAddForm,
@@ -17,19 +17,28 @@ import {
 } from './catalogue-page.ts'
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+const COLOR_SCHEMES = ['light', 'dark'] as const
 const WIDTHS = [320, 768, 1440]
 
 const open = useCatalogue()
 
+/** Checks what the page shows now, in every colour scheme and width. */
 async function checkAccessibility(page: Page, state: string): Promise<void> {
   await page.evaluate(AXE)
-  const { violations, overflow } = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: unknown[] }> } }
-    const { violations } = await axe.run()
-    return { violations, overflow: document.documentElement.scrollWidth - innerWidth }
-  })
-  assert.deepEqual(violations, [], state)
-  assert.ok(overflow <= 0, `${state} is ${overflow} pixels too wide`)
+  for (const colorScheme of COLOR_SCHEMES) {
+    await page.emulateMedia({ colorScheme })
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: 800 })
+      const { violations, overflow } = await page.evaluate(async () => {
+        const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: unknown[] }> } }
+        const { violations } = await axe.run()
+        return { violations, overflow: document.documentElement.scrollWidth - innerWidth }
+      })
+      const shown = `${state}, in ${colorScheme} at ${width} pixels`
+      assert.deepEqual(violations, [], shown)
+      assert.ok(overflow <= 0, `${shown}, is ${overflow} pixels too wide`)
+    }
+  }
 }
 
 suite('the catalogue page', () => {
@@ -66,38 +75,30 @@ suite('the catalogue page', () => {
     assert.equal(await focused(), 'status')
   })
 
-  const service = shared(scope => {
+  test('has no violation that axe finds, in any state, colour scheme and width', async t => {
     const longName = { name: 'long'.repeat(250), categoryId: -9223372036854775808n }
-    return startWithAnimals(scope, [...newAnimals(25, ['available', 'pending', 'sold', undefined]), longName])
+    const animals = [...newAnimals(25, ['available', 'pending', 'sold', undefined]), longName]
+    const service = await startWithAnimals(t, animals)
+    const { address } = service
+    const { page } = await open(t, service, { context: { reducedMotion: 'reduce' }, isSignedIn: false })
+    await checkAccessibility(page, 'the sign-in form')
+    await signIn(page)
+    await readRows(page)
+    await checkAccessibility(page, 'the list')
+    await page.goto(`${address}/?after=20`)
+    await readRows(page)
+    await checkAccessibility(page, 'the last page')
+    await openAddForm(page)
+    await page.getByLabel('Name').fill(' ')
+    await page.getByLabel('Category').fill('7')
+    await checkAccessibility(page, 'the form')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.goto(`${address}/?limit=500`)
+    await page.getByText('limit must be').waitFor()
+    await checkAccessibility(page, 'the message for an invalid URL')
+    await page.route('**/v1/pets**', route => route.abort())
+    await page.goto(address)
+    await page.getByText('The server cannot be reached').waitFor()
+    await checkAccessibility(page, 'the notice that the server is down')
   })
-
-  for (const colorScheme of ['light', 'dark'] as const) {
-    for (const width of WIDTHS) {
-      test(`has no violation that axe finds, in ${colorScheme} at ${width} pixels`, async t => {
-        const { page } = await open(t, service(), {
-          context: { colorScheme, viewport: { width, height: 800 }, reducedMotion: 'reduce' },
-          isSignedIn: false,
-        })
-        await checkAccessibility(page, 'the sign-in form')
-        await signIn(page)
-        await readRows(page)
-        await checkAccessibility(page, 'the list')
-        await page.goto(`${service().address}/?after=20`)
-        await readRows(page)
-        await checkAccessibility(page, 'the last page')
-        await openAddForm(page)
-        await page.getByLabel('Name').fill(' ')
-        await page.getByLabel('Category').fill('7')
-        await checkAccessibility(page, 'the form')
-        await page.getByRole('button', { name: 'Cancel' }).click()
-        await page.goto(`${service().address}/?limit=500`)
-        await page.getByText('limit must be').waitFor()
-        await checkAccessibility(page, 'the message for an invalid URL')
-        await page.route('**/v1/pets**', route => route.abort())
-        await page.goto(service().address)
-        await page.getByText('The server cannot be reached').waitFor()
-        await checkAccessibility(page, 'the notice that the server is down')
-      })
-    }
-  }
 })
