@@ -5,11 +5,21 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { suite, test } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import { hasKeyFormat } from '../src/api-key.ts'
 import { run, serve } from './support/command.ts'
+import { runInProcess } from './support/in-process.ts'
 import { pathWithCurl } from './support/path-with-curl.ts'
-import { client, temporaryFolder } from './support/service.ts'
+import { client, startTestService, temporaryFolder } from './support/service.ts'
+
+function startOnHost(t: TestContext, host: string): Promise<{ address: string }> {
+  return serve(t, ['--host', host], { cwd: temporaryFolder(t) })
+}
+
+/** The service has the address that the command prints. */
+function startInProcessOnHost(t: TestContext, host: string): Promise<{ address: string }> {
+  return startTestService(t, { host })
+}
 
 suite('serve', { concurrency: 2 }, () => {
   for (const [environment, prefix] of [
@@ -70,12 +80,12 @@ suite('serve', { concurrency: 2 }, () => {
     const path = join(cwd, 'a.db')
     writeFileSync(path, 'hello'.repeat(1000))
     const before = readFileSync(path)
-    for (const args of [
-      ['serve', '--port', '0'],
-      ['keys', 'list'],
-      ['keys', 'create', '--name', 'x'],
+    const flags = ['--database-url', `sqlite:${path}`]
+    for (const { code, out, err } of [
+      await run(t, ['serve', '--port', '0', ...flags], { cwd }),
+      await run(t, ['keys', 'list', ...flags], { cwd }),
+      await runInProcess(['keys', 'create', '--name', 'x', ...flags], {}),
     ]) {
-      const { code, out, err } = await run(t, [...args, '--database-url', `sqlite:${path}`], { cwd })
       assert.equal(code, 1)
       assert.match(err, /^The database .* cannot be opened: file is not a database\.\n$/)
       assert.equal(out, '')
@@ -86,7 +96,8 @@ suite('serve', { concurrency: 2 }, () => {
 
   test('exits with 1 and one line if the database stays locked, and creates no key', async t => {
     const cwd = temporaryFolder(t)
-    await run(t, ['migrate', '--database-url', 'sqlite:a.db'], { cwd })
+    const env = { DATABASE_URL: `sqlite:${join(cwd, 'a.db')}` }
+    await runInProcess(['migrate'], env)
     const other = new DatabaseSync(join(cwd, 'a.db'))
     t.after(() => other.close())
     other.exec('begin immediate')
@@ -94,7 +105,7 @@ suite('serve', { concurrency: 2 }, () => {
     assert.equal(code, 1)
     assert.equal(err, 'The database cannot be used right now: database is locked.\n')
     other.exec('rollback')
-    const { out } = await run(t, ['keys', 'list', '--json', '--database-url', 'sqlite:a.db'], { cwd })
+    const { out } = await runInProcess(['keys', 'list', '--json'], env)
     assert.deepEqual(JSON.parse(out), [])
   })
 
@@ -116,20 +127,21 @@ suite('serve', { concurrency: 2 }, () => {
     const { code, err } = await run(t, ['serve', '--port', String(port)], { cwd })
     assert.equal(code, 1)
     assert.equal(err, `Cannot listen on 127.0.0.1, port ${port}: the port is taken.\n`)
-    const { out } = await run(t, ['keys', 'list', '--json'], { cwd })
+    const env = { DATABASE_URL: `sqlite:${join(cwd, 'data/production.db')}` }
+    const { out } = await runInProcess(['keys', 'list', '--json'], env)
     assert.deepEqual(JSON.parse(out), [])
   })
 
-  for (const [host, shown] of [
-    ['0.0.0.0', '127.0.0.1'],
-    ['::', '[::1]'],
-    ['::1', '[::1]'],
-    ['localhost', 'localhost'],
+  for (const [host, shown, start] of [
+    ['0.0.0.0', '127.0.0.1', startOnHost],
+    ['::', '[::1]', startInProcessOnHost],
+    ['::1', '[::1]', startInProcessOnHost],
+    ['localhost', 'localhost', startInProcessOnHost],
   ] as const) {
     test(`--host ${host} prints an address that clients can connect to`, async t => {
-      const running = await serve(t, ['--host', host], { cwd: temporaryFolder(t) })
-      assert.equal(new URL(running.address).hostname, shown)
-      const response = await fetch(`${running.address}/livez`)
+      const { address } = await start(t, host)
+      assert.equal(new URL(address).hostname, shown)
+      const response = await fetch(`${address}/livez`)
       assert.equal(response.status, 200)
     })
   }
