@@ -4,7 +4,10 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, test } from 'node:test'
+import { AnimalStore } from '../../client/src/animal-store.ts'
+import { findPreviousPage } from '../../src/web/browser/previous-page.ts'
 import {
+  API_KEY,
   type Scope,
   shared,
   startTestService,
@@ -157,19 +160,31 @@ suite('the previous page of a page that was opened by a link', () => {
 
   for (const limit of [10, 50]) {
     test(`is exact where ids have gaps, with ${limit} animals per page`, async t => {
-      const { page } = await open(t, serviceWithGaps())
-      for (const end of [245, 195, 185, 160, 152, limit + 5]) {
-        const lastId = String(ids[end - 1])
-        await page.goto(`${serviceWithGaps().address}/?limit=${limit}&after=${lastId}`)
-        await readRows(page)
-        await page.getByRole('link', { name: 'Previous' }).click()
-        await page.waitForFunction(
-          id => [...document.querySelectorAll('#rows tr')].at(-1)?.children[1]?.textContent === id,
-          lastId,
-        )
-        assert.deepEqual(await readIds(page), ids.slice(end - limit, end).map(String))
-      }
+      const end = 195
+      const lastId = String(ids[end - 1])
+      const path = `/?limit=${limit}&after=${lastId}`
+      const { page } = await open(t, serviceWithGaps(), { path })
+      await readRows(page)
+      await page.getByRole('link', { name: 'Previous' }).click()
+      await page.waitForFunction(
+        id => [...document.querySelectorAll('#rows tr')].at(-1)?.children[1]?.textContent === id,
+        lastId,
+      )
+      assert.deepEqual(await readIds(page), ids.slice(end - limit, end).map(String))
     })
+
+    for (const end of [245, 195, 185, 160, 152, limit + 5]) {
+      test(`ends at animal ${end}, where ids have gaps, with ${limit} animals per page`, async () => {
+        const store = new AnimalStore({ baseUrl: `${serviceWithGaps().address}/v1`, apiKey: API_KEY })
+        const location = { status: undefined, limit, after: ids[end - 1] }
+        const { after } = await findPreviousPage(store, location, new AbortController().signal)
+        const { animals } = await store.listAnimals({ limit, after })
+        assert.deepEqual(
+          animals.map(({ id }) => id),
+          ids.slice(end - limit, end),
+        )
+      })
+    }
   }
 
   test('is the first page if fewer animals precede it than a page has', async t => {
