@@ -54,7 +54,7 @@ function method({ warmUp, count, seconds }: Rounds): string {
     `- **Load** comes from ${GENERATOR} on ${CONNECTIONS} connections, on the same machine.${pinning} The contenders take turns: ${count} rounds of ${seconds} s each, after ${warmUp} rounds of warm-up.`,
     '- **Ratio** is the CPU time per request of a bare `node:http` server that sends the same bytes, divided by that of the contender in the same round. 1.0 is as fast as Node.js can be; higher is better. It is the median over the rounds, so it may differ from the quotient of the CPU columns.',
     '- **CPU** is the CPU time per request that the process reports, all threads included. It is taken from the best round, because other work on the machine can only add to it. The CPU time of a PostgreSQL server is not included.',
-    '- **Memory** is the highest value of all rounds. All other figures are medians. The number in brackets is the figure divided by that of the bare server.',
+    '- **Memory** is the highest value of all rounds. Requests/s, p50 and p99 are medians. The number in brackets is the figure divided by that of the bare server.',
     '- All writes are durable (`synchronous = full`), except that json-server writes its file without a sync. No contender logs requests.',
   ].join('\n')
 }

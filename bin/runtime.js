@@ -5,8 +5,14 @@ import { existsSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { constants } from 'node:os'
 
-/** The oldest version that passes the tests. */
+/**
+ * The oldest version that passes the tests: earlier ones print a warning that node:sqlite is experimental. So do early
+ * versions of 25, which is out of support.
+ */
 export const MINIMUM_VERSION = '24.15.0'
+const UNSUPPORTED_MAJOR = 25
+
+const PARENT_CHECK_INTERVAL_MS = 250
 
 /** npm installs the package of the machine's platform (optionalDependencies) and skips the others. */
 const BUNDLED = {
@@ -22,7 +28,10 @@ const BUNDLED = {
  * PATH; it names the machine's own in `npm_node_execpath`.
  */
 export function ownOrBundledRuntime() {
-  return ownRuntime() ?? bundledRuntime().path ?? fail(bundledRuntime().problem)
+  const own = ownRuntime()
+  if (own !== undefined) return own
+  const { path, problem } = bundledRuntime()
+  return path ?? fail(problem)
 }
 
 /** Returns the bundled Node.js, so that everybody tests on the same version, or the machine's own if there is none. */
@@ -31,8 +40,11 @@ export function bundledOrOwnRuntime() {
   return path ?? ownRuntime() ?? fail(problem)
 }
 
-/** Runs Node.js as a child process, and exits as it does. */
+/** Replaces this process by Node.js with these arguments. Where that is impossible, runs it as a child process. */
 export function run(node, args) {
+  if (process.execve !== undefined && process.platform !== 'win32') {
+    process.execve(node, [node, ...args], process.env)
+  }
   const child = spawn(node, args, { stdio: 'inherit' })
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('error', error => {
@@ -40,6 +52,13 @@ export function run(node, args) {
     process.exit(1)
   })
   child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]))
+  if (process.env.npm_lifecycle_event !== undefined) stopWithParent(child)
+}
+
+/** npm signals only its shell, which may end without passing the signal on. */
+function stopWithParent(child) {
+  const parent = process.ppid
+  setInterval(() => process.ppid === parent || child.kill('SIGTERM'), PARENT_CHECK_INTERVAL_MS).unref()
 }
 
 function ownRuntime() {
@@ -51,11 +70,16 @@ function ownRuntime() {
 
 /** Starting it is the only way to find out whether it works with the libraries of this system. */
 function bundledRuntime() {
+  const binary = BUNDLED[`${process.platform}-${process.arch}`]
+  if (binary === undefined) return { problem: 'none is bundled for this system. Install a newer Node.js.' }
   let path
   try {
-    path = createRequire(import.meta.url).resolve(BUNDLED[`${process.platform}-${process.arch}`])
+    path = createRequire(import.meta.url).resolve(binary)
   } catch {
-    return { problem: 'none is bundled for this system. Install a newer Node.js.' }
+    return {
+      problem:
+        'the bundled one was not installed. Install a newer Node.js, or install without --omit=optional.',
+    }
   }
   const { status, stderr } = askVersion(path)
   if (status === 0) return { path }
@@ -72,6 +96,7 @@ function askVersion(node) {
 function isNewEnough(version) {
   const [major, minor] = String(version).split('.').map(Number)
   const [minimumMajor, minimumMinor] = MINIMUM_VERSION.split('.').map(Number)
+  if (major === UNSUPPORTED_MAJOR) return false
   return major > minimumMajor || (major === minimumMajor && minor >= minimumMinor)
 }
 

@@ -19,6 +19,9 @@ export interface Animal extends NewAnimal {
 
 export const NAME_MAX_LENGTH = 1000
 
+/** How many animals a page may have. */
+export const PAGE_LIMIT = { minimum: 1, maximum: 100, default: 20 } as const
+
 // White_Space and U+FEFF, written out because `\s` differs between regular expression engines.
 const BLANK = '\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff'
 
@@ -73,7 +76,8 @@ export function renderAnimals(animals: readonly AnimalText[]): string {
 
 function parseName(value: unknown): string {
   if (typeof value !== 'string') throw invalid(`name must be a string of 1 to ${NAME_MAX_LENGTH} characters.`)
-  // A code point has one or two UTF-16 units. Counting them is slow, and only needed if the units leave it open.
+  // A code point has one or two UTF-16 units. Counting code points is slow, and only needed if the number of units
+  // does not decide.
   const units = value.length
   if (units > NAME_MAX_LENGTH && (units > NAME_MAX_LENGTH * 2 || [...value].length > NAME_MAX_LENGTH)) {
     throw invalid(`name must have at most ${NAME_MAX_LENGTH} characters.`)

@@ -13,14 +13,17 @@ export interface ApiKey {
   readonly environment: Environment
   /** In hexadecimal. */
   readonly digest: string
-  /** Idempotency keys are unique within a scope. A key and its rotated successors share one. */
+  /** Idempotency keys are unique within a scope. An API key and its successors share one. */
   readonly scope: string
   readonly createdAt: Date
   readonly expiresAt: Date | undefined
   readonly revokedAt: Date | undefined
 }
 
-const PREFIX = { production: 'as_live_', staging: 'as_test_' } as const satisfies Record<Environment, string>
+export const KEY_PREFIX = { production: 'as_live_', staging: 'as_test_' } as const satisfies Record<
+  Environment,
+  string
+>
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const RANDOM_LENGTH = 32
 const CHECKSUM_LENGTH = 6
@@ -39,7 +42,7 @@ export function generateKey({ name, environment, createdAt, expiresAt, scope }: 
   apiKey: ApiKey
 } {
   const random = Array.from({ length: RANDOM_LENGTH }, () => BASE62[randomInt(BASE62.length)]).join('')
-  const body = PREFIX[environment] + random
+  const body = KEY_PREFIX[environment] + random
   const secret = body + checksum(body)
   const id = `key_${randomBytes(6).toString('hex')}`
   return {
@@ -59,7 +62,7 @@ export function generateKey({ name, environment, createdAt, expiresAt, scope }: 
 
 /** Returns whether a string has the format and checksum of a key of this environment. It may still be unknown. */
 export function hasKeyFormat(secret: string, environment: Environment): boolean {
-  const prefix = PREFIX[environment]
+  const prefix = KEY_PREFIX[environment]
   const body = secret.slice(0, -CHECKSUM_LENGTH)
   return (
     secret.length === prefix.length + RANDOM_LENGTH + CHECKSUM_LENGTH &&

@@ -22,7 +22,7 @@ export type ErrorCode = keyof typeof STATUS_OF
 const RETRY_AFTER_SECONDS = 1
 
 export interface ServiceErrorOptions extends ErrorOptions {
-  /** Headers that belong to this error: names and values in turn. */
+  /** Headers that belong to this error: alternating names and values. */
   readonly headers?: readonly string[]
 }
 
@@ -47,7 +47,7 @@ export function invalid(message: string): ServiceError {
   return new ServiceError('invalid_request', message)
 }
 
-/** A temporary failure. Without a cause it is expected, and not logged as a failure. */
+/** A temporary failure. An error without a cause is expected and is not logged as a failure. */
 export function unavailable(
   cause?: unknown,
   message = 'The catalogue cannot be reached right now. Try again shortly.',

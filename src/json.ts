@@ -38,7 +38,10 @@ export function parseJson(text: string, exactMember: string): unknown {
   return value
 }
 
-/** Finds the text of the number in a member of the outermost object. The last one counts, as in `JSON.parse`. */
+/**
+ * Finds the text of the number in a member of the outermost object. If the member is repeated, the last one counts, as
+ * in `JSON.parse`.
+ */
 function findNumber(text: string, member: string): string {
   let depth = 0
   let isMember = false
@@ -64,8 +67,8 @@ export function renderJson(value: unknown, indent?: number): string {
 }
 
 /**
- * Returns the int64 that a JSON number means, or undefined if its exact value is not an int64. It compares digits, so
- * `1e999999999` and a number of 60,000 digits are rejected without being expanded.
+ * Returns the int64 that a JSON number represents, or undefined if its exact value is not an int64. It counts the
+ * digits first, so `1e999999999` and a number of 60,000 digits are rejected without being expanded.
  */
 export function exactInteger(source: string): bigint | undefined {
   const match = NUMBER.exec(source)

@@ -8,7 +8,7 @@ export class UnusableDatabase extends Error {
   override name = 'UnusableDatabase'
 }
 
-/** How long an idempotency key is kept. */
+/** How long an idempotency key is valid. */
 export const IDEMPOTENCY_WINDOW_MS = 24 * 60 * 60 * 1000
 
 export interface Page {
@@ -39,8 +39,8 @@ export type Outcome =
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
 /**
- * Every method rejects with `unavailable` while the database is unreachable, locked by another process or read-only. It
- * works again once the problem is solved.
+ * Every method rejects with `unavailable` while the database is unreachable, locked by another process or read-only.
+ * The store recovers once the problem is solved.
  *
  * A write that is rejected was not stored, with one exception: after `unavailable` it may have been stored, if the
  * connection was lost or timed out before the database confirmed the commit.
@@ -82,12 +82,15 @@ export interface Store {
   /** Stores the key if its environment has no key, active or not. Returns whether it was stored. */
   createFirstKey(key: ApiKey): Promise<boolean>
 
-  /** Revokes the key and returns it, or undefined if there is none. A key that was revoked before keeps that time. */
+  /**
+   * Revokes the key and returns it, or undefined if there is none. A key that is already revoked keeps the time of its
+   * first revocation.
+   */
   revokeKey(id: string, environment: Environment, at: Date): Promise<ApiKey | undefined>
 
   /**
-   * Stores the successor and sets the old key to expire at `expiresAt`, or earlier if it already does, in one
-   * transaction. Does nothing and returns false if the old key is unknown or not active.
+   * Stores the successor and sets the old key to expire at `expiresAt`, unless it expires earlier, in one transaction.
+   * Does nothing and returns false if the old key is unknown or not active.
    */
   rotateKey(id: string, successor: ApiKey, expiresAt: Date): Promise<boolean>
 

@@ -127,7 +127,8 @@ suite('the layout', () => {
   })
 
   test('has no file of more than 250 lines', () => {
-    const tooLong = FILES.filter(file => textOf(file).trimEnd().split('\n').length > 250)
+    const styles = globSync('src/**/*.css', { cwd: ROOT })
+    const tooLong = [...FILES, ...styles].filter(file => textOf(file).trimEnd().split('\n').length > 250)
     assert.deepEqual(tooLong, [])
   })
 

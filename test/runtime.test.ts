@@ -118,14 +118,14 @@ if (process.platform === 'linux') {
       return runtimesIn(err)
     }
 
-    for (const version of [MINIMUM, `${MAJOR}.${MINOR + 1}.0`, `${MAJOR + 1}.0.0`]) {
+    for (const version of [MINIMUM, `${MAJOR}.${MINOR + 1}.0`, `${MAJOR + 2}.0.0`]) {
       test(`is used if it names version ${version}`, async t => {
         const own = writeNode(t, version)
         assert.deepEqual(await runtimesWith(t, own), [process.execPath, own])
       })
     }
 
-    for (const version of [OLD, `${MAJOR}.${MINOR - 1}.9`]) {
+    for (const version of [OLD, `${MAJOR}.${MINOR - 1}.9`, `${MAJOR + 1}.9.0`]) {
       test(`is not used if it names version ${version}`, async t => {
         assert.deepEqual(await runtimesWith(t, writeNode(t, version)), [process.execPath])
       })
@@ -151,7 +151,11 @@ if (process.platform === 'linux') {
         ['echo "Illegal instruction" >&2', 'exit 132'],
         /and the bundled one cannot run on this system\. Install a newer Node\.js\.$/,
       ],
-      ['it is not installed', undefined, /and none is bundled for this system\. Install a newer Node\.js\.$/],
+      [
+        'it is not installed',
+        undefined,
+        /and the bundled one was not installed\. Install a newer Node\.js, or install without --omit=optional\.$/,
+      ],
     ]
     for (const [what, script, reason] of rows) {
       test(what, async t => {

@@ -13,7 +13,10 @@ export interface AnimalStoreOptions {
   readonly apiKey: string
   /** Time-out for one attempt, in milliseconds. The default is 10,000. */
   readonly timeoutMs?: number
-  /** How often a request is retried after a lost connection, 429, 502, 503 or 504. The default is 5. */
+  /**
+   * How many times a request is retried after a lost connection, a time-out, or status 429, 502, 503 or 504. The
+   * default is 5.
+   */
   readonly retries?: number
   /** Called once for each deprecated operation that is used. */
   readonly onDeprecation?: (deprecation: Deprecation) => void
@@ -106,6 +109,7 @@ export class AnimalStore {
   async createAnimal(animal: NewAnimal, options: CreateOptions = {}): Promise<Animal> {
     const { idempotencyKey = newIdempotencyKey(), signal } = options
     const { name, categoryId, status } = animal
+    if (typeof name !== 'string') throw new TypeError('name must be a string')
     const members = [`"name":${JSON.stringify(name)}`, `"categoryId":${toDigits('categoryId', categoryId)}`]
     if (status !== undefined) members.push(`"status":${JSON.stringify(status)}`)
     const headers = {
@@ -157,14 +161,14 @@ interface OperationRequest extends Pick<ApiRequest, 'method' | 'body'>, CallOpti
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A random key. `crypto.randomUUID` would not do: browsers have it on secure pages only. */
+/** A random key. `crypto.randomUUID` is not used, because browsers provide it only in secure contexts. */
 export function newIdempotencyKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte =>
     byte.toString(16).padStart(2, '0'),
   ).join('')
 }
 
-/** `fetch` would report a value that cannot be sent as a network error. */
+/** Without this check, an invalid header value would be reported as a network error. */
 function checkHeaderValue(name: string, value: string): string {
   if (typeof value !== 'string' || !VISIBLE_ASCII.test(value)) {
     throw new TypeError(`${name} must be 1 to 255 visible ASCII characters, without spaces`)
@@ -193,7 +197,7 @@ function toAnimal(value: unknown): Animal {
   return { id, name, categoryId, status: status as Status }
 }
 
-/** Throws if the next page is not after this one: `animals` would never end. */
+/** Throws if the next page is not after this one; otherwise `animals` would never end. */
 function parseNextLink({ headers }: ApiResponse, after: bigint | undefined): bigint | undefined {
   const target = NEXT_LINK.exec(headers.get('link') ?? '')?.[1]
   if (target === undefined) return undefined

@@ -1,6 +1,6 @@
 // The one error that the client throws for a request that failed.
 
-/** The codes of the service (docs/errors.md), and three of the client's own for requests that got no proper response. */
+/** The codes of the service (docs/errors.md), and three of the client's own for requests that got no valid response. */
 export type AnimalStoreErrorCode =
   | 'invalid_request'
   | 'unauthorized'

@@ -4,7 +4,7 @@ const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
 
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|[^\s"{}[\]:,]+/g
-const INTEGER = /^-?\d{1,19}$/
+const INTEGER = /^(?:0|-?[1-9]\d{0,18})$/
 
 const MEMBER = { writable: true, enumerable: true, configurable: true }
 
@@ -70,7 +70,7 @@ export function parseJson(text: string): unknown {
   return root[0]
 }
 
-/** Returns undefined for anything but an integer from -2^63 to 2^63 - 1 in plain decimal digits. */
+/** Returns undefined for anything but an int64 in its canonical spelling: no `+`, no leading zero, no `-0`. */
 export function parseInt64(text: string): bigint | undefined {
   if (!INTEGER.test(text)) return undefined
   const value = BigInt(text)

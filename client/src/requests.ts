@@ -26,14 +26,14 @@ export interface RetryPolicy {
 const FIRST_DELAY_MS = 250
 const MAX_DELAY_MS = 30_000
 
-/** Too many requests, unavailable, and what a proxy answers while the service behind it is away. */
+/** Too many requests, unavailable, and what a proxy sends while the service behind it is down. */
 const RETRIED_STATUSES = [429, 502, 503, 504]
 
 /** Matches any code, because a later version of the service may have new ones. */
 const CODE = /^[a-z_]+$/
 
 /**
- * Resolves with the response, whatever its status, once a retry is pointless or no retry is left. Throws an
+ * Resolves with the last response, whatever its status, if it needs no retry or no retry is left. Throws an
  * AnimalStoreError if there was no response, and the reason of the signal if that was aborted. A retry may follow a
  * success whose response was lost, so a request that changes something must have an idempotency key.
  */
@@ -124,7 +124,7 @@ function toError(response: ApiResponse): AnimalStoreError {
   return new AnimalStoreError(message, { code, ...detailsOf(response) })
 }
 
-/** Returns undefined if something else than the service answered, such as a proxy. */
+/** Returns undefined if something other than the service answered, such as a proxy. */
 function parseErrorObject(text: string): { code: AnimalStoreErrorCode; message: string } | undefined {
   try {
     const { code, message } = parseJson(text) as Record<string, unknown>

@@ -9,6 +9,10 @@ import { endOfLine, type Lines, MAX_ENTRY_BYTES } from './lines.ts'
 
 export const CSV_HEADER = 'id,name,categoryId,status\n'
 
+const QUOTE = 0x22
+const COMMA = 0x2c
+const LINE_FEED = 0x0a
+
 /** A number in JSON: no plus sign, no leading zero. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
@@ -20,12 +24,19 @@ export function renderCsvLine({ id, name, categoryId, status }: Animal): string 
 /** The header names the columns, in any order. Columns that an animal does not have are ignored. */
 export function csvReader(fromLine: number): Reader {
   let columns: readonly string[] | undefined
+  /** How many of the bytes have been searched for the end of an open quote. */
+  let searched = 0
 
   return function* (lines) {
     for (;;) {
       const names = columns
       if (names !== undefined) lines.skipTo(fromLine)
+      if (searched > 0 && !isWorthParsing(lines, searched)) {
+        searched = lines.bytes.length
+        return
+      }
       const records = takeRecords(lines, names === undefined)
+      searched = records.length === 0 ? lines.bytes.length : 0
       if (records.length === 0) return
       for (const record of records) {
         if (isBlank(record.bytes)) continue
@@ -36,6 +47,15 @@ export function csvReader(fromLine: number): Reader {
   }
 }
 
+/** Parsing again after every chunk would take quadratic time while a quote is open. */
+function isWorthParsing(lines: Lines, searched: number): boolean {
+  return lines.isEnded || isTooLong(lines) || lines.bytes.includes(QUOTE, searched)
+}
+
+function isTooLong({ bytes }: Lines): boolean {
+  return bytes.length >= MAX_ENTRY_BYTES
+}
+
 interface CsvRecord {
   readonly firstLine: number
   readonly lastLine: number
@@ -44,7 +64,10 @@ interface CsvRecord {
   readonly fields: readonly string[] | undefined
 }
 
-/** Takes one record as the header, or all up to a malformed one. Leaves a record whose end has not been read. */
+/**
+ * Takes the header record, or all records up to and including the first malformed one. Leaves an incomplete record in
+ * `lines`.
+ */
 function takeRecords(lines: Lines, isHeader: boolean): CsvRecord[] {
   const records: CsvRecord[] = []
   const { bytes } = lines
@@ -62,17 +85,30 @@ function takeRecords(lines: Lines, isHeader: boolean): CsvRecord[] {
       to: isHeader ? 1 : -1,
       record_delimiter: ['\r\n', '\n'],
       relax_column_count: true,
-      // The line numbers of csv-parse count a carriage return within a field as a line. Its bytes are exact.
+      // The line numbers of csv-parse count a carriage return within a field as a line. Its byte offsets are exact.
       on_record: (fields, info) => void take(info.bytes, fields),
     })
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
-    // A stray quote spoils its own line only: csv-parse itself would look for the end of the field in later lines.
-    if (error.code !== 'CSV_QUOTE_NOT_CLOSED') take(endOfLine(bytes, start))
-    else if (lines.isEnded || lines.bytes.length >= MAX_ENTRY_BYTES)
-      take(endOfLine(bytes, start + MAX_ENTRY_BYTES - 1))
+    const end = endOfRecord(bytes, start)
+    if (end !== undefined) take(end)
+    else if (lines.isEnded || isTooLong(lines)) take(endOfLine(bytes, start + MAX_ENTRY_BYTES - 1))
   }
   return records
+}
+
+/** Returns the end of a malformed record, or undefined if a quote in it is not closed. csv-parse does not say. */
+function endOfRecord(bytes: Buffer, start: number): number | undefined {
+  let state = 'start' as 'start' | 'plain' | 'quoted' | 'closed'
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (state === 'quoted') state = byte === QUOTE ? 'closed' : 'quoted'
+    else if (byte === LINE_FEED) return at + 1
+    else if (byte === COMMA) state = 'start'
+    // Only at the start of a field does a quote open it. After a closing quote, another one is a quote in the field.
+    else state = byte === QUOTE && state !== 'plain' ? 'quoted' : 'plain'
+  }
+  return undefined
 }
 
 function fieldsOf({ bytes, fields }: CsvRecord): readonly string[] {
@@ -84,9 +120,7 @@ function fieldsOf({ bytes, fields }: CsvRecord): readonly string[] {
 function parseHeader(columns: readonly string[]): readonly string[] {
   const times = (name: string) => columns.filter(column => column === name).length
   if (times('name') !== 1 || times('categoryId') !== 1 || times('status') > 1) {
-    throw invalid(
-      'the first line must name the columns, name and categoryId once among them, status at most once.',
-    )
+    throw invalid('the first line must name the columns: name and categoryId once each, status at most once.')
   }
   return columns
 }

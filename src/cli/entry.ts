@@ -13,13 +13,13 @@ export interface Entry {
   animal(): NewAnimal
 }
 
-/** Takes the entries that are complete. Throws `invalid_request` for a wrong header. */
+/** Takes the complete entries from `lines`. Throws `invalid_request` for a wrong header. */
 export type Reader = (lines: Lines) => Iterable<Entry>
 
 /** Throws `invalid_request` if an entry is too long or is not UTF-8. */
 export function checkBytes(bytes: Buffer): void {
   if (bytes.length >= MAX_ENTRY_BYTES)
-    throw invalid(`this has more than ${MAX_ENTRY_BYTES / 1024} KiB, too much for an animal.`)
+    throw invalid(`the entry must be shorter than ${MAX_ENTRY_BYTES / 1024} KiB.`)
   if (!isUtf8(bytes)) throw invalid('the line must be UTF-8.')
 }
 

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
 import { CommandFailed, command } from './command.ts'
+import { counted } from './counted.ts'
 import { FORMATS, type Format, formatOf } from './formats.ts'
 import { withStore } from './open-store.ts'
 import { progressOn } from './progress.ts'
@@ -27,7 +28,7 @@ export const exportAnimals = command({
       })
       const isComplete = await (file === '-' ? toStandardOutput(pages) : toFile(pages, file))
       const seconds = ((performance.now() - start) / 1000).toFixed(1)
-      say(isComplete ? `${count} animals exported in ${seconds} s.` : 'The reader closed the pipe early.')
+      say(isComplete ? `${counted(count)} exported in ${seconds} s.` : 'The reader closed the pipe early.')
     })
   },
 })
@@ -82,7 +83,7 @@ async function toFile(pages: AsyncIterable<string>, file: string): Promise<true>
   }
 }
 
-/** Errors of the database pass through: main.ts reports them. */
+/** Database errors are returned unchanged: main.ts reports them. */
 function asFailure(error: unknown, where: string): unknown {
   if (error instanceof ServiceError) return error
   const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'

@@ -1,4 +1,4 @@
-// The formats of import and export. Each reads what it writes, without loss.
+// The formats of import and export. Each can read what it writes, without loss.
 
 import type { Animal } from '../animal.ts'
 import { CSV_HEADER, csvReader, renderCsvLine } from './csv.ts'

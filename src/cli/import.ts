@@ -6,6 +6,7 @@ import type { NewAnimal } from '../animal.ts'
 import { ServiceError } from '../error.ts'
 import type { Creation, Store } from '../store.ts'
 import { CommandFailed, command, type Streams } from './command.ts'
+import { counted } from './counted.ts'
 import type { Entry } from './entry.ts'
 import { FORMATS, formatOf } from './formats.ts'
 import { Lines } from './lines.ts'
@@ -87,7 +88,7 @@ export async function importAll(task: Import): Promise<void> {
       await store.createAnimals(creations)
     } catch (error) {
       throw new StoreFailed(
-        `Lines ${next} to ${lastLine}: ${reasonOf(error)}. They may have been stored all the same: check before you resume.`,
+        `Lines ${next} to ${lastLine}: ${reasonOf(error)}. They may have been stored anyway: check before you resume.`,
       )
     }
     stored += creations.length
@@ -136,7 +137,10 @@ class InvalidLine extends Error {}
 /** A batch that could not be stored. */
 class StoreFailed extends Error {}
 
-/** Yields the animals of the source in batches. If it fails, it yields the last complete batch before it throws. */
+/**
+ * Yields the animals of the source in batches. If reading fails or a line is invalid, it first yields the batches that
+ * are complete.
+ */
 async function* batchesOf(
   { source, format, fromLine, skipInvalid }: Import,
   onInvalid: (message: string, lines: number) => void,
@@ -204,8 +208,4 @@ function describeFailure(error: unknown, { name }: Source): string {
 function reasonOf(error: unknown): string {
   const cause = error instanceof ServiceError ? error.cause : error
   return cause instanceof Error ? cause.message : String(cause)
-}
-
-function counted(animals: number): string {
-  return animals === 1 ? '1 animal' : `${animals} animals`
 }

@@ -1,4 +1,4 @@
-// `animal-store keys …`: creates, lists, revokes and rotates API keys, also while the service is running.
+// `animal-store keys …`: creates, lists, revokes and rotates API keys, even while the service is running.
 
 import { type ApiKey, type Environment, generateKey, isActive } from '../api-key.ts'
 import { CommandFailed, command, type Streams } from './command.ts'
@@ -6,7 +6,7 @@ import { withStore } from './open-store.ts'
 
 export const createKey = command({
   name: 'keys create',
-  summary: 'Create a key and show it, this one time.',
+  summary: 'Create a key and show it once.',
   settings: ['name', 'expires', 'databaseUrl', 'environment', 'json'],
   async run({ name = '', expires, json, ...target }, _operands, streams) {
     await withStore(target, true, async (store, environment) => {
@@ -35,7 +35,7 @@ export const listKeys = command({
 
 export const revokeKey = command({
   name: 'keys revoke',
-  summary: 'Stop a key from working, within 5 seconds on every running instance.',
+  summary: 'Revoke a key. Every running instance rejects it within 5 seconds.',
   settings: ['databaseUrl', 'environment', 'json'],
   operands: ['ID'],
   async run({ json, ...target }, [id = ''], { out, say }) {
@@ -60,7 +60,7 @@ export const rotateKey = command({
       if (old === undefined) throw noSuchKey(id, environment)
       if (!isActive(old, now.getTime()))
         throw new CommandFailed(`Key ${id} is ${stateOf(old)}; create a new one instead.`)
-      // The successor is valid for as long as the old key was from its creation.
+      // The successor has the same lifetime as the old key.
       const expiresAt = old.expiresAt && later(now, old.expiresAt.getTime() - old.createdAt.getTime())
       const { secret, apiKey } = generateKey({
         name: old.name,
@@ -83,7 +83,7 @@ function showSecret(secret: string, key: ApiKey, json: boolean, { out, say }: St
     return
   }
   const until = key.expiresAt ? `It expires at ${key.expiresAt.toISOString()}. ` : ''
-  say(`Created ${key.id} (${key.name}) for ${key.environment}. ${until}The key is shown only this once:`)
+  say(`Created ${key.id} (${key.name}) for ${key.environment}. ${until}The key is shown only once:`)
   out(secret)
 }
 

@@ -17,7 +17,10 @@ export class Lines {
   /** The start of a line whose end has not been read. */
   #start: Buffer = NONE
 
-  /** Removes a byte order mark. A line of more than MAX_ENTRY_BYTES may lose bytes, but stays too long for an entry. */
+  /**
+   * Removes a byte order mark. A line longer than MAX_ENTRY_BYTES may be truncated, but is still too long for an
+   * entry.
+   */
   push(chunk: Buffer): void {
     const end = chunk.lastIndexOf(LINE_FEED) + 1
     if (end > 0) {
@@ -34,7 +37,7 @@ export class Lines {
     this.isEnded = true
   }
 
-  /** Takes whole lines: `length` bytes. */
+  /** Takes the next `length` bytes, which must be whole lines. */
   take(length: number): Buffer {
     const taken = this.bytes.subarray(0, length)
     this.bytes = this.bytes.subarray(length)

@@ -46,7 +46,7 @@ export function formatForTerminal(line: string): string {
   return err === undefined ? words.join(' ') : `${words.join(' ')}\n${err.stack}`
 }
 
-/** An animal's id may be larger than a double can hold. */
+/** An animal's id may be larger than a double can hold exactly. */
 function keepDigits(_name: string, value: unknown, { source }: { readonly source?: string }): unknown {
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? source : value
 }

@@ -1,4 +1,4 @@
-// `animal-store migrate`: brings the database to the latest schema, as a separate step of a deployment.
+// `animal-store migrate`: migrates the database to the latest schema, as a separate step of a deployment.
 
 import { systemClock } from '../clock.ts'
 import { command } from './command.ts'
@@ -6,12 +6,12 @@ import { openStore } from './open-store.ts'
 
 export const migrate = command({
   name: 'migrate',
-  summary: 'Bring the database to the schema of this version, and exit.',
+  summary: 'Migrate the database to the latest schema, and exit.',
   settings: ['databaseUrl', 'environment'],
   async run({ databaseUrl, environment }, _operands, { say }) {
     // Opening a store migrates its database.
     const store = await openStore({ database: databaseUrl, environment, clock: systemClock, create: true })
     await store.close()
-    say('The database has the schema of this version.')
+    say('The database schema is up to date.')
   },
 })

@@ -53,7 +53,7 @@ export async function withStore(
   work: (store: Store, environment: Environment) => Promise<void>,
 ): Promise<void> {
   if (databaseUrl?.kind === 'sqlite-memory') {
-    throw new CommandFailed('sqlite::memory: is gone when this command ends; name a file instead.')
+    throw new CommandFailed('A database in memory is lost when this command ends; use a file instead.')
   }
   const store = await openStore({ database: databaseUrl, environment, clock: systemClock, create })
   try {

@@ -54,7 +54,7 @@ export function readSettings<Name extends SettingName>(
   return { settings: values as Settings<Name>, operands: flags.operands }
 }
 
-/** Returns the default as the help and the README show it, or undefined if it is not worth showing. */
+/** Returns the default as the help and the README show it, or undefined if there is none. */
 export function defaultText({ default: value, defaultText }: Setting<unknown>): string | undefined {
   return defaultText ?? (value === undefined || value === false ? undefined : String(value))
 }

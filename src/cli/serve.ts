@@ -34,7 +34,7 @@ export const serve = command({
   async run({ databaseUrl, shutdownDelay, workers, stopWithParent, ...settings }, _operands, streams) {
     if (workers > 1 && databaseUrl?.kind === 'sqlite-memory') {
       throw new SettingsError([
-        '--workers (WORKERS) needs a database that processes can share: name a file, or a PostgreSQL server',
+        '--workers (WORKERS) needs a database that processes can share: use a file or PostgreSQL',
       ])
     }
     const { environment } = settings
@@ -82,10 +82,11 @@ export const serve = command({
 })
 
 /**
- * Connections live long, requests do not, but V8 sees both allocated by the same code. It may decide to allocate all of
- * it in the old generation, where only a full garbage collection frees it, and then the service stays a third slower
- * (bench/notes.md). Node.js advises against changing V8 flags at run time; this one is only read when code is compiled or
- * garbage is collected. The compile cache is saved first, because it is only valid for the flags it was written with.
+ * Connections live long and requests do not, but the same code allocates both. V8 may decide to allocate both in the
+ * old generation, where only a full garbage collection frees them, and then the service stays a third to a half slower
+ * (bench/notes.md). Node.js advises against changing V8 flags at run time; this one is only read when code is compiled
+ * or garbage is collected. The compile cache is saved first, because it is only valid for the flags it was written
+ * with.
  */
 function disablePretenuring(): void {
   flushCompileCache()
@@ -118,7 +119,7 @@ function printGreeting(
   if (firstKey === undefined) return
   say('')
   say(
-    'This is the first run, so here is an API key. It is shown only once: the database has just its digest.',
+    'This is the first run, so here is an API key. It is shown only once: the database stores only its digest.',
   )
   say('')
   say(`  ${firstKey}`)

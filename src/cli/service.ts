@@ -20,10 +20,13 @@ import type { DatabaseAddress } from './setting-values.ts'
 import { SETTINGS } from './settings.ts'
 import { describeSystemError } from './system-error.ts'
 
-/** From the signal to the end, whatever clients do. */
+/** Connections are closed this long after the signal, whatever clients do. Closing the database comes after that. */
 const STOP_TIMEOUT_MS = 9_000
 
-/** On PostgreSQL a creation waits this long for its batch: with its statement, the answer comes within three seconds. */
+/**
+ * On PostgreSQL, a creation waits at most this long in the queue. With a connection and one statement, it is answered
+ * within three seconds.
+ */
 const POSTGRES_QUEUE_TIMEOUT_MS = 600
 
 const CLEAN_UP_INTERVAL_MS = 60_000
@@ -94,7 +97,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let firstKey: string | undefined
   try {
     address = await listen(server, host, port)
-    // Only now: a key that is created by a start that then fails would never be shown.
+    // The key is created only after listening has succeeded. If the start failed later, the key would never be shown.
     if (createsFirstKey && apiKey === undefined) firstKey = await createFirstKey(store, environment, clock)
     log.info(`listening on ${address}`)
   } catch (error) {

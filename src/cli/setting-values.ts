@@ -46,18 +46,18 @@ export function parseWorkers(text: string): number {
 }
 
 export function parseLineNumber(text: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidSetting('a line number, from 1 on')
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidSetting('a line number, 1 or greater')
   return Number(text)
 }
 
 export function parseDatabaseUrl(text: string): DatabaseAddress {
   if (text === 'sqlite::memory:') return { kind: 'sqlite-memory' }
   if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return { kind: 'postgres', url: text }
-  // Some programs read sqlite://x as the file /x, others as x. A path that starts with a colon is a typing error.
+  // Some programs read sqlite://x as the file /x, others as x. A path that starts with a colon is a typo.
   const path = /^sqlite:(?!\/\/[^/]|:)(.+)$/.exec(text)?.[1]
   if (path === undefined)
     throw new InvalidSetting(
-      'sqlite:<path>, sqlite::memory: or postgres://user:password@host:port/database, percent-encoded',
+      'sqlite:<path>, sqlite::memory: or postgres://user:password@host:port/database (user and password percent-encoded)',
     )
   return { kind: 'sqlite', path }
 }
@@ -108,7 +108,7 @@ export function durationBetween(
   }
 }
 
-/** Uses the largest unit that needs no fraction, but hours up to two days: 24h reads better than 1d. */
+/** Uses days above two days, otherwise hours, otherwise seconds. */
 export function formatDuration(ms: number): string {
   if (ms > 2 * UNIT_MS.d && ms % UNIT_MS.d === 0) return `${ms / UNIT_MS.d}d`
   if (ms > 0 && ms % UNIT_MS.h === 0) return `${ms / UNIT_MS.h}h`

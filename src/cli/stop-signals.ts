@@ -1,11 +1,11 @@
 // Stops the service on SIGTERM and SIGINT and, with --stop-with-parent, when the parent process ends.
 
-/** Signals this soon after the first are copies of it: a terminal, a supervisor, npm and its shell may all send one. */
+/** Signals this soon after the first are duplicates: a terminal, a supervisor, npm and its shell may all send one. */
 const COPY_MS = 100
 
 const PARENT_CHECK_INTERVAL_MS = 250
 
-/** The first signal stops the service in an orderly way, a second one ends the process at once. Returns `stop`. */
+/** The first signal stops the service gracefully, a second one ends the process immediately. Returns `stop`. */
 export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }): () => void {
   let stoppingSince: number | undefined
 

@@ -1,6 +1,6 @@
 // Suggests the command that a person probably meant.
 
-/** Returns the candidate with the fewest edits from the typed word, if they are few enough for a typing error. */
+/** Returns the candidate with the fewest edits from the typed word, if they are few enough for a typo. */
 export function closest(typed: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates
     .map(candidate => ({ candidate, edits: editDistance(typed, candidate) }))

@@ -16,5 +16,5 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Returns the reason without its code. */
 export function describeSystemError(error: unknown): string {
   const { code = '', errno, message } = error as NodeJS.ErrnoException
-  return REASONS[code] ?? (errno === undefined ? message : getSystemErrorMessage(errno))
+  return REASONS[code] ?? (errno === undefined ? (message ?? String(error)) : getSystemErrorMessage(errno))
 }

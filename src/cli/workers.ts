@@ -5,16 +5,16 @@ import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CommandFailed, type Streams } from './command.ts'
 
-/** A worker is replaced at most this often, because one that ends early would probably end again at once. */
+/** The shortest time between two starts of a worker: one that ends early would probably end again immediately. */
 const RESTART_INTERVAL_MS = 1_000
 
-/** A worker stops within 9 seconds, unless it hangs. */
+/** A worker closes its connections within 9 seconds. One that takes longer than this is killed. */
 const STOP_TIMEOUT_MS = 9_500
 
 export interface Workers {
   /** The URL that all workers listen on. */
   readonly address: string
-  /** Stops all workers in an orderly way, and resolves when the last one has ended. */
+  /** Stops all workers gracefully, and resolves when the last one has ended. */
   stop(): Promise<void>
   /** Kills all workers. */
   kill(): void
@@ -56,7 +56,7 @@ export async function startWorkers(count: number, { say }: Streams): Promise<Wor
   }
 
   async function replace(reason: string, lifetime: number): Promise<void> {
-    say(`A worker has ended (${reason}); another one takes its place.`)
+    say(`A worker ended (${reason}); starting another one.`)
     await delay(Math.max(RESTART_INTERVAL_MS - lifetime, 0))
     for (let isStarted = false; !isStopping && !isStarted; ) {
       isStarted = await start().then(

@@ -13,7 +13,7 @@ export interface BatchLimits {
   readonly queueTimeoutMs: number
 }
 
-/** The time-out outlasts a disk that stalls, and an earlier batch that waits two seconds for a lock. */
+/** Long enough for a disk that stalls briefly, and for an earlier batch that waits two seconds for a lock. */
 export const BATCH_LIMITS: BatchLimits = { size: 256, queueLength: 4_096, queueTimeoutMs: 5_000 }
 
 interface Entry {
@@ -51,8 +51,9 @@ export function batchCreations(store: Store, limits = BATCH_LIMITS): Store {
   async function storeQueue(): Promise<void> {
     isStoring = true
     while (queue.length > 0) {
-      // Waits for creations that arrive in this event-loop turn and the next. Clients that were just answered send their
-      // next creation then. Otherwise they would form a second group, and the two would commit in turns.
+      // Waits for creations that arrive in this event-loop turn and the next. Clients that were just answered send
+      // their next creation then. Otherwise they would form a second group, and the two groups would commit
+      // alternately.
       await nextTurn()
       await nextTurn()
       await storeBatch(store, nextBatch())

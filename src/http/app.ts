@@ -31,9 +31,9 @@ export interface AppOptions {
   readonly store: Store
   readonly clock: Clock
   readonly environment: Environment
-  /** The API key from the environment variable, accepted besides the stored ones. */
+  /** The API key from the environment variable, accepted in addition to the stored ones. */
   readonly extraKey: string | undefined
-  /** The origins whose pages may use the API from a browser, besides the service's own. `*` allows all. */
+  /** The origins whose pages may use the API from a browser, in addition to the service's own. `*` allows all. */
   readonly corsOrigins: readonly string[]
   readonly log: Logger
   readonly documents: readonly Document[]

@@ -1,11 +1,11 @@
 // The HTML of the catalogue page. Most parts are hidden until browser/catalogue.ts shows them.
 
-import { NAME_MAX_LENGTH, STATUSES } from '../animal.ts'
-import type { Environment } from '../api-key.ts'
+import { NAME_MAX_LENGTH, PAGE_LIMIT, STATUSES } from '../animal.ts'
+import { type Environment, KEY_PREFIX } from '../api-key.ts'
 import { INT64_MAX, INT64_MIN } from '../json.ts'
 import { type Html, html } from './html.ts'
 
-const PAGE_SIZES = [10, 20, 50, 100]
+const PAGE_SIZES = [10, PAGE_LIMIT.default, 50, PAGE_LIMIT.maximum]
 
 export function renderCatalogue(environment: Environment): Html {
   return html`<noscript><p class="panel">This page needs JavaScript. Programs can use the API at <code>/v1/pets</code>: see the <a href="/docs">API reference</a>.</p></noscript>
@@ -32,7 +32,7 @@ function renderSignIn(environment: Environment): Html {
 <p>This is the <strong>${environment}</strong> catalogue. Sign in with an API key. This tab stores the key until you sign out or close the tab.</p>
 <form>
 <label for="key">API key</label>
-<input id="key" name="key" type="password" required autocomplete="off" spellcheck="false" placeholder="${environment === 'production' ? 'as_live_…' : 'as_test_…'}" aria-describedby="sign-in-problem">
+<input id="key" name="key" type="password" required autocomplete="off" spellcheck="false" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="sign-in-problem">
 <p id="sign-in-problem" class="problem" role="alert"></p>
 <button>Sign in</button>
 </form>

@@ -40,6 +40,10 @@ const CATALOGUE_MODULES = [
 ]
 const REFERENCE_MODULES = ['src/web/browser/try-it']
 
+/** The last one has the rules for small screens, which must win over the others. */
+const CATALOGUE_STYLES = ['style.css', 'animal-table.css', 'add-animal-form.css', 'catalogue.css']
+const REFERENCE_STYLES = ['style.css', 'reference.css']
+
 export function pages({ environment, document }: PageOptions) {
   const modules = [...CATALOGUE_MODULES, ...REFERENCE_MODULES]
   const loadScript = createScriptLoader(modules)
@@ -50,7 +54,7 @@ export function pages({ environment, document }: PageOptions) {
         environment,
         content: renderCatalogue(environment),
         modules: CATALOGUE_MODULES,
-        styles: ['style.css', 'catalogue.css'],
+        styles: CATALOGUE_STYLES,
         action: html`<button id="sign-out" class="secondary" type="button" hidden>Sign out</button>`,
       }),
     ),
@@ -60,10 +64,12 @@ export function pages({ environment, document }: PageOptions) {
         environment,
         content: renderReference(document(), environment),
         modules: REFERENCE_MODULES,
-        styles: ['style.css', 'reference.css'],
+        styles: REFERENCE_STYLES,
       }),
     ),
-    ...['style.css', 'catalogue.css', 'reference.css'].map(file => asset(file, 'text/css; charset=utf-8')),
+    ...new Set([...CATALOGUE_STYLES, ...REFERENCE_STYLES])
+      .values()
+      .map(file => asset(file, 'text/css; charset=utf-8')),
     asset('icon.svg', 'image/svg+xml'),
     ...modules.map(name => ({
       path: scriptUrl(name),

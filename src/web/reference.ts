@@ -1,6 +1,6 @@
 // The HTML of the API reference: the content of the OpenAPI document, with a form to try each operation.
 
-import type { Environment } from '../api-key.ts'
+import { type Environment, KEY_PREFIX } from '../api-key.ts'
 import { renderJson } from '../json.ts'
 import {
   type ApiDescription,
@@ -53,7 +53,7 @@ ${Object.keys(api.components.schemas).map(name => html`<li><a href="#${name}">${
 
 const store = new AnimalStore({ baseUrl: '${baseUrl}', apiKey })</pre></section>
 <section class="key"><label for="api-key">API key for the forms below. This page does not store it: it is gone when you leave the page.</label>
-<input id="api-key" type="password" autocomplete="off" spellcheck="false" placeholder="as_live_… or as_test_…"></section>
+<input id="api-key" type="password" autocomplete="off" spellcheck="false" placeholder="${KEY_PREFIX[environment]}…"></section>
 ${operations.map(({ path, method, operation }) => renderOperation(api, path, method, operation))}
 <h2>Objects</h2>
 ${Object.entries(api.components.schemas).map(([name, schema]) => renderSchema(api, name, schema))}`

@@ -14,7 +14,9 @@ interface ClientInternals {
   readonly secretKey: unknown
 }
 
-/** Sends the request over a new connection, as the protocol requires. Poolers pass it on. Does not wait for it. */
+/**
+ * Sends the request over a new connection, as the protocol requires. Poolers forward it. Does not wait for the result.
+ */
 export function cancelQuery(client: pg.PoolClient, timeoutMs: number): void {
   const { host, port, processID, secretKey } = client as unknown as ClientInternals
   if (typeof processID !== 'number' || typeof secretKey !== 'number') return
@@ -23,7 +25,7 @@ export function cancelQuery(client: pg.PoolClient, timeoutMs: number): void {
     message.writeInt32BE(value, index * 4)
   const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
   socket.setTimeout(timeoutMs, () => socket.destroy())
-  // If the server cannot be reached, there is nothing to cancel.
+  // If the server cannot be reached, the statement cannot be cancelled.
   socket.on('error', () => {})
   socket.end(message)
 }

@@ -1,4 +1,4 @@
-// Brings a database to the latest schema. Migrations run forward only, each in its own transaction.
+// Migrates a database to the latest schema. Migrations run forward only, each in its own transaction.
 
 import type { ClientBase, QueryConfig } from 'pg'
 import { UnusableDatabase } from '../../store.ts'

@@ -10,7 +10,7 @@ const QUERY_TIMEOUT_MS = 1_200
 
 const MAX_CONNECTIONS = 10
 
-/** Connections are replaced after this time, so that after a failover none stays with the demoted server. */
+/** Connections are replaced after this time, so that after a failover none stays connected to the demoted server. */
 const MAX_LIFETIME_SECONDS = 300
 
 const INT8_OID = 20
@@ -75,7 +75,7 @@ export function openPool(url: string): Pool {
       return result
     } catch (cause) {
       const error = toServiceError(cause)
-      // We no longer wait for the statement, but it would go on, and might store what was reported as not stored.
+      // After a time-out the server would continue the statement, and might store what was reported as failed.
       if (client !== undefined && !(cause instanceof pg.DatabaseError))
         cancelQuery(client, CONNECT_TIMEOUT_MS)
       if (isReadOnly(cause)) lastReadOnlyAt = performance.now()
@@ -127,7 +127,7 @@ class ReadOnlyError extends Error {}
 // rolled back by the server, resources, object not in the required state, operator intervention, system error, read-only.
 const UNAVAILABLE = /^(08|28|3D|40|53|55|57|58)|^25(006|P03|P04)$/
 
-/** An error that the server did not report is about the connection to it, unless it is a bug of ours. */
+/** An error that the server did not report is a connection error, unless it is our own bug. */
 function toServiceError(error: unknown): unknown {
   if (error instanceof ServiceError || error instanceof TypeError || error instanceof RangeError) return error
   if (error instanceof pg.DatabaseError && !isFatal(error) && !UNAVAILABLE.test(error.code ?? ''))

@@ -1,4 +1,4 @@
-// Every SQL statement of the store.
+// The SQL statements for animals and keys.
 
 export const LIST_ANIMALS = `
   select id, name, category_id, status from animals
@@ -20,9 +20,10 @@ export const CREATE_ANIMALS = `
   order by position
   returning id`
 
-// For a batch with idempotency keys. The ids are drawn first, because a key refers to its animal. $6 is the current time,
-// $7 the start of the idempotency window. A key that is taken inserts nothing; an expired key is taken over. Keys are
-// inserted in sorted order, so that two batches with the same keys wait for each other instead of deadlocking.
+// For a batch with idempotency keys. Ids are allocated first, because a key refers to its animal. $6 is the current
+// time, $7 the start of the idempotency window. A creation whose key is in use inserts nothing; an expired key is
+// reused. Keys are inserted in sorted order, so that two batches with the same keys wait for each other instead of
+// deadlocking.
 export const CREATE_ANIMALS_WITH_KEYS = `
   with sent as (
     select nextval('animals_id_seq') as id, name, category_id, status, scope, key, position

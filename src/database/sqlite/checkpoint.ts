@@ -1,5 +1,5 @@
-// Keeps the write-ahead log (WAL) short. SQLite restarts the WAL after a checkpoint only at a moment when nobody reads
-// from it. Under constant reads that moment never comes, and the WAL would grow without end.
+// Keeps the write-ahead log (WAL) short. SQLite restarts the WAL after a checkpoint only when no reader uses it. Under
+// constant reads that never happens, and the WAL would grow without limit.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { fileSize, MEMORY, walPath } from './open.ts'
@@ -9,7 +9,7 @@ export const MAX_WAL_BYTES = 16 * 1024 * 1024
 
 const READERS_TIMEOUT_MS = 100
 
-/** The pause after a checkpoint that timed out, because someone reads for longer. */
+/** The pause after a checkpoint that timed out, because a reader took longer. */
 const PAUSE_MS = 2_000
 
 export interface Checkpoint {

@@ -8,7 +8,7 @@ import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
 import { fileIdentity, type OpenOptions, openDatabase, walPath } from './open.ts'
 import { createReadTransaction } from './read-transaction.ts'
 
-/** How often an unused connection checks whether its file was moved away, and closes it then. */
+/** How often an idle connection checks whether its file was moved. If so, it closes. */
 const FILE_CHECK_INTERVAL_MS = 500
 
 export interface Connection<Statements> {
@@ -50,7 +50,7 @@ export function connect<Statements>(
       }
     } catch (error) {
       database.close()
-      throw new UnusableDatabase(`The database ${path} does not have the tables it should have.`, {
+      throw new UnusableDatabase(`The database ${path} lacks tables of its schema.`, {
         cause: error,
       })
     }
@@ -60,13 +60,14 @@ export function connect<Statements>(
   // before each use (2 µs), and if it leads to another file, such as a restored backup, that one is opened.
   function currentSession() {
     const file = fileIdentity(path)
-    if (file === undefined) throw new UnusableDatabase(`The database ${path} is gone.`)
+    if (file === undefined) throw new UnusableDatabase(`The database ${path} no longer exists.`)
     if (file !== session.file || !session.database.isOpen) session = reopen(file)
     return session
   }
 
-  // SQLite finds the WAL by its name. It would apply the old file's WAL to the new file and corrupt it. The WAL may hold
-  // the newest animals of the old file, so we must not delete it: SQLite does when the last connection closes.
+  // SQLite finds the WAL by its name. It would apply the old file's WAL to the new file, and corrupt the new file. The
+  // WAL may hold the newest animals of the old file, so we must not delete it: SQLite does when the last connection
+  // closes.
   function reopen(file: string) {
     const { wal } = session
     if (session.database.isOpen) session.database.close()

@@ -3,10 +3,16 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { APPLICATION_ID, hasTablesOf, LATEST_SCHEMA, schemaVersion } from './migrate.ts'
 
-/** Checking every row takes about 14 ms per megabyte. In a larger file only the pages are checked, at 3 ms. */
+/**
+ * Checking every row takes about 14 ms per megabyte. In a larger file only the pages are checked, at 3 ms per
+ * megabyte.
+ */
 const FULL_CHECK_BYTES = 8 * 1024 * 1024
 
-/** Returns what is wrong, to follow "The database …", or undefined. An empty database is fine. */
+/**
+ * Returns the problem as the end of a sentence that starts with "The database …", or undefined. An empty database is
+ * fine.
+ */
 export function checkIntegrity(database: DatabaseSync, size: number): string | undefined {
   const version = schemaVersion(database)
   const applicationId = Number(database.prepare('pragma application_id').get()?.application_id)

@@ -1,4 +1,4 @@
-// Brings a database file to the latest schema. Migrations run forward only, each in its own transaction.
+// Migrates a database file to the latest schema. Migrations run forward only, each in its own transaction.
 
 import type { DatabaseSync } from 'node:sqlite'
 import animals from './migrations/001-animals.ts'

@@ -23,7 +23,7 @@ export function isLocked(error: unknown): boolean {
   return hasCode(error, LOCKED)
 }
 
-/** Turns an error that means that SQLite cannot serve into `unavailable`. Returns any other error as it is. */
+/** Returns `unavailable` if the error means that the database cannot be used, otherwise the error itself. */
 export function toServiceError(error: unknown): unknown {
   return error instanceof UnusableDatabase || hasCode(error, UNAVAILABLE) ? unavailable(error) : error
 }

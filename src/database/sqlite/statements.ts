@@ -26,15 +26,17 @@ export function prepareStatements(database: DatabaseSync) {
   }
 
   return {
-    // For a bare `limit ?` SQLite would plan the statement again for each value, which takes a quarter of a page's time.
+    // For a bare `limit ?` SQLite would plan the statement again for each value, which takes a quarter of the time of
+    // a page.
     listAnimals: exact(`
       select id, name, category_id, status from animals
       where id > ? order by id limit ? + 0`),
     listAnimalsByStatus: exact(`
       select id, name, category_id, status from animals
       where status = ? and id > ? order by id limit ? + 0`),
-    // Rendering a page in SQLite takes half as long as handing over its values. SQLite does not promise the order of
-    // json_group_array, but the limit forces it to run the inner query in order; test/store.contract.ts checks that.
+    // Rendering a page of 20 in SQLite takes half as long (11 instead of 22 µs) as passing its 80 values to
+    // JavaScript. SQLite does not promise the order of json_group_array, but the limit forces it to run the inner
+    // query in order; test/store.contract.ts checks that.
     listAnimalsAsJson: exact(`
       select json, iif(exists (select 1 from animals where id > last), last, null) from (
         select json_group_array(${ANIMAL_JSON}) as json, max(id) as last from (

@@ -22,7 +22,7 @@ export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): St
   const file = path === MEMORY ? MEMORY : resolve(path)
   const connection = connect(file, { create }, prepareStatements)
   const { read } = connection
-  // A database in memory belongs to one connection, and never waits for a disk.
+  // A database in memory belongs to one connection, and never waits for a disk, so it needs no writer thread.
   const { write, close }: Writer = file === MEMORY ? directWriter() : openWriter(file, connection.refresh)
 
   function directWriter(): Writer {
@@ -82,7 +82,7 @@ export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): St
     createKey: key => write('createKey', key),
 
     async createFirstKey(key) {
-      // At most starts there is a key already, and finding that out needs no write lock.
+      // Usually a key already exists, and checking that needs no write lock.
       if (await read(({ hasKeys }) => hasKeys.get(key.environment) !== undefined)) return false
       return write('createFirstKey', key)
     },

@@ -12,7 +12,7 @@ export interface WriteRequest {
   readonly args: readonly unknown[]
 }
 
-/** Messages between threads lose the class of an error. So of an `unavailable` error only the cause is sent. */
+/** Messages between threads lose the class of an error. So only the cause of an `unavailable` error is sent. */
 export type WriteResult = { readonly id: number } & (
   | { readonly value: unknown }
   | { readonly isUnavailable: boolean; readonly error: Error }

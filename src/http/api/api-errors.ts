@@ -3,7 +3,7 @@
 import { ServiceError, unavailable } from '../../error.ts'
 import { REMOVAL_DATE } from './deprecation.ts'
 
-/** Has one message for every cause, so that a stranger cannot find out which keys exist. */
+/** The message is the same for all causes, so that an attacker cannot find out which keys exist. */
 export const unauthorized = (hadToken: boolean) =>
   new ServiceError(
     'unauthorized',

@@ -1,4 +1,4 @@
-// Caches who an Authorization header belongs to, so that most requests need no look-up.
+// Caches which API key an Authorization header belongs to, so that most requests need no look-up.
 
 /** Short enough that a revoked key is rejected within 5 seconds everywhere. */
 const TTL_MS = 3_000
@@ -6,7 +6,7 @@ const TTL_MS = 3_000
 /** For each of the two caches. */
 const MAX_ENTRIES = 1_000
 
-/** No valid header is longer. */
+/** Longer headers are not cached. */
 const MAX_KEY_LENGTH = 512
 
 interface Rejectable {
@@ -22,19 +22,19 @@ interface Entry<Result> {
 }
 
 /**
- * Wraps `find` with a cache. Rejected headers are cached too, because a client with a wrong key keeps trying, but apart
- * from the others, so that a flood of them evicts no valid key. Concurrent calls for one header share one look-up.
+ * Wraps `find` with a cache. Rejected headers are cached too, because a client with a wrong key keeps trying, but
+ * separately, so that a flood of them evicts no valid key. Concurrent calls for one header share one look-up.
  *
- * A look-up in a `Map` compares strings only if their hashes are equal, and the seed of the hash is secret, so its timing
- * reveals nothing about the cached keys. The cache uses real time and not the service's clock, because it limits how
- * long a revocation can go unnoticed.
+ * A look-up in a `Map` compares strings only if their hashes are equal, and the seed of the hash is secret, so its
+ * timing reveals nothing about the cached keys. The cache uses real time and not the service's clock, because it
+ * limits how long a revocation can go unnoticed.
  */
 export function createAuthCache<Result extends Rejectable>(find: Find<Result>): Find<Result> {
   const accepted = new Map<string, Entry<Result>>()
   const rejected = new Map<string, Entry<Result>>()
   const pending = new Map<string, Promise<Result>>()
 
-  function store(authorization: string, entry: Entry<Result>): void {
+  function add(authorization: string, entry: Entry<Result>): void {
     if (authorization.length > MAX_KEY_LENGTH) return
     const entries = entry.result.rejected === undefined ? accepted : rejected
     entries.delete(authorization)
@@ -44,17 +44,17 @@ export function createAuthCache<Result extends Rejectable>(find: Find<Result>): 
   }
 
   function lookUp(authorization: string): Result | Promise<Result> {
-    // Counted from before the look-up: the key may be revoked while it is under way.
+    // The time starts before the look-up, because the key may be revoked during it.
     const expiresAt = performance.now() + TTL_MS
     const found = find(authorization)
     if (!(found instanceof Promise)) {
-      store(authorization, { result: found, expiresAt })
+      add(authorization, { result: found, expiresAt })
       return found
     }
     const shared = found.finally(() => pending.delete(authorization))
     pending.set(authorization, shared)
     shared.then(
-      result => store(authorization, { result, expiresAt }),
+      result => add(authorization, { result, expiresAt }),
       () => {},
     )
     return shared

@@ -12,14 +12,14 @@ export type AuthResult =
   | { readonly apiKey: ApiKey; readonly rejected?: undefined }
   | { readonly apiKey?: undefined; readonly rejected: 'missing' | 'invalid' }
 
-/** Takes the values of all `Authorization` headers. The result is not a promise if it is cached. */
+/** Takes the values of all `Authorization` headers. Returns a promise only if the key must be looked up. */
 export type Authenticate = (authorization: readonly string[]) => AuthResult | Promise<AuthResult>
 
 export interface AuthenticatorOptions {
   readonly store: Store
   readonly clock: Clock
   readonly environment: Environment
-  /** The API key from the environment variable, accepted besides the stored ones. */
+  /** The API key from the environment variable, accepted in addition to the stored ones. */
   readonly extraKey: string | undefined
 }
 
@@ -54,7 +54,7 @@ export function createAuthenticator({
 
   return authorization => {
     const [first = ''] = authorization
-    // Two credentials count as none.
+    // A request with two Authorization headers is rejected.
     if (authorization.length > 1) return BEARER.exec(first)?.[1] === undefined ? MISSING : INVALID
     const found = find(first)
     return found instanceof Promise ? found.then(checkKey) : checkKey(found)

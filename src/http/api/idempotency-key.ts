@@ -11,7 +11,7 @@ export const IDEMPOTENCY_KEY_PATTERN = `^(?:${BARE}|${QUOTED})$`
 
 const pattern = new RegExp(IDEMPOTENCY_KEY_PATTERN)
 
-/** Takes all values of the header, joined with ', '. Two of them are malformed, because no key contains a space. */
+/** Takes all values of the header, joined with ', '. Two values are rejected, because no key contains a space. */
 export function parseIdempotencyKey(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   if (!pattern.test(header)) {

@@ -35,11 +35,11 @@ export const HEADERS = {
     schema: { type: 'string', const: 'true' },
   },
   Deprecation: {
-    description: 'Since when the operation is deprecated (RFC 9745).',
+    description: 'The date since which the operation is deprecated (RFC 9745).',
     schema: { type: 'string', const: DEPRECATED_SINCE },
   },
   Sunset: {
-    description: 'When the operation is removed (RFC 8594).',
+    description: 'When the operation will be removed (RFC 8594).',
     schema: { type: 'string', const: REMOVED_AT.toUTCString() },
   },
   DeprecationLinks: {
@@ -74,7 +74,7 @@ export const RESPONSES = {
   ),
   ExpectationFailed: errorResponse(
     expectationFailed(),
-    'The `Expect` header has another value than `100-continue`.',
+    'The `Expect` header has a value other than `100-continue`.',
   ),
   IdempotencyKeyReused: errorResponse(
     idempotencyKeyReused(),

@@ -1,9 +1,11 @@
 // The OpenAPI document: everything that a client can send and receive. Limits come from the code that enforces them.
 
+import { PAGE_LIMIT } from '../../animal.ts'
+import { KEY_PREFIX } from '../../api-key.ts'
+import { IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/limits.ts'
 import { REMOVAL_DATE } from './deprecation.ts'
 import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_KEY_PATTERN } from './idempotency-key.ts'
-import { LIMIT } from './list-query.ts'
 import { HEADERS, header, RESPONSES, response } from './openapi-components.ts'
 import { int64, SCHEMAS, schema } from './openapi-schemas.ts'
 
@@ -39,7 +41,7 @@ const listPets = {
       name: 'limit',
       in: 'query',
       description: 'Maximum number of animals returned.',
-      schema: { type: 'integer', ...LIMIT },
+      schema: { type: 'integer', ...PAGE_LIMIT },
     },
     {
       name: 'status',
@@ -50,7 +52,7 @@ const listPets = {
     {
       name: 'after',
       in: 'query',
-      description: 'Only animals with a larger id. For the next page: the last id of this one.',
+      description: 'Only animals with a larger id. For the next page, send the last id of this page.',
       schema: int64,
     },
   ],
@@ -60,7 +62,7 @@ const listPets = {
       headers: { 'X-Request-Id': header('RequestId'), Link: header('NextPage') },
       content: {
         'application/json': {
-          schema: { type: 'array', maxItems: LIMIT.maximum, items: schema('Animal') },
+          schema: { type: 'array', maxItems: PAGE_LIMIT.maximum, items: schema('Animal') },
           example: [bella, momo],
         },
       },
@@ -72,8 +74,7 @@ const listPets = {
 const createPet = {
   operationId: 'createPet',
   summary: 'Add an animal',
-  description:
-    'Adds an animal, and answers once it is on disk. With an `Idempotency-Key` the request can be retried safely for 24 hours.',
+  description: `Adds an animal, and answers once it is on disk. With an \`Idempotency-Key\` the request can be retried safely for ${IDEMPOTENCY_WINDOW_MS / 3_600_000} hours.`,
   tags: ['pets'],
   parameters: [
     {
@@ -120,7 +121,7 @@ const deprecationHeaders = {
 const getPet = {
   operationId: 'getPet',
   summary: 'Get an animal',
-  description: `Removed on ${REMOVAL_DATE}; the answer is 410 from then on. Use \`GET /pets\` with the \`status\` filter instead.`,
+  description: `Will be removed on ${REMOVAL_DATE}; the response is 410 from then on. Use \`GET /pets\` with the \`status\` filter instead.`,
   deprecated: true,
   tags: ['pets'],
   parameters: [
@@ -129,7 +130,7 @@ const getPet = {
       in: 'path',
       required: true,
       description:
-        'The identifier of the animal. Anything but an int64 in plain decimal digits is not found.',
+        'The identifier of the animal. Any other value than an int64 in plain decimal digits gets 404.',
       schema: int64,
     },
   ],
@@ -176,7 +177,7 @@ export function openApiDocument({ production, staging }: BaseUrls) {
         apiKey: {
           type: 'http',
           scheme: 'bearer',
-          description: 'An API key: `as_live_…` in production, `as_test_…` in staging.',
+          description: `An API key: \`${KEY_PREFIX.production}…\` in production, \`${KEY_PREFIX.staging}…\` in staging.`,
         },
       },
       schemas: SCHEMAS,

@@ -1,5 +1,5 @@
-// Caches the replies to first pages, as long as the database is provably unchanged and up to a number of bytes. Other
-// pages are rarely requested twice.
+// Caches the replies to first pages, while the revision of the database is unchanged, up to MAX_BYTES. Other pages are
+// rarely requested twice.
 
 import type { Reply } from '../server/reply.ts'
 

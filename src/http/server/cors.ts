@@ -18,7 +18,7 @@ const PREFLIGHT_REPLY: Reply = { status: 204, headers: PREFLIGHT_HEADERS, body: 
 const NO_HEADERS: readonly string[] = []
 
 export interface Cors {
-  /** Returns the CORS headers of every reply to this request: names and values in turn. */
+  /** Returns the CORS headers of every reply to this request: alternating names and values. */
   headersFor(request: IncomingMessage): readonly string[]
   /** Returns the reply if the request is a preflight from an allowed origin, otherwise undefined. */
   preflight(request: IncomingMessage): Reply | undefined
@@ -38,7 +38,7 @@ export function createCors(origins: readonly string[]): Cors {
     headersFor(request) {
       if (origins.length === 0) return NO_HEADERS
       const allowed = allowedOrigin(request)
-      // Caches must keep the replies to different origins apart, also those to origins that are not allowed.
+      // Caches must keep the replies to different origins apart, including those to origins that are not allowed.
       const headers = allowsAll ? [] : ['vary', 'Origin']
       if (allowed === undefined) return headers
       return [

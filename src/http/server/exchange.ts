@@ -15,6 +15,6 @@ export interface Exchange {
   /** Set once the request is authenticated. */
   apiKey: ApiKey | undefined
   animalId: bigint | undefined
-  /** Headers of every reply to this request: names and values in turn. */
+  /** Headers of every reply to this request: alternating names and values. */
   headers: readonly string[]
 }

@@ -1,7 +1,7 @@
 // The errors of HTTP itself, one function for each. The OpenAPI document takes its examples from here.
 
 import { ServiceError } from '../../error.ts'
-import { inKib, MAX_BODY_BYTES, MAX_HEADER_BYTES } from './limits.ts'
+import { inKib, MAX_BODY_BYTES, MAX_CHUNK_EXTENSION_BYTES, MAX_HEADER_BYTES } from './limits.ts'
 
 export const notFound = () => new ServiceError('not_found', 'There is nothing at this path.')
 
@@ -12,10 +12,13 @@ export const methodNotAllowed = (allow: string) =>
 export const requestTimeout = () => new ServiceError('request_timeout', 'The request did not arrive in time.')
 
 export const bodyTooLarge = () =>
-  new ServiceError('payload_too_large', `The body must have at most ${inKib(MAX_BODY_BYTES)}.`)
+  new ServiceError('payload_too_large', `The body must be at most ${inKib(MAX_BODY_BYTES)}.`)
 
 export const chunkExtensionsTooLarge = () =>
-  new ServiceError('payload_too_large', 'The chunk extensions must have at most 16 KiB.')
+  new ServiceError(
+    'payload_too_large',
+    `The chunk extensions must be at most ${inKib(MAX_CHUNK_EXTENSION_BYTES)}.`,
+  )
 
 export const unsupportedMediaType = () =>
   new ServiceError('unsupported_media_type', 'Content-Type must be application/json, in UTF-8.')
@@ -29,7 +32,7 @@ export const expectationFailed = () =>
 export const headersTooLarge = () =>
   new ServiceError(
     'headers_too_large',
-    `The request line and the headers must have at most ${inKib(MAX_HEADER_BYTES)}.`,
+    `The request line and the headers must be at most ${inKib(MAX_HEADER_BYTES)}.`,
   )
 
 export const internalError = (cause: unknown) =>

@@ -21,7 +21,10 @@ export function fromParserError({ code }: NodeJS.ErrnoException): ServiceError {
   }
 }
 
-/** Writes the error to a connection that cannot be used any further, and closes it. Returns false if it was closed. */
+/**
+ * Writes the error to a connection that cannot be used any further, and closes it. Returns false if the connection was
+ * already closed.
+ */
 export function writeRawError(
   socket: Duplex,
   error: ServiceError,

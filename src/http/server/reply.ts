@@ -4,7 +4,7 @@ import type { Exchange } from './exchange.ts'
 
 export interface Reply {
   readonly status: number
-  /** Names and values in turn, with the content type and length. */
+  /** Alternating names and values, with the content type and length. */
   readonly headers: readonly string[]
   readonly body: string | Buffer
 }
@@ -35,8 +35,9 @@ export function send(exchange: Exchange, { status, headers, body }: Reply, isAcc
 }
 
 /**
- * Returns whether the whole request was received and the whole response was handed to the system. That is almost always
- * so right after `send`, except when the client does not read or an earlier pipelined response is still waiting.
+ * Returns whether the whole request was received and the whole response was handed to the operating system. That is
+ * almost always so right after `send`, except when the client does not read or an earlier pipelined response is still
+ * waiting.
  */
 export function isDelivered({ request, response }: Exchange): boolean {
   return request.complete && response.socket !== null && request.socket.writableLength === 0

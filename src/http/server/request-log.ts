@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
+import { KEY_PREFIX } from '../../api-key.ts'
 import type { Exchange } from './exchange.ts'
 import { headerValues } from './headers.ts'
 
@@ -26,7 +27,7 @@ export function requestIds(extraKey: string | undefined): (request: IncomingMess
   }
 
   function containsKey(text: string): boolean {
-    return /as_(live|test)_/.test(text) || (extraKey !== undefined && text.includes(extraKey))
+    return [...Object.values(KEY_PREFIX), extraKey].some(part => part !== undefined && text.includes(part))
   }
 }
 

@@ -13,7 +13,7 @@ export interface Resource {
   readonly route: string
   readonly get: Handler
   readonly post?: Handler
-  /** Headers of every reply to GET and HEAD: names and values in turn. */
+  /** Headers of every reply to GET and HEAD: alternating names and values. */
   readonly headers?: readonly string[]
 }
 

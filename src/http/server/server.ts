@@ -1,4 +1,4 @@
-// The HTTP server below the application: time-outs, connection limits, and an orderly end for every connection.
+// The HTTP server below the application: time-outs, connection limits, and the graceful end of connections.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -21,7 +21,8 @@ const OPTIONS = {
   maxHeaderSize: MAX_HEADER_BYTES,
   // The application rejects a missing Host, so that the response has the error object.
   requireHostHeader: false,
-  // Without a body, Node need not create a stream for it: 10 % of Node's own share of a request.
+  // Without a body, Node need not create a stream for it. This saves 10 % of the time that Node itself needs for a
+  // request.
   optimizeEmptyRequests: true,
 }
 
@@ -31,7 +32,7 @@ const NO_HEADERS: readonly string[] = []
 
 export interface HttpServerOptions {
   readonly requestId: (request: IncomingMessage) => string
-  /** Must not throw or reject: a failure has a reply too. */
+  /** Must not throw or reject: it must turn a failure into a reply. */
   readonly answer: (exchange: Exchange) => Reply | Promise<Reply>
   /** False once the service is stopping. */
   readonly isAccepting: () => boolean
@@ -74,8 +75,8 @@ export function createHttpServer({ requestId, answer, isAccepting, log }: HttpSe
       log.fatal({ requestId: exchange.id, err: error }, 'a response could not be sent')
       socket.destroy()
     }
-    // If the list kept the request until the next one arrives, the request would survive into the old generation. Collecting
-    // it there costs as much CPU as serving it.
+    // If the list kept the request until the next one arrived, the request would survive into the old generation.
+    // Collecting it there costs as much CPU as serving it.
     if (isDelivered(exchange) && inFlight[0] === exchange) inFlight.shift()
   }
 
@@ -92,21 +93,21 @@ export function createHttpServer({ requestId, answer, isAccepting, log }: HttpSe
   server.on('checkExpectation', serve)
   // Without this listener Node closes the connection without a response.
   server.on('connect', (_request, socket) =>
-    rejectUnparsed(socket, invalid('This service is not a proxy.'), 'CONNECT'),
+    rejectConnection(socket, invalid('This service is not a proxy.'), 'CONNECT'),
   )
 
   server.on('clientError', async (error: NodeJS.ErrnoException, socket) => {
-    // Node emits it again for every further packet.
+    // Node emits `clientError` again for every further packet.
     if (broken.has(socket)) return
     broken.add(socket)
     const inFlight = (connections.get(socket) ?? []).filter(exchange => !isDone(exchange))
     const last = inFlight.at(-1)
     const incomplete = last?.request.complete ? undefined : last
-    // Complete requests are answered first: an animal must not be stored and its client told 400.
+    // Complete requests are answered first: otherwise a client could get 400 although its animal was stored.
     const complete = inFlight.filter(exchange => exchange !== incomplete)
     await Promise.all(complete.map(({ response }) => closed(response)))
     if (incomplete === undefined) {
-      rejectUnparsed(socket, fromParserError(error), error.code)
+      rejectConnection(socket, fromParserError(error), error.code)
     } else if (incomplete.response.headersSent) {
       // It was answered without its body, so there is nothing left to report.
       await closed(incomplete.response)
@@ -119,7 +120,7 @@ export function createHttpServer({ requestId, answer, isAccepting, log }: HttpSe
     }
   })
 
-  function rejectUnparsed(socket: Duplex, error: ServiceError, reason: string | undefined): void {
+  function rejectConnection(socket: Duplex, error: ServiceError, reason: string | undefined): void {
     const id = newRequestId()
     if (writeRawError(socket, error, id)) {
       log.info({ requestId: id, status: error.status, refused: reason }, 'request')

@@ -1,7 +1,7 @@
 // The location in the list: status filter, page size and first animal. It is part of the URL, so that links can be
 // shared and the browser's Back button works.
 
-import { parseStatus, type Status } from '../../animal.ts'
+import { PAGE_LIMIT, parseStatus, type Status } from '../../animal.ts'
 import { invalid } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
 
@@ -12,8 +12,6 @@ export interface ListLocation {
   readonly after: bigint | undefined
 }
 
-export const DEFAULT_LIMIT = 20
-
 /** Parses the query of a URL, or throws `invalid_request`. The server checks the range of `limit`. */
 export function parseListLocation(search: string): ListLocation {
   const query = new URLSearchParams(search)
@@ -22,7 +20,7 @@ export function parseListLocation(search: string): ListLocation {
   const after = query.get('after')
   return {
     status: status === null ? undefined : parseStatus(status),
-    limit: limit === null ? DEFAULT_LIMIT : parseLimit(limit),
+    limit: limit === null ? PAGE_LIMIT.default : parseLimit(limit),
     after: after === null ? undefined : parseAfter(after),
   }
 }
@@ -34,14 +32,14 @@ function parseLimit(text: string): number {
 
 function parseAfter(text: string): bigint {
   const after = canonicalInteger(text)
-  if (after === undefined) throw invalid('after must be the id of an animal.')
+  if (after === undefined) throw invalid('after must be a whole number.')
   return after
 }
 
 export function toUrl({ status, limit, after }: ListLocation): string {
   const query = new URLSearchParams()
   if (status !== undefined) query.set('status', status)
-  if (limit !== DEFAULT_LIMIT) query.set('limit', String(limit))
+  if (limit !== PAGE_LIMIT.default) query.set('limit', String(limit))
   if (after !== undefined) query.set('after', String(after))
   const search = query.toString()
   return search === '' ? '/' : `/?${search}`

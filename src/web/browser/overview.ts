@@ -38,7 +38,7 @@ export function createOverview(): Overview {
   function describe(): string {
     if (countedIds.size === 0) return 'No animal has been loaded yet.'
     const which = countedIds.size >= MAX_COUNTED ? 'the first ' : 'the '
-    return `Counted: ${which}${formatCount(countedIds.size, 'animal')} loaded since this page was opened, filtered or not. There may be more.`
+    return `Counted:  ${which}${formatCount(countedIds.size, 'animal')} loaded since this page was opened, filtered or not. There may be more.`
   }
 
   draw()

@@ -90,7 +90,7 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
     table.showError(message)
   }
 
-  /** Doubles the delay after each failure. The button and a returning network retry immediately. */
+  /** Doubles the delay after each failure. The button, or the browser going online again, retries immediately. */
   function retryLater(error: AnimalStoreError): void {
     const delay = Math.min(FIRST_RETRY_MS * 2 ** failures, MAX_RETRY_MS)
     failures++

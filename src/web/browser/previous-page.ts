@@ -2,12 +2,10 @@
 // where the previous page starts. Ids are mostly consecutive, and then the first guess is right.
 
 import type { AnimalStore } from '../../../client/src/animal-store.ts'
+import { PAGE_LIMIT } from '../../animal.ts'
 import type { ListLocation } from './location.ts'
 
-/** The most animals in one response. */
-const MAX_LIMIT = 100
-
-/** The search needs far fewer, whatever the ids are. */
+/** The search needs far fewer requests, whatever the ids are. */
 const MAX_REQUESTS = 150
 
 /** Returns the page that ends where `location` starts. This is the first page if fewer than `limit` animals precede it. */
@@ -17,7 +15,7 @@ export async function findPreviousPage(
   signal: AbortSignal,
 ): Promise<ListLocation> {
   const { status, limit, after: end = 0n } = location
-  const wanted = Math.min(limit, MAX_LIMIT)
+  const wanted = Math.min(limit, PAGE_LIMIT.maximum)
   /** From `tooLate` to `end` there are fewer animals than wanted. */
   let tooLate = end
   /** From `tooEarly` to `end` there are more animals than one response can have. */
@@ -25,9 +23,9 @@ export async function findPreviousPage(
   let start = end - BigInt(wanted)
   for (let requests = 0; requests < MAX_REQUESTS; requests++) {
     if (start < 0n) start = 0n
-    const { animals } = await store.listAnimals({ status, limit: MAX_LIMIT, after: start, signal })
+    const { animals } = await store.listAnimals({ status, limit: PAGE_LIMIT.maximum, after: start, signal })
     const before = animals.filter(({ id }) => id <= end)
-    const isComplete = before.length < MAX_LIMIT || before.at(-1)?.id === end
+    const isComplete = before.length < PAGE_LIMIT.maximum || before.at(-1)?.id === end
     if (isComplete && before.length >= wanted) {
       return { ...location, after: before.at(-wanted - 1)?.id ?? start }
     }

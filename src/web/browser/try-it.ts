@@ -1,4 +1,4 @@
-// The forms of the API reference: they send a request and show the response without changing any number.
+// The forms of the API reference: they send a request and show the response without rounding any number.
 
 interface TryRequest {
   readonly method: string
