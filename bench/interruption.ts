@@ -1,4 +1,4 @@
-// Stops a benchmark early, on a signal or with the npm that started it, and ends every process that it started.
+// Stops a benchmark early, on a signal, or when the npm that started it ends, and ends every process that it started.
 
 import { constants } from 'node:os'
 import { stopWithParentProcess } from '../src/cli/stop-signals.ts'

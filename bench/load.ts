@@ -48,7 +48,7 @@ export interface LoadPlan {
 
 /**
  * The generator checks every response. That also keeps it busy: a generator that sleeps has to be woken for each
- * response, which costs the server up to half a request, and a slow server more than a fast one.
+ * response, which costs the server up to half the CPU time of a request, and costs a slow server more than a fast one.
  */
 export async function generateLoad(plan: LoadPlan): Promise<LoadResult> {
   const folder = mkdtempSync(join(tmpdir(), 'animal-store-load-'))

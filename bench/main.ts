@@ -198,7 +198,10 @@ async function compareSizes(
   return growths
 }
 
-/** Under the same conditions as the service: on the contenders' cores, while the load generator's core is busy. */
+/**
+ * Runs the loop under the same conditions as the service: on the contenders' cores, while the load generator's core is
+ * busy.
+ */
 async function measureQueryLoop(url: string, size: number): Promise<number> {
   const script = fileURLToPath(new URL('query-loop.ts', import.meta.url))
   const [program = '', ...args] = [...ON_OTHER_CORES, process.execPath, script, url, String(size)]

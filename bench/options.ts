@@ -1,4 +1,4 @@
-// Checks the numbers on a benchmark's command line. They bound its loops.
+// Checks the numbers on a benchmark's command line. They limit how long it runs.
 
 /** Prints what is wrong, followed by the usage, and ends the process with exit code 2. */
 export function misuse(problem: string, usage: string): never {

@@ -22,14 +22,14 @@ export interface Workload {
 const STATUSES = [undefined, 'available', 'pending', 'sold'] as const
 const PAGE_SIZE = 20
 
-/** The catalogue has the ids from 1 to its size. A quarter of its animals has no status. */
+/** The catalogue has the ids from 1 to its size. A quarter of its animals have no status. */
 export function animalAt(id: number) {
   return { id, name: `Animal number ${id}`, categoryId: id % 50, status: STATUSES[id % STATUSES.length] }
 }
 
 export const NEW_ANIMAL = { name: 'Bella the cat', categoryId: 7, status: 'available' }
 
-/** Below the last pages, so that a full page follows, also a filtered one. */
+/** Before the last pages, so that a full page follows, even with a filter. */
 function randomPosition(size: number, random: () => number): number {
   return Math.floor(random() * (size - 8 * PAGE_SIZE))
 }
@@ -99,7 +99,7 @@ interface PlainAnimal {
 }
 
 function expectedPage(after: number, status: Status | undefined): PlainAnimal[] {
-  // A filter selects one animal out of each STATUSES.length.
+  // A filter selects one animal out of every STATUSES.length.
   const candidates = Array.from({ length: PAGE_SIZE * STATUSES.length }, (_, index) =>
     animalAt(after + 1 + index),
   )

@@ -112,4 +112,39 @@ suite('the documentation', () => {
     )
     assert.deepEqual(unknown, [])
   })
+
+  test('has every variable of serve in .env.example, with its default', () => {
+    const lines = read('.env.example')
+    for (const setting of Object.values<Setting<unknown>>(SETTINGS)) {
+      if (setting.variable === undefined) continue
+      const [, value] = new RegExp(`^# ${setting.variable}=(.*)$`, 'm').exec(lines) ?? []
+      assert.ok(value !== undefined, `${setting.variable} is missing`)
+      const isPlain = ['string', 'number'].includes(typeof setting.default)
+      if (isPlain) assert.equal(value, defaultText(setting), setting.variable)
+    }
+  })
+
+  test('names every npm script in CONTRIBUTING.md or the README', () => {
+    const { scripts } = JSON.parse(read('package.json'))
+    const text = read('CONTRIBUTING.md') + read('README.md')
+    const unnamed = Object.keys(scripts)
+      .filter(script => !/^(pre|post)/.test(script))
+      .filter(script => !new RegExp(`npm (run )?${script}(?![\\w:-])`).test(text))
+    assert.deepEqual(unnamed, [])
+  })
+
+  test('names the oldest supported Node.js wherever it matters', () => {
+    const [, minimum = ''] = /MINIMUM_VERSION = '(\d+\.\d+)/.exec(read('bin/runtime.js')) ?? []
+    for (const page of [
+      'README.md',
+      'SECURITY.md',
+      'CHANGELOG.md',
+      'docs/operating.md',
+      'docs/performance.md',
+    ])
+      assert.ok(
+        read(page).includes(`Node.js ${minimum} or later`) || read(page).includes(`${minimum} or later`),
+        page,
+      )
+  })
 })

@@ -7,5 +7,5 @@ process.on('message', message => {
 })
 // The benchmark closes the channel to stop a contender, and the system closes it when the benchmark is killed.
 process.on('disconnect', () => process.exit())
-// The channel alone must not keep a contender running that failed to start.
+// The channel alone must not keep alive a contender that failed to start.
 process.channel?.unref()

@@ -46,7 +46,7 @@ ${Object.keys(api.components.schemas).map(name => html`<li><a href="#${name}">${
 <section id="client"><h2>Use from a program</h2>
 <p>Any HTTP client works. Note that <code>id</code> and <code>categoryId</code> are 64-bit integers: <code>JSON.parse</code> in JavaScript rounds large ones. The client for TypeScript and JavaScript, <code>animal-store-client</code>, returns them exactly, retries safely and has no dependencies.</p>
 <p>The npm registry does not have the client yet. Build it in a checkout of the repository:</p>
-<pre>npm pack --workspace client</pre>
+<pre>npm ci && npm pack --workspace client</pre>
 <p>Copy the file to your project and install it there:</p>
 <pre>npm install ./animal-store-client-*.tgz</pre>
 <pre>import { AnimalStore } from 'animal-store-client'
