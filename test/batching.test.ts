@@ -97,7 +97,7 @@ suite('batched creations', () => {
     assert.deepEqual(await names(store), ['a', 'b'])
   })
 
-  test('if the database is unavailable the whole batch is, and the next batch tries again', async t => {
+  test('rejects the whole batch if the database is unavailable, and tries the next batch again', async t => {
     const store = memoryStore(t)
     let isDown = true
     const calls: number[] = []
@@ -130,7 +130,7 @@ suite('batched creations', () => {
         return store.createAnimals(creations)
       },
     }
-    const batched = batchCreations(stuck, { size: 1, queueLength: 5, queueTimeoutMs: 50 })
+    const batched = batchCreations(stuck, { size: 1, queueLength: 5, queueTimeoutMs: 1_000 })
     const first = batched.createAnimals([creation('first')])
     await started.promise
     const waiting = Array.from({ length: 5 }, () => batched.createAnimals([creation('waiting')]))

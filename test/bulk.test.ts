@@ -272,12 +272,12 @@ suite('the formats', () => {
       'a header without a name',
       'csv',
       'nom,categoryId\nBella,7\n',
-      /^Line 1: the first line must name the columns, name and categoryId once/,
+      /^Line 1: the first line must name the columns: name and categoryId once/,
     ],
     ['a column twice', 'csv', 'name,categoryId,status,status\nBella,7,sold,sold\n', /status at most once/],
     ['a malformed header', 'csv', 'na"me,categoryId\nBella,7\n', /^Line 1: the line must be well-formed CSV/],
     [
-      'a field too many',
+      'one field too many',
       'csv',
       'name,categoryId\nBella,7,8\n',
       /^Line 2: the line must have 2 fields, not 3\./,
@@ -319,13 +319,13 @@ suite('the formats', () => {
       'a JSON line of more than 256 KiB',
       'jsonl',
       `{"name":"${'x'.repeat(500_000)}","categoryId":1}`,
-      /^Line 1: this has more than 256 KiB/,
+      /^Line 1: the entry must be shorter than 256 KiB/,
     ],
     [
       'a CSV line of more than 256 KiB',
       'csv',
       `name,categoryId\n${'x'.repeat(500_000)},7\n`,
-      /^Line 2: this has more than 256 KiB/,
+      /^Line 2: the entry must be shorter than 256 KiB/,
     ],
     ['an array', 'jsonl', '[1]', /^Line 1: The body must be a JSON object/],
   ]
@@ -338,7 +338,7 @@ suite('the formats', () => {
     })
   }
 
-  test('a stray quote spoils its own line only', async t => {
+  test('a misplaced quote makes only its own line invalid', async t => {
     const input =
       'name,categoryId\n12"" python,7\nBella,8\n"Max"x,1\n12" python,7\nTom,9\n"never closed,9\nKim,10\n'
     const { said, stored } = await importInto(await openEmptyStore(t), input, { skipInvalid: true })
@@ -351,10 +351,17 @@ suite('the formats', () => {
     assert.equal(stored, '[{"id":1,"name":"Bella","categoryId":8},{"id":2,"name":"Tom","categoryId":9}]')
   })
 
-  test('a quote that is never closed spoils at most 256 KiB', async t => {
+  test('a malformed record of several lines is skipped as a whole', async t => {
+    const input = 'name,categoryId\n"a\nBella,7\nb"c,1\nKim,2\n'
+    const { said, stored } = await importInto(await openEmptyStore(t), input, { skipInvalid: true })
+    assert.match(said[0] ?? '', /^Lines 2 to 4: the line must be well-formed CSV/)
+    assert.equal(stored, '[{"id":1,"name":"Kim","categoryId":2}]')
+  })
+
+  test('a quote that is never closed makes at most 256 KiB invalid', async t => {
     const input = `name,categoryId\n"never closed,0\n${'Bella,7\n'.repeat(40_000)}`
     const { said, stored } = await importInto(await openEmptyStore(t), input, { skipInvalid: true })
-    const [, last] = /^Lines 2 to (\d+): this has more than 256 KiB/.exec(said[0] ?? '') ?? []
+    const [, last] = /^Lines 2 to (\d+): the entry must be shorter than 256 KiB/.exec(said[0] ?? '') ?? []
     const spoiled = Number(last) - 2
     assert.ok(spoiled > 0 && spoiled <= (256 * 1024) / 8, said[0])
     assert.equal(JSON.parse(stored).length, 40_000 - spoiled)

@@ -294,7 +294,7 @@ suite('a retry of the client', () => {
     assert.equal(proxy.seen.length, 2)
   })
 
-  test('does not follow a rejected request, nor more often than `retries` allows', async t => {
+  test('does not follow a rejected request, and happens at most `retries` times', async t => {
     const faults: Fault[] = ['none', 'lost request', 'lost request', 'lost request']
     const { proxy, store } = await startProxy(t, emptyService(), faults, { retries: 2 })
     await errorOf(store.listAnimals({ limit: 0 }))

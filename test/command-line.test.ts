@@ -95,7 +95,7 @@ suite('settings', { concurrency: 2 }, () => {
     assert.equal(code, 2)
     assert.equal(out, '')
     assert.deepEqual(err.trim().split('\n').sort(), [
-      '--database-url (DATABASE_URL) must be sqlite:<path>, sqlite::memory: or postgres://user:password@host:port/database, percent-encoded',
+      '--database-url (DATABASE_URL) must be sqlite:<path>, sqlite::memory: or postgres://user:password@host:port/database (user and password percent-encoded)',
       '--environment (ANIMAL_STORE_ENV) must be one of production, staging, not "test"',
       '--host needs a value',
       '--log-level (LOG_LEVEL) must be one of fatal, error, warn, info, debug, trace, silent, not "loud"',

@@ -151,7 +151,7 @@ onEveryDatabase('credentials', startTestService => {
     }
   })
 
-  // The cache expires in real time, which passes here without waiting. keys.test.ts waits for it.
+  // This test moves the clock instead of waiting for the cache to expire. keys.test.ts waits.
   test('rejects a key that is in use within 5 seconds of its revocation', async t => {
     const { secret, apiKey } = await addKey(service())
     assert.equal((await listWith(service(), secret)).status, 200)

@@ -32,7 +32,7 @@ suite('keys', { concurrency: 2 }, () => {
     const { code, out, err } = await run(t, ['keys', 'create', '--name', 'my laptop'], { cwd })
     assert.equal(code, 0)
     assert.match(out, /^as_live_\w{38}\n$/)
-    assert.match(err, /Created key_\w+ \(my laptop\) for production\. The key is shown only this once/)
+    assert.match(err, /Created key_\w+ \(my laptop\) for production\. The key is shown only once/)
     const { send, close } = client(address, out.trim())
     t.after(close)
     assert.equal((await send('GET', '/v1/pets')).status, 200)
@@ -141,7 +141,7 @@ suite('keys', { concurrency: 2 }, () => {
     [['revoke'], 2, /^ID is missing/],
     [['list', '--json=yes'], 2, /^--json takes no value/],
     [['revoke', 'x'], 1, /^There is no database at/],
-    [['create', '--name', 'x', '--database-url', 'sqlite::memory:'], 1, /name a file/],
+    [['create', '--name', 'x', '--database-url', 'sqlite::memory:'], 1, /use a file/],
   ]
   for (const [args, expected, message] of failuresInProcess) {
     test(`${JSON.stringify(`keys ${args.join(' ')}`)} fails with ${expected} and creates no files`, async t => {

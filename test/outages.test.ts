@@ -115,7 +115,7 @@ suite('when PostgreSQL', () => {
     assert.equal(await countRows("animals where name = 'not stored'", postgres().url), 0)
   })
 
-  test('ends our transactions by its own time-out: 503', async t => {
+  test('ends our transactions after its own time-out: 503', async t => {
     await administer("alter database postgres set transaction_timeout = '200ms'", postgres().url)
     const service = await start(t)
     const other = await connectOther(t)

@@ -1,4 +1,4 @@
-// HTTP below the operations: Host, Expect, X-Request-Id, malformed requests, pipelining and clients that leave.
+// HTTP below the operations: Host, Expect, X-Request-Id, malformed requests, pipelining and clients that disconnect.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -204,7 +204,7 @@ onEveryDatabase('connections', startTestService => {
     assert.equal(parseRaw(received.slice(received.indexOf('HTTP/1.1', 1))).status, 400)
   })
 
-  test('answers a request only once if it was rejected before its body broke', async t => {
+  test('answers a request only once if it was rejected before its body became malformed', async t => {
     const service = await startTestService(t)
     const { socket, closed } = connectRaw(service.address)
     socket.write(requestHead('POST /v1/pets HTTP/1.1', 'host: x', JSON_TYPE, 'transfer-encoding: chunked'))

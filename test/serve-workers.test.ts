@@ -15,7 +15,7 @@ const DATABASES: Record<string, (t: Scope) => Promise<string>> = {
   PostgreSQL: borrowDatabase,
 }
 
-/** Retries 503 as the response demands. On a slow disk, a worker may wait too long for the lock of another. */
+/** Retries after a 503, as `Retry-After` says. On a slow disk, a worker may wait too long for the lock of another. */
 async function createOnce(send: ReturnType<typeof client>['send']): Promise<Reply> {
   for (let triesLeft = 5; ; triesLeft--) {
     const reply = await send('POST', '/v1/pets', {
@@ -101,7 +101,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
       const { address, child, said, ended } = await startWorkers(t, { ANIMAL_STORE_API_KEY: API_KEY })
       const before = childrenOf(child.pid)
       process.kill(before[0] as number, 'SIGKILL')
-      await said(/A worker has ended \(SIGKILL\); another one takes its place\./)
+      await said(/A worker ended \(SIGKILL\); starting another one\./)
       await waitUntil(() => childrenOf(child.pid).length === 3, { what: 'the worker is replaced' })
       const [first] = clientsOf(t, address)
       assert.equal((await first?.send('GET', '/v1/pets'))?.status, 200)

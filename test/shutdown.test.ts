@@ -15,7 +15,7 @@ const KEY = 'a-secret-of-my-own-choosing'
 const ANIMAL = '{"name":"Bella","categoryId":7}'
 const MAX_STOP_MS = 10_000
 
-/** More than the time within which a signal counts as a copy of the one before (src/cli/stop-signals.ts). */
+/** More than the time within which a signal counts as a duplicate (src/cli/stop-signals.ts). */
 const NO_COPY_MS = 200
 
 function startService(t: TestContext, ...args: string[]) {

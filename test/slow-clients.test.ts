@@ -40,7 +40,7 @@ suite('slow clients', () => {
   })
 
   const SHORT_HEADERS = { headersTimeout: 200 }
-  // Node exchanges the two time-outs if the one for the headers is longer.
+  // Node swaps the two time-outs if the one for the headers is longer.
   const SHORT_REQUEST = { headersTimeout: 300, requestTimeout: 400 }
   const rows: [string, string, object][] = [
     ['sends nothing', '', SHORT_HEADERS],

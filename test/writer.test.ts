@@ -1,4 +1,4 @@
-// The writer thread of the SQLite store: start, failure, shutdown, and independence of readers.
+// The writer thread of the SQLite store: start, failure, shutdown, and that readers do not wait for it.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'

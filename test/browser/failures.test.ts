@@ -52,7 +52,7 @@ suite('the catalogue page', () => {
     const { page } = await open(t, service())
     const cases: [string, string][] = [
       ['?limit=500', 'limit must be a whole number from 1 to 100'],
-      ['?after=x', 'after must be the id of an animal'],
+      ['?after=x', 'after must be a whole number'],
       ['?status=lost', 'status must be one of'],
     ]
     for (const [search, message] of cases) {

@@ -1,4 +1,4 @@
-// A proxy in front of a service that loses, cuts or replaces responses as the test demands.
+// A proxy in front of a service that drops, truncates or replaces responses as the test requires.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
@@ -31,7 +31,7 @@ export interface FaultyProxy {
   answered(): number
 }
 
-/** Each request gets the next fault. When the list is used up, requests pass without fault. */
+/** Each request gets the next fault. When the list is used up, requests pass unchanged. */
 export async function startFaultyProxy(
   t: Scope,
   address: string,

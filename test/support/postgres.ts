@@ -74,7 +74,7 @@ export async function startPostgres(
     await waitUntil(isReady, { what: 'PostgreSQL accepts connections' })
   }
 
-  /** SIGINT is PostgreSQL's fast shutdown: it closes all connections, and commits stay. */
+  /** SIGINT is PostgreSQL's fast shutdown: it closes all connections, and committed data stays. */
   async function halt(): Promise<void> {
     if (server === undefined || hasEnded(server)) return
     server.kill('SIGINT')

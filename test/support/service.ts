@@ -34,7 +34,7 @@ export interface TestService extends Service {
   create(animal: unknown, headers?: Record<string, string>): Promise<Reply>
 }
 
-/** A test, or a suite whose tests share something: it runs its clean-ups at its end. */
+/** A test or a suite. It runs the clean-ups when it ends. */
 export interface Scope {
   after(cleanUp: () => unknown): void
 }

@@ -1,4 +1,4 @@
-// SQLite stores for tests, and direct access to their files, as another program has it.
+// SQLite stores for tests, and direct access to their files, as another program would have.
 
 import { DatabaseSync } from 'node:sqlite'
 import { type Clock, systemClock } from '../../src/clock.ts'
