@@ -12,7 +12,7 @@ export function parseListQuery(text: string): Page {
   const query = new URLSearchParams(text.startsWith('?') ? `%3F${text.slice(1)}` : text)
   // Ignoring an unknown filter would give a wrong answer (docs/decisions/unknown-parameters.md).
   for (const name of query.keys()) {
-    if (!PARAMETERS.includes(name)) throw invalid(`The query may contain only  ${PARAMETERS.join(', ')}.`)
+    if (!PARAMETERS.includes(name)) throw invalid(`The query may contain only ${PARAMETERS.join(', ')}.`)
     if (query.getAll(name).length > 1) throw invalid(`${name} must be given at most once.`)
   }
   const limit = query.get('limit')
