@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { suite, type TestContext, test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import {
   AnimalStore,
@@ -17,6 +16,7 @@ import { STATUS_OF } from '../src/error.ts'
 import { INT64_MAX, INT64_MIN } from '../src/json.ts'
 import { type Fault, type FaultyProxy, startFaultyProxy } from './support/faulty-proxy.ts'
 import { API_KEY, shared, startTestService, type TestService } from './support/service.ts'
+import { waitUntil } from './support/wait.ts'
 
 const BELLA: NewAnimal = { name: 'Bella', categoryId: 7n, status: 'available' }
 
@@ -193,7 +193,9 @@ suite('an error of the client', () => {
       assert.deepEqual([error.name, error.code, error.status], ['AnimalStoreError', code, status])
       assert.match(error.message, message)
       // The service writes the line after it has sent the response.
-      while (!service.logText().includes(`"${error.requestId}"`)) await delay(5)
+      await waitUntil(() => service.logText().includes(`"${error.requestId}"`), {
+        what: 'the request is logged',
+      })
     }
   })
 
@@ -317,7 +319,9 @@ suite('an AbortSignal', () => {
       const abort = new AbortController()
       const list = store.listAnimals({ signal: abort.signal })
       list.catch(() => {})
-      while (proxy.seen.length < calls || proxy.answered() < calls - 1) await delay(5)
+      await waitUntil(() => proxy.seen.length >= calls && proxy.answered() >= calls - 1, {
+        what: 'the proxy has seen every call',
+      })
       abort.abort(reason)
       await assert.rejects(list, reason)
     }
