@@ -6,11 +6,15 @@ import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { checkIntegrity } from './integrity.ts'
 import { migrate } from './migrate.ts'
+import { isOpening } from './result-codes.ts'
 
 export const MEMORY = ':memory:'
 
 /** How long opening waits for the lock, because several processes may start on one file at the same time. */
 const OPEN_TIMEOUT_MS = 2_000
+
+const CHECK_ATTEMPTS = 5
+const CHECK_PAUSE_MS = 20
 
 /** SQLite's page cache: enough for the inner pages of ten million animals, and the busiest others. */
 const CACHE_KIB = 16 * 1024
@@ -26,7 +30,8 @@ export function openDatabase(path: string, { create, isWriter = false }: OpenOpt
   const file = path === MEMORY ? undefined : checkFile(path, create)
   let database: DatabaseSync | undefined
   try {
-    if (!isWriter && file !== undefined && file.size > 0) checkContents(path, file.size)
+    if (!isWriter && file !== undefined && file.size > 0)
+      retryWhileOpening(() => checkContents(path, file.size))
     database = new DatabaseSync(path, { timeout: OPEN_TIMEOUT_MS, enableForeignKeyConstraints: true })
     database.exec('pragma journal_mode = wal')
     database.exec('pragma synchronous = full')
@@ -90,10 +95,24 @@ function isWritable(path: string, stats: Stats): boolean {
   }
 }
 
+/** Several processes may start on one file: then one may look at it while another creates it. */
+function retryWhileOpening(check: () => void): void {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return check()
+    } catch (error) {
+      if (attempt === CHECK_ATTEMPTS || !isOpening(error)) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, CHECK_PAUSE_MS)
+    }
+  }
+}
+
 /** Opens the file read-only, so that a rejected one stays unchanged, together with a WAL that a crash left behind. */
 function checkContents(path: string, size: number): void {
   const database = new DatabaseSync(path, { readOnly: true, timeout: OPEN_TIMEOUT_MS })
   try {
+    // In one transaction: otherwise another process could migrate the file between two reads.
+    database.exec('begin')
     const problem = checkIntegrity(database, size)
     if (problem !== undefined) throw new UnusableDatabase(`The database ${path} ${problem}.`)
   } finally {

@@ -23,6 +23,11 @@ export function isLocked(error: unknown): boolean {
   return hasCode(error, LOCKED)
 }
 
+/** Another process may be creating the file, or deleting its WAL. */
+export function isOpening(error: unknown): boolean {
+  return hasCode(error, { ...LOCKED, cantopen: UNAVAILABLE.cantopen })
+}
+
 /** Returns `unavailable` if the error means that the database cannot be used, otherwise the error itself. */
 export function toServiceError(error: unknown): unknown {
   return error instanceof UnusableDatabase || hasCode(error, UNAVAILABLE) ? unavailable(error) : error
