@@ -1,6 +1,6 @@
 // Bearer authentication: finds the API key of a request, or rejects the request with 401.
 
-import { type ApiKey, digestOf, type Environment, hasKeyFormat, isActive } from '../../api-key.ts'
+import { type ApiKey, digestOf, type Environment, hasDigest, hasKeyFormat, isActive } from '../../api-key.ts'
 import type { Clock } from '../../clock.ts'
 import type { Store } from '../../store.ts'
 import { createAuthCache } from './auth-cache.ts'
@@ -39,9 +39,8 @@ export function createAuthenticator({
   function findKey(authorization: string): AuthResult | Promise<AuthResult> {
     const secret = BEARER.exec(authorization)?.[1]
     if (secret === undefined) return MISSING
-    // Comparing digests need not take constant time: the time taken says nothing about the key.
     const digest = digestOf(secret)
-    if (extra?.apiKey.digest === digest) return extra
+    if (extra !== undefined && hasDigest(extra.apiKey, digest)) return extra
     if (!hasKeyFormat(secret, environment)) return INVALID
     return store.findKey(digest).then(apiKey => (apiKey === undefined ? INVALID : { apiKey }))
   }
