@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import {
+  chmodSync,
   copyFileSync,
   cpSync,
   existsSync,
@@ -27,6 +28,8 @@ const START_TIMEOUT_MS = 300_000
 const EXTRA_CERTIFICATES = '/etc/extra-certificates.pem'
 
 const system = mkdtempSync(join(tmpdir(), 'animal-store-fresh-'))
+// PostgreSQL runs as `nobody` in there, which must be able to enter it.
+chmodSync(system, 0o755)
 try {
   console.log(`Installing a minimal Debian (${SUITE}) in ${system} …`)
   execFileSync('debootstrap', ['--variant=minbase', '--include=git', SUITE, system], { stdio: 'ignore' })

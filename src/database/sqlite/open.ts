@@ -99,7 +99,8 @@ function isWritable(path: string, stats: Stats): boolean {
 function retryWhileOpening(check: () => void): void {
   for (let attempt = 1; ; attempt++) {
     try {
-      return check()
+      check()
+      return
     } catch (error) {
       if (attempt === CHECK_ATTEMPTS || !isOpening(error)) throw error
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, CHECK_PAUSE_MS)
