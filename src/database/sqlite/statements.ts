@@ -34,7 +34,7 @@ export function prepareStatements(database: DatabaseSync) {
     listAnimalsByStatus: exact(`
       select id, name, category_id, status from animals
       where status = ? and id > ? order by id limit ? + 0`),
-    // Rendering a page of 20 in SQLite takes half as long (11 instead of 22 µs) as passing its 80 values to
+    // Rendering a page of 20 in SQLite takes half as long (bench/notes.md) as passing its values to
     // JavaScript. SQLite does not promise the order of json_group_array, but the limit forces it to run the inner
     // query in order; test/store.contract.ts checks that.
     listAnimalsAsJson: exact(`
