@@ -1,0 +1,40 @@
+// Deletes the coverage files that killed processes left incomplete: the test runner fails on a file it cannot parse.
+// Loaded by `npm run test:coverage` into every test process.
+
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+
+const COVERAGE_FILE = /^coverage-(\d+)-\d+-\d+\.json$/
+
+process.on('exit', () => {
+  const folder = process.env.NODE_V8_COVERAGE
+  if (folder !== undefined) deleteIncomplete(folder)
+})
+
+function deleteIncomplete(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const pid = Number(COVERAGE_FILE.exec(name)?.[1])
+    const path = join(folder, name)
+    // A process that still runs may be writing its file.
+    if (pid > 0 && !isRunning(pid) && !isComplete(path)) rmSync(path, { force: true })
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Node.js writes the file in one go, as one JSON object. Parsing every file would take seconds. */
+function isComplete(path: string): boolean {
+  try {
+    return readFileSync(path, 'latin1').endsWith('}')
+  } catch {
+    // Another test process has deleted it.
+    return true
+  }
+}
