@@ -57,6 +57,24 @@ suite('batched creations', () => {
     assert.deepEqual(await names(store), ['first', 'second'])
   })
 
+  test('a full batch is sent at once, without waiting for the next event-loop turn', async t => {
+    const store = memoryStore(t)
+    const batches = t.mock.method(store, 'createAnimals')
+    const batched = batchCreations(store, { size: 10, queueLength: 1_000, queueTimeoutMs: 10_000 })
+    let isNextTurn = false
+    setImmediate(() => {
+      isNextTurn = true
+    })
+    const full = Array.from({ length: 30 }, (_, index) => batched.createAnimals([creation(`a${index}`)]))
+    const last = batched.createAnimals([creation('last')])
+    await Promise.all(full)
+    assert.equal(batches.mock.callCount(), 3)
+    assert.equal(isNextTurn, false)
+    await last
+    assert.equal(batches.mock.callCount(), 4)
+    assert.equal(isNextTurn, true)
+  })
+
   test('creations that arrive while a batch commits form the next batches, up to the maximum size', async t => {
     const store = memoryStore(t)
     const sizes: number[] = []

@@ -1,6 +1,5 @@
 // Batches creations: those that arrive while one batch commits are stored together in the next one.
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isUnavailable, type ServiceError, unavailable } from '../error.ts'
 import type { Creation, Outcome, Store } from '../store.ts'
 
@@ -30,6 +29,7 @@ export function batchCreations(store: Store, limits = BATCH_LIMITS): Store {
   let queued = 0
   let isStoring = false
   let hasTimer = false
+  let onFullBatch = () => {}
 
   function dequeue(): Entry | undefined {
     const entry = queue.shift()
@@ -51,14 +51,23 @@ export function batchCreations(store: Store, limits = BATCH_LIMITS): Store {
   async function storeQueue(): Promise<void> {
     isStoring = true
     while (queue.length > 0) {
-      // Waits for creations that arrive in this event-loop turn and the next. Clients that were just answered send
-      // their next creation then. Otherwise they would form a second group, and the two groups would commit
-      // alternately.
-      await nextTurn()
-      await nextTurn()
+      if (queued < limits.size) await moreCreations()
       await storeBatch(store, nextBatch())
     }
     isStoring = false
+  }
+
+  /**
+   * Waits for creations that arrive in this event-loop turn and the next. Clients that were just answered send their
+   * next creation then. Otherwise they would form a second group, and the two groups would commit alternately.
+   *
+   * The wait ends as soon as a batch is full: under overload one turn can take seconds.
+   */
+  function moreCreations(): Promise<void> {
+    return new Promise(resolve => {
+      onFullBatch = resolve
+      setImmediate(() => setImmediate(resolve))
+    })
   }
 
   /** One timer serves the whole queue: it is set for the entry that expires first. */
@@ -84,6 +93,7 @@ export function batchCreations(store: Store, limits = BATCH_LIMITS): Store {
         queued += creations.length
         startTimer()
         if (!isStoring) storeQueue()
+        if (queued >= limits.size) onFullBatch()
       })
     },
   }
