@@ -53,6 +53,8 @@ export function assertDescribed(method: string, target: string, answer: Answer):
   const { status, headers, text } = answer
   const place = `${method} ${target.slice(0, 80)} → ${status}`
   assert.match(headers['x-request-id'] as string, /^[!-~]{1,128}$/, `${place}: no X-Request-Id`)
+  assert.equal(headers['cache-control'], isDocument(target, status) ? 'no-cache' : 'no-store', place)
+  assert.equal(headers['x-content-type-options'], 'nosniff', place)
   if (status >= 400) assertErrorObject(place, method, answer)
   const operation = operationAt(method, target)
   if (operation === undefined) return
@@ -91,7 +93,7 @@ function assertHeaders(place: string, headers: IncomingHttpHeaders, response: De
     'www-authenticate',
     'retry-after',
   ]
-  for (const name of [...ours, 'allow', 'x-request-id']) {
+  for (const name of [...ours, 'allow', 'x-request-id', 'cache-control', 'x-content-type-options']) {
     const value = headers[name]
     if (value === undefined) continue
     const reference = described.get(name)
@@ -112,6 +114,10 @@ function assertErrorObject(place: string, method: string, { status, headers, tex
   assert.equal(status === 401, headers['www-authenticate'] !== undefined, place)
   assert.equal(status === 405, headers.allow !== undefined, place)
   assert.equal(status === 503, headers['retry-after'] !== undefined, place)
+}
+
+function isDocument(target: string, status: number): boolean {
+  return status < 400 && !/^\/(v1|livez|readyz)(?=[/?]|$)/.test(target)
 }
 
 function operationAt(method: string, target: string) {

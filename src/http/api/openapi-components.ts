@@ -20,6 +20,14 @@ export const HEADERS = {
       'The `X-Request-Id` of the request if it had a usable one, otherwise a new one. Quote it when you ask for help.',
     schema: { type: 'string', minLength: 1, maxLength: 128 },
   },
+  CacheControl: {
+    description: 'No cache may store the response.',
+    schema: { type: 'string', const: 'no-store' },
+  },
+  ContentTypeOptions: {
+    description: 'A browser must not guess another media type.',
+    schema: { type: 'string', const: 'nosniff' },
+  },
   NextPage: {
     description: 'The URL of the next page, with `rel="next"`. Absent on the last page.',
     schema: { type: 'string', pattern: '^</v1/pets\\?[^>]+>; rel="next"$' },
@@ -54,6 +62,13 @@ export const HEADERS = {
     description: 'Seconds to wait before a retry.',
     schema: { type: 'integer', minimum: 1 },
   },
+}
+
+/** The headers of every response. */
+export const COMMON_HEADERS = {
+  'X-Request-Id': header('RequestId'),
+  'Cache-Control': header('CacheControl'),
+  'X-Content-Type-Options': header('ContentTypeOptions'),
 }
 
 export const RESPONSES = {
@@ -100,7 +115,7 @@ export function response(name: keyof typeof RESPONSES) {
 function errorResponse({ code, message, status }: ServiceError, description: string, headers: object = {}) {
   return {
     description,
-    headers: { 'X-Request-Id': header('RequestId'), ...headers },
+    headers: { ...COMMON_HEADERS, ...headers },
     content: { 'application/json': { schema: schema('Error'), example: { code, message, status } } },
   }
 }

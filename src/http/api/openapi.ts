@@ -6,7 +6,7 @@ import { IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/limits.ts'
 import { REMOVAL_DATE } from './deprecation.ts'
 import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_KEY_PATTERN } from './idempotency-key.ts'
-import { HEADERS, header, RESPONSES, response } from './openapi-components.ts'
+import { COMMON_HEADERS, HEADERS, header, RESPONSES, response } from './openapi-components.ts'
 import { int64, SCHEMAS, schema } from './openapi-schemas.ts'
 
 /** The public base URLs of the two environments. */
@@ -59,7 +59,7 @@ const listPets = {
   responses: {
     '200': {
       description: 'A page of animals.',
-      headers: { 'X-Request-Id': header('RequestId'), Link: header('NextPage') },
+      headers: { ...COMMON_HEADERS, Link: header('NextPage') },
       content: {
         'application/json': {
           schema: { type: 'array', maxItems: PAGE_LIMIT.maximum, items: schema('Animal') },
@@ -100,7 +100,7 @@ const createPet = {
       description:
         'The animal was added, by this request or by an earlier one with the same `Idempotency-Key`.',
       headers: {
-        'X-Request-Id': header('RequestId'),
+        ...COMMON_HEADERS,
         Location: header('Location'),
         'Idempotent-Replayed': header('IdempotentReplayed'),
       },
@@ -137,7 +137,7 @@ const getPet = {
   responses: {
     '200': {
       description: 'The animal.',
-      headers: { 'X-Request-Id': header('RequestId'), ...deprecationHeaders },
+      headers: { ...COMMON_HEADERS, ...deprecationHeaders },
       content: { 'application/json': { schema: schema('Animal'), example: bella } },
     },
     ...commonErrors,

@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import { headerValues } from './headers.ts'
-import type { Reply } from './reply.ts'
+import { API_HEADERS, type Reply } from './reply.ts'
 
 const EXPOSED_HEADERS = 'Link, Location, Deprecation, Sunset, Retry-After, X-Request-Id, Idempotent-Replayed'
 
@@ -13,7 +13,7 @@ const PREFLIGHT_HEADERS = Object.entries({
   'access-control-max-age': '86400',
 }).flat()
 
-const PREFLIGHT_REPLY: Reply = { status: 204, headers: PREFLIGHT_HEADERS, body: '' }
+const PREFLIGHT_REPLY: Reply = { status: 204, headers: [...API_HEADERS, ...PREFLIGHT_HEADERS], body: '' }
 
 const NO_HEADERS: readonly string[] = []
 

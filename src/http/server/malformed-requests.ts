@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import { invalid, type ServiceError } from '../../error.ts'
 import { renderError } from './error-reply.ts'
 import { chunkExtensionsTooLarge, headersTooLarge, requestTimeout } from './http-errors.ts'
+import { API_HEADERS } from './reply.ts'
 
 export const TIMEOUT_CODE = 'ERR_HTTP_REQUEST_TIMEOUT'
 
@@ -39,6 +40,7 @@ export function writeRawError(
   const headers = [
     ...['content-type', 'application/json', 'content-length', String(Buffer.byteLength(body))],
     ...['x-request-id', requestId, 'date', new Date().toUTCString(), 'connection', 'close'],
+    ...API_HEADERS,
     ...error.headers,
     ...extraHeaders,
   ]

@@ -15,10 +15,14 @@ const STALLED_MS = 60_000
 /** How long a client may go on sending its body after the response. */
 const LINGER_MS = 1_000
 
+/** Headers of every reply except documents: no cache may keep it, and no browser may guess another media type. */
+export const API_HEADERS = ['cache-control', 'no-store', 'x-content-type-options', 'nosniff'] as const
+
 /** Takes rendered JSON. */
 export function jsonReply(status: number, body: string, headers: readonly string[] = []): Reply {
   const length = String(Buffer.byteLength(body))
-  return { status, headers: ['content-type', 'application/json', 'content-length', length, ...headers], body }
+  const contentHeaders = ['content-type', 'application/json', 'content-length', length]
+  return { status, headers: [...contentHeaders, ...API_HEADERS, ...headers], body }
 }
 
 export function send(exchange: Exchange, { status, headers, body }: Reply, isAccepting: boolean): void {
