@@ -32,6 +32,9 @@ const streams: Streams = {
   say: text => void process.stderr.write(`${text}\n`),
 }
 
+// Messages are lost if stderr cannot be written. That must not end the process.
+process.stderr.on('error', () => {})
+
 process.exitCode = await main(process.argv.slice(2))
 
 async function main(args: readonly string[]): Promise<number> {

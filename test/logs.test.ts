@@ -1,6 +1,7 @@
 // The log: what each line contains, what it never contains, and how a terminal shows it.
 
 import assert from 'node:assert/strict'
+import { Writable } from 'node:stream'
 import { suite, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { renderAnimal } from '../src/animal.ts'
@@ -129,10 +130,13 @@ suite('log lines on a terminal', () => {
 
   test('are written to a terminal only, and JSON to everything else', () => {
     const written: string[] = []
-    const stream = {
-      isTTY: true,
-      write: (text: string) => written.push(text),
-    } as unknown as NodeJS.WriteStream
+    const stream = new Writable({
+      write(chunk, _encoding, done) {
+        written.push(String(chunk))
+        done()
+      },
+    }) as NodeJS.WriteStream
+    stream.isTTY = true
     logStreamFor(stream).write(`${JSON.stringify({ level: 40, time, msg: 'careful' })}\n`)
     logStreamFor(Object.assign(stream, { isTTY: false })).write('{"level":40}\n')
     assert.match(stripVTControlCharacters(written[0] ?? ''), /^09:05:07 warn {2}careful\n$/)

@@ -1,10 +1,32 @@
-// Writes the log: JSON lines for programs, readable lines on a terminal.
+// Writes the log: JSON lines for programs, readable lines on a terminal. Lines that cannot be written are dropped and
+// counted, so that a full disk or a closed pipe never stops the service.
 
+import { fstatSync, writeSync } from 'node:fs'
 import { styleText } from 'node:util'
 
 export interface LogStream {
   write(line: string): void
 }
+
+export interface LogOutput extends LogStream {
+  /** How many lines could not be written. */
+  droppedLines(): number
+}
+
+type OnWritten = (error?: Error | null) => void
+
+/** Takes text, and calls back once it is written or has failed. */
+interface Sink {
+  write(text: string, onWritten: OnWritten): unknown
+  /** The bytes that wait to be written. */
+  readonly writableLength: number
+}
+
+/** Node.js declares the number of the file only on `process.stdout` and `process.stderr`. */
+type OutputStream = NodeJS.WriteStream & { readonly fd?: number }
+
+/** A pipe whose reader does not read, such as a stopped log collector, must not fill the memory. */
+const MAX_WAITING_BYTES = 4 * 1024 * 1024
 
 interface LogLine {
   readonly level: number
@@ -26,9 +48,71 @@ const LEVELS = new Map([
   [60, styleText('red', 'fatal')],
 ])
 
-export function logStreamFor(stream: NodeJS.WriteStream): LogStream {
-  if (!stream.isTTY) return stream
-  return { write: line => void stream.write(`${formatForTerminal(line)}\n`) }
+export function logStreamFor(stream: OutputStream): LogOutput {
+  const { fd, isTTY } = stream
+  const sink = fd === undefined || isTTY || !isFile(fd) ? stream : fileSink(fd)
+  const render = isTTY ? (line: string) => `${formatForTerminal(line)}\n` : (line: string) => line
+  let dropped = 0
+  let reported = 0
+  let isReporting = false
+  // Without a listener, an error would end the process. `onWritten` gets the same error.
+  stream.on('error', () => {})
+
+  function onWritten(error?: Error | null): void {
+    if (error) dropped++
+    else if (dropped > reported && !isReporting) report(dropped)
+  }
+
+  /** Called when a line could be written again. */
+  function report(total: number): void {
+    isReporting = true
+    const line = { level: 40, time: Date.now(), dropped: total - reported, msg: 'log lines were dropped' }
+    sink.write(render(`${JSON.stringify(line)}\n`), error => {
+      isReporting = false
+      if (!error) reported = total
+    })
+  }
+
+  return {
+    write(line) {
+      if (sink.writableLength > MAX_WAITING_BYTES) dropped++
+      else sink.write(render(line), onWritten)
+    },
+    droppedLines: () => dropped,
+  }
+}
+
+/** Devices such as /dev/null are written like files. */
+function isFile(fd: number): boolean {
+  const stats = fstatSync(fd)
+  return !stats.isFIFO() && !stats.isSocket()
+}
+
+/** The stream of Node.js ignores that a nearly full disk takes only a part of a line. */
+function fileSink(fd: number): Sink {
+  let isWithinLine = false
+
+  function writeAll(text: string): void {
+    // The next line must not continue a line that was written in part.
+    let rest = Buffer.from(isWithinLine ? `\n${text}` : text)
+    while (rest.length > 0) {
+      rest = rest.subarray(writeSync(fd, rest))
+      isWithinLine = rest.length > 0
+    }
+  }
+
+  return {
+    writableLength: 0,
+    write(text, onWritten) {
+      try {
+        writeAll(text)
+      } catch (error) {
+        onWritten(error as Error)
+        return
+      }
+      onWritten()
+    },
+  }
 }
 
 export function formatForTerminal(line: string): string {

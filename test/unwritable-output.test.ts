@@ -1,0 +1,124 @@
+// Output that cannot be written: the service keeps serving, drops log lines, and later logs how many were lost.
+
+import assert from 'node:assert/strict'
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { suite, type TestContext, test } from 'node:test'
+import { logStreamFor } from '../src/cli/log-stream.ts'
+import { MAIN, type Running, serve } from './support/command.ts'
+import { childrenOf } from './support/processes.ts'
+import { API_KEY, client, temporaryFolder } from './support/service.ts'
+import { waitUntil } from './support/wait.ts'
+
+/** In units of 512 bytes, as POSIX defines `ulimit -f`. The database stays far below it. */
+const MAX_FILE_BLOCKS = 2_048
+const MAX_FILE_BYTES = MAX_FILE_BLOCKS * 512
+
+/** Starts the service below a shell that redirects its output. */
+function serveWith(
+  t: TestContext,
+  redirection: string,
+  args: readonly string[] = [],
+  cwd = temporaryFolder(t),
+) {
+  return serve(t, ['--shutdown-delay', '0s', ...args], {
+    cwd,
+    env: { ANIMAL_STORE_API_KEY: API_KEY },
+    program: ['sh', '-c', redirection, 'sh', process.execPath, MAIN],
+    isGroup: true,
+  })
+}
+
+async function sendTwenty(t: TestContext, address: string): Promise<void> {
+  for (let count = 0; count < 20; count++) {
+    // Each on its own connection, so that every worker gets some.
+    const { send, close } = client(address)
+    t.after(close)
+    assert.equal((await send('GET', '/v1/pets')).status, 200)
+  }
+}
+
+async function stopInOrder({ child, ended }: Running): Promise<void> {
+  child.kill('SIGTERM')
+  assert.equal((await ended).code, 0)
+}
+
+/** Closes the reading end, as `head` does. */
+function closePipe(child: Running['child'], name: 'stdout' | 'stderr'): void {
+  child[name]?.destroy()
+}
+
+suite('the service keeps serving', { concurrency: 3 }, () => {
+  test('if the disk of its log is full', async t => {
+    const running = await serveWith(t, 'exec "$@" > /dev/full')
+    await sendTwenty(t, running.address)
+    await stopInOrder(running)
+  })
+
+  test('if the reader of its log is gone', async t => {
+    const running = await serveWith(t, 'exec "$@"')
+    closePipe(running.child, 'stdout')
+    await sendTwenty(t, running.address)
+    await stopInOrder(running)
+  })
+
+  test('if the readers of the log and of the messages of two workers are gone', async t => {
+    const running = await serveWith(t, 'exec "$@"', ['--workers', '2'])
+    const { address, child } = running
+    closePipe(child, 'stdout')
+    closePipe(child, 'stderr')
+    await sendTwenty(t, address)
+    const [killed] = childrenOf(child.pid)
+    // The primary prints a message about this.
+    process.kill(Number(killed), 'SIGKILL')
+    const isReplaced = () => {
+      const workers = childrenOf(child.pid)
+      return workers.length === 2 && !workers.includes(Number(killed))
+    }
+    await waitUntil(isReplaced, { what: 'the worker is replaced' })
+    await sendTwenty(t, address)
+    await stopInOrder(running)
+  })
+
+  test('if the disk fills up, and logs later how many lines were dropped', async t => {
+    const cwd = temporaryFolder(t)
+    const log = join(cwd, 'log')
+    // Only a part of the next line fits.
+    writeFileSync(log, '\n'.repeat(MAX_FILE_BYTES - 20))
+    const running = await serveWith(t, `ulimit -f ${MAX_FILE_BLOCKS}; exec "$@" >> log`, [], cwd)
+    await sendTwenty(t, running.address)
+    assert.match(readFileSync(log, 'utf8'), /\n\{"level":30,"time":\d+$/)
+    truncateSync(log)
+    await sendTwenty(t, running.address)
+    await stopInOrder(running)
+    const lines = readFileSync(log, 'utf8')
+      .split('\n')
+      .filter(line => line !== '')
+      .map(line => JSON.parse(line))
+    assert.equal(lines.filter(({ msg }) => msg === 'request').length, 20)
+    const [notice, ...others] = lines.filter(({ msg }) => msg === 'log lines were dropped')
+    assert.deepEqual(others, [])
+    // One line says where it listens.
+    assert.equal(notice.dropped, 1 + 20)
+  })
+})
+
+test('lines are dropped while the reader of a pipe does not read, so that they do not fill the memory', async () => {
+  const waiting: (() => void)[] = []
+  const pipe = new Writable({ write: (_chunk, _encoding, done) => void waiting.push(done) })
+  const output = logStreamFor(pipe as NodeJS.WriteStream)
+  const line = `${'x'.repeat(1023)}\n`
+  for (let count = 0; count < 10_000; count++) output.write(line)
+  assert.ok(pipe.writableLength < 5 * 1024 * 1024)
+  assert.ok(output.droppedLines() > 5_000)
+  // The reader reads again.
+  let text = ''
+  pipe._write = (chunk, _encoding, done) => {
+    text += String(chunk)
+    done()
+  }
+  waiting.shift()?.()
+  await waitUntil(() => text.includes('"msg":"log lines were dropped"'), { what: 'the loss is logged' })
+  assert.ok(text.includes(`"dropped":${output.droppedLines()},`))
+})
