@@ -41,8 +41,14 @@ const CATALOGUE_MODULES = [
 const REFERENCE_MODULES = ['src/web/browser/try-it']
 
 /** The last one has the rules for small screens, which must win over the others. */
-const CATALOGUE_STYLES = ['style.css', 'animal-table.css', 'add-animal-form.css', 'catalogue.css']
-const REFERENCE_STYLES = ['style.css', 'reference.css']
+const CATALOGUE_STYLES = [
+  'tokens.css',
+  'style.css',
+  'animal-table.css',
+  'add-animal-form.css',
+  'catalogue.css',
+]
+const REFERENCE_STYLES = ['tokens.css', 'style.css', 'reference.css']
 
 export function pages({ environment, document }: PageOptions) {
   const modules = [...CATALOGUE_MODULES, ...REFERENCE_MODULES]
