@@ -145,7 +145,7 @@ suite('an unusable PostgreSQL database ends the start with one line and exit cod
     const url = `postgres://user:HUNTER2@127.0.0.1:${await freePort()}/animals`
     const { code, err } = await run(t, ['serve', '--port', '0'], {
       cwd: temporaryFolder(t),
-      env: { DATABASE_URL: url },
+      env: { DATABASE_URL: url, DATABASE_WAIT: '0s' },
     })
     assert.equal(code, 1)
     assert.match(err, /^The PostgreSQL database cannot be used: .*ECONNREFUSED.*\n$/)

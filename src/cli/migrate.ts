@@ -7,10 +7,17 @@ import { openStore } from './open-store.ts'
 export const migrate = command({
   name: 'migrate',
   summary: 'Migrate the database to the latest schema, and exit.',
-  settings: ['databaseUrl', 'environment'],
-  async run({ databaseUrl, environment }, _operands, { say }) {
+  settings: ['databaseUrl', 'databaseWait', 'environment'],
+  async run({ databaseUrl, databaseWait, environment }, _operands, { say }) {
     // Opening a store migrates its database.
-    const store = await openStore({ database: databaseUrl, environment, clock: systemClock, create: true })
+    const store = await openStore({
+      database: databaseUrl,
+      environment,
+      clock: systemClock,
+      create: true,
+      waitMs: databaseWait,
+      say,
+    })
     await store.close()
     say('The database schema is up to date.')
   },

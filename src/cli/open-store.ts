@@ -6,7 +6,7 @@ import { MEMORY } from '../database/sqlite/open.ts'
 import { openSqliteStore } from '../database/sqlite/store.ts'
 import { type Store, UnusableDatabase } from '../store.ts'
 import { CommandFailed } from './command.ts'
-import { type DatabaseAddress, defaultDatabasePath } from './setting-values.ts'
+import { type DatabaseAddress, defaultDatabasePath, formatDuration } from './setting-values.ts'
 
 export interface StoreOptions {
   /** The default is the file of the environment. */
@@ -15,16 +15,28 @@ export interface StoreOptions {
   readonly clock: Clock
   /** Create the database file if it does not exist. */
   readonly create: boolean
+  readonly connections?: number | undefined
+  /** How long to wait for a PostgreSQL server that is unreachable or read-only. Without it, a read-only server will do. */
+  readonly waitMs?: number | undefined
+  /** Prints a message for a person. */
+  readonly say?: ((text: string) => void) | undefined
 }
 
-export async function openStore({ database, environment, clock, create }: StoreOptions): Promise<Store> {
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { database, environment, clock, create, connections, waitMs, say } = options
   const address = database ?? defaultDatabase(environment)
   try {
     switch (address.kind) {
       case 'postgres': {
         // Imported only here, so that a start on SQLite need not load pg.
         const { openPostgresStore } = await import('../database/postgres/store.ts')
-        return await openPostgresStore({ url: address.url, clock })
+        return await openPostgresStore({
+          url: address.url,
+          clock,
+          connections,
+          waitMs,
+          onWait: reason => say?.(`Waiting up to ${formatDuration(waitMs ?? 0)} for PostgreSQL: ${reason}.`),
+        })
       }
       case 'sqlite':
         return openSqliteStore({ path: address.path, clock, create })

@@ -21,6 +21,8 @@ export const serve = command({
     'host',
     'port',
     'databaseUrl',
+    'databaseConnections',
+    'databaseWait',
     'environment',
     'productionUrl',
     'stagingUrl',
@@ -31,7 +33,11 @@ export const serve = command({
     'stopWithParent',
     'apiKey',
   ],
-  async run({ databaseUrl, shutdownDelay, workers, stopWithParent, ...settings }, _operands, streams) {
+  async run(
+    { databaseUrl, databaseWait, shutdownDelay, workers, stopWithParent, ...settings },
+    _operands,
+    streams,
+  ) {
     if (workers > 1 && databaseUrl?.kind === 'sqlite-memory') {
       throw new SettingsError([
         '--workers (WORKERS) needs a database that processes can share: use a file or PostgreSQL',
@@ -64,6 +70,8 @@ export const serve = command({
     const service = await startService({
       ...settings,
       database: databaseUrl,
+      databaseWaitMs: databaseWait,
+      say: streams.say,
       shutdownDelayMs: shutdownDelay,
       createsFirstKey: cluster.isPrimary,
       logStream: logStreamFor(process.stdout),

@@ -36,6 +36,8 @@ export interface ServiceOptions {
   readonly host?: string
   readonly port?: number
   readonly database?: DatabaseAddress | undefined
+  readonly databaseConnections?: number
+  readonly databaseWaitMs?: number
   readonly environment?: Environment
   readonly productionUrl?: string | undefined
   readonly stagingUrl?: string | undefined
@@ -47,6 +49,8 @@ export interface ServiceOptions {
   readonly createsFirstKey?: boolean
   readonly clock?: Clock
   readonly logStream: LogStream
+  /** Prints a message for a person. */
+  readonly say?: (text: string) => void
 }
 
 export interface Service {
@@ -63,6 +67,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const {
     host = SETTINGS.host.default,
     port = SETTINGS.port.default,
+    databaseConnections = SETTINGS.databaseConnections.default,
+    databaseWaitMs = SETTINGS.databaseWait.default,
     environment = SETTINGS.environment.default,
     corsOrigins = SETTINGS.corsOrigins.default,
     logLevel = SETTINGS.logLevel.default,
@@ -72,7 +78,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     apiKey,
     database,
   } = options
-  const store = batchCreations(await openStore({ database, environment, clock, create: true }), {
+  const opened = await openStore({
+    database,
+    environment,
+    clock,
+    create: true,
+    connections: databaseConnections,
+    waitMs: databaseWaitMs,
+    say: options.say,
+  })
+  const store = batchCreations(opened, {
     ...BATCH_LIMITS,
     ...(database?.kind === 'postgres' && { queueTimeoutMs: POSTGRES_QUEUE_TIMEOUT_MS }),
   })

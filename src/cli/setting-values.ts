@@ -16,6 +16,7 @@ export type FormatName = (typeof FORMATS)[number]
 
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
+export const HOUR_MS = UNIT_MS.h
 export const DAY_MS = UNIT_MS.d
 
 export function matching(pattern: RegExp, expected: string): (text: string) => string {
@@ -42,6 +43,11 @@ export function parsePort(text: string): number {
 export function parseWorkers(text: string): number {
   if (text === 'auto') return availableParallelism()
   if (!/^[1-9]\d?$/.test(text)) throw new InvalidSetting('auto, or a whole number from 1 to 99')
+  return Number(text)
+}
+
+export function parseConnections(text: string): number {
+  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidSetting('a whole number from 1 to 999')
   return Number(text)
 }
 

@@ -2,15 +2,18 @@
 // README take their text from here.
 
 import { ENVIRONMENTS } from '../api-key.ts'
+import { DEFAULT_CONNECTIONS } from '../database/postgres/defaults.ts'
 import {
   DAY_MS,
   defaultDatabasePath,
   durationBetween,
   FORMATS,
   formatDuration,
+  HOUR_MS,
   matching,
   oneOf,
   parseBaseUrl,
+  parseConnections,
   parseDatabaseUrl,
   parseLineNumber,
   parseOrigins,
@@ -68,6 +71,23 @@ export const SETTINGS = {
     // The URL may contain a password.
     isSecret: true,
     parse: parseDatabaseUrl,
+  },
+  databaseConnections: {
+    flag: 'database-connections',
+    variable: 'DATABASE_CONNECTIONS',
+    placeholder: 'NUMBER',
+    default: DEFAULT_CONNECTIONS,
+    description: 'PostgreSQL connections per process',
+    parse: parseConnections,
+  },
+  databaseWait: {
+    flag: 'database-wait',
+    variable: 'DATABASE_WAIT',
+    placeholder: 'TIME',
+    default: 10_000,
+    defaultText: formatDuration(10_000),
+    description: 'PostgreSQL: how long to wait at start for a server that is unreachable or read-only',
+    parse: durationBetween(0, HOUR_MS),
   },
   environment: {
     flag: 'environment',

@@ -8,8 +8,6 @@ import { cancelQuery } from './cancel.ts'
 const CONNECT_TIMEOUT_MS = 500
 const QUERY_TIMEOUT_MS = 1_200
 
-const MAX_CONNECTIONS = 10
-
 /** Connections are replaced after this time, so that after a failover none stays connected to the demoted server. */
 const MAX_LIFETIME_SECONDS = 300
 
@@ -31,10 +29,11 @@ export interface Pool {
   close(): Promise<void>
 }
 
-export function openPool(url: string): Pool {
+/** The pool opens at most `connections` connections. */
+export function openPool(url: string, connections: number): Pool {
   const pool = new pg.Pool({
     connectionString: url,
-    max: MAX_CONNECTIONS,
+    max: connections,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     maxLifetimeSeconds: MAX_LIFETIME_SECONDS,
@@ -135,7 +134,7 @@ function toServiceError(error: unknown): unknown {
   return unavailable(error)
 }
 
-function isReadOnly(error: unknown): boolean {
+export function isReadOnly(error: unknown): boolean {
   return error instanceof ReadOnlyError || (error instanceof pg.DatabaseError && error.code === '25006')
 }
 

@@ -5,35 +5,50 @@ import type { ClientBase } from 'pg'
 import { renderAnimal, renderAnimals } from '../../animal.ts'
 import { isActive } from '../../api-key.ts'
 import type { Clock } from '../../clock.ts'
-import { ServiceError } from '../../error.ts'
 import { INT64_MIN } from '../../json.ts'
 import { IDEMPOTENCY_WINDOW_MS, type Page, type Store, UnusableDatabase } from '../../store.ts'
 import { keyValues, toAnimal, toAnimalText, toKey } from '../rows.ts'
 import { createAnimals } from './create-animals.ts'
+import { DEFAULT_CONNECTIONS } from './defaults.ts'
 import { lockSchema, migrate } from './migrate.ts'
-import { openPool } from './pool.ts'
+import { openPool, type Pool } from './pool.ts'
+import { describeFailure, retryWhileStarting } from './start.ts'
 import * as sql from './statements.ts'
 
 export interface PostgresStoreOptions {
   readonly url: string
   readonly clock: Clock
+  /** How many connections the store opens at most. */
+  readonly connections?: number | undefined
+  /**
+   * Wait this long for a server that is unreachable or read-only. Without it the first failure counts, and a server that
+   * is read-only can be read.
+   */
+  readonly waitMs?: number | undefined
+  /** Called once if the store has to wait, with the reason. */
+  readonly onWait?: (reason: string) => void
 }
 
 /** Connects and migrates. Throws an UnusableDatabase if the database cannot be used. */
-export async function openPostgresStore({ url, clock }: PostgresStoreOptions): Promise<Store> {
-  const pool = openPool(url)
+export async function openPostgresStore({
+  url,
+  clock,
+  connections = DEFAULT_CONNECTIONS,
+  waitMs,
+  onWait = () => {},
+}: PostgresStoreOptions): Promise<Store> {
+  const pool = openPool(url, connections)
   try {
-    const { rows } = await pool.query('show server_encoding')
-    if (rows[0].server_encoding !== 'UTF8') {
-      throw new UnusableDatabase('The PostgreSQL database must have the encoding UTF8.')
-    }
-    await migrate(pool)
+    if (waitMs === undefined) await prepareDatabase(pool)
+    else
+      await retryWhileStarting(() => pool.ping().then(() => prepareDatabase(pool)), {
+        waitMs,
+        onWait,
+      })
   } catch (error) {
     await pool.close()
     if (error instanceof UnusableDatabase) throw error
-    const cause = error instanceof ServiceError ? error.cause : error
-    const reason = cause instanceof Error ? cause.message || cause.name : String(cause)
-    throw new UnusableDatabase(`The PostgreSQL database cannot be used: ${reason.split('\n', 1)[0]}.`, {
+    throw new UnusableDatabase(`The PostgreSQL database cannot be used: ${describeFailure(error)}.`, {
       cause: error,
     })
   }
@@ -114,6 +129,14 @@ export async function openPostgresStore({ url, clock }: PostgresStoreOptions): P
 
     close: () => pool.close(),
   }
+}
+
+async function prepareDatabase(pool: Pool): Promise<void> {
+  const { rows } = await pool.query('show server_encoding')
+  if (rows[0].server_encoding !== 'UTF8') {
+    throw new UnusableDatabase('The PostgreSQL database must have the encoding UTF8.')
+  }
+  await migrate(pool)
 }
 
 function listQuery({ limit, after = INT64_MIN, status }: Page): [string, unknown[]] {

@@ -1,0 +1,149 @@
+// The start on PostgreSQL: the service waits for a server that is not up or not writable yet, and limits its connections.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { suite, test } from 'node:test'
+import pg from 'pg'
+import { run, start } from './support/command.ts'
+import {
+  administer,
+  borrowDatabase,
+  countRows,
+  freePort,
+  newDatabase,
+  startPostgres,
+} from './support/postgres.ts'
+import { type Scope, startTestService, temporaryFolder } from './support/service.ts'
+import { waitUntil } from './support/wait.ts'
+
+const LISTENING = /listening on (http:\S+)/
+const WAITING = /^Waiting up to .* for PostgreSQL: .*\n/gm
+
+/** Starts the service. It may wait for an hour, so that the test decides when the wait ends. */
+function startWaiting(t: Scope, url: string) {
+  return start(t, ['serve', '--port', '0', '--database-wait', '1h'], {
+    cwd: temporaryFolder(t),
+    env: { DATABASE_URL: url },
+  })
+}
+
+/** Forwards connections to a server. As long as `isStarting` returns true, it answers as a server does that starts up. */
+async function startingServer(t: Scope, url: string, isStarting: () => boolean): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const proxy = createServer(client => {
+    client.on('error', () => {})
+    if (!isStarting()) {
+      const server = connect(Number(port), hostname)
+      server.on('error', () => client.destroy())
+      client.on('close', () => server.destroy())
+      client.pipe(server).pipe(client)
+      return
+    }
+    const fields = Buffer.from('SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0')
+    const header = Buffer.from('E\0\0\0\0')
+    header.writeInt32BE(4 + fields.length, 1)
+    client.once('data', () => client.end(Buffer.concat([header, fields])))
+  })
+  await once(proxy.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => proxy.close())
+  return Object.assign(new URL(url), { port: (proxy.address() as AddressInfo).port }).href
+}
+
+suite('at the start, the service waits for a PostgreSQL server', { concurrency: true }, () => {
+  test('that is not up yet, and says so once', async t => {
+    const postgres = await startPostgres()
+    t.after(() => postgres.stop())
+    await postgres.halt()
+    const { said, printed } = startWaiting(t, postgres.url)
+    await said(/^Waiting up to 1h for PostgreSQL: connect ECONNREFUSED .*\n/m)
+    await postgres.resume()
+    await said(LISTENING)
+    assert.equal(printed.err.match(WAITING)?.length, 1)
+  })
+
+  test('that is starting up', async t => {
+    let isStarting = true
+    const url = await startingServer(t, await newDatabase(t), () => isStarting)
+    const { said, printed } = startWaiting(t, url)
+    await said(/^Waiting up to 1h for PostgreSQL: the database system is starting up\.\n/m)
+    isStarting = false
+    await said(LISTENING)
+    assert.equal(printed.err.match(WAITING)?.length, 1)
+  })
+
+  test('that is read-only', async t => {
+    const url = await newDatabase(t)
+    const name = new URL(url).pathname.slice(1)
+    await administer(`alter database ${name} set default_transaction_read_only = on`)
+    const { said } = startWaiting(t, url)
+    await said(/^Waiting up to 1h for PostgreSQL: the database is read-only\.\n/m)
+    await administer(`alter database ${name} reset default_transaction_read_only`)
+    await said(LISTENING)
+  })
+
+  test('whose host name is unknown', async t => {
+    const { said } = startWaiting(t, 'postgres://user:password@no-such-host.invalid/animals')
+    await said(/^Waiting up to 1h for PostgreSQL: .*no-such-host\.invalid/m)
+  })
+
+  test('for the given time, and then ends with exit code 1', async t => {
+    const url = `postgres://user:password@127.0.0.1:${await freePort()}/animals`
+    const { code, err } = await run(t, ['migrate', '--database-url', url, '--database-wait', '1s'], {
+      cwd: temporaryFolder(t),
+    })
+    assert.equal(code, 1)
+    assert.match(
+      err,
+      /^Waiting up to 1s for PostgreSQL: .*\nThe PostgreSQL database cannot be used: .*ECONNREFUSED.*\n$/,
+    )
+  })
+
+  for (const [what, part, replacement, message] of [
+    ['a wrong password', /:[^:@/]+@/, ':wrong@', /password authentication failed/],
+    ['an unknown database', /[^/]+$/, 'no_such_database', /"no_such_database" does not exist/],
+  ] as const) {
+    test(`but not with ${what}`, async t => {
+      const url = (await borrowDatabase(t)).replace(part, replacement)
+      const { code, err } = await startWaiting(t, url).ended
+      assert.equal(code, 1)
+      assert.match(err, message)
+      assert.doesNotMatch(err, WAITING)
+    })
+  }
+})
+
+suite('the number of connections', () => {
+  test('is limited by --database-connections', async t => {
+    const url = await newDatabase(t)
+    const service = await startTestService(t, { database: { kind: 'postgres', url }, databaseConnections: 2 })
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    await other.query('begin; lock table animals in access exclusive mode')
+    const ownConnections =
+      "pg_stat_activity where application_name = 'animal-store' and datname = current_database()"
+    const listings = Promise.all(Array.from({ length: 20 }, () => service.send('GET', '/v1/pets')))
+    await waitUntil(
+      async () => (await countRows(`${ownConnections} and wait_event_type = 'Lock'`, url)) === 2,
+      {
+        what: 'both connections wait for the lock',
+      },
+    )
+    assert.equal(await countRows(ownConnections, url), 2)
+    await other.end()
+    await listings
+    assert.equal((await service.send('GET', '/v1/pets')).status, 200)
+  })
+
+  test('must be a whole number', async t => {
+    const { code, err } = await run(t, ['serve', '--database-connections', '0', '--database-wait', '2h'], {
+      cwd: temporaryFolder(t),
+    })
+    assert.equal(code, 2)
+    assert.equal(
+      err,
+      '--database-connections (DATABASE_CONNECTIONS) must be a whole number from 1 to 999, not "0"\n' +
+        '--database-wait (DATABASE_WAIT) must be a time from 0s to 1h, not "2h"\n',
+    )
+  })
+})
