@@ -13,8 +13,10 @@ export const IDEMPOTENCY_WINDOW_MS = 24 * 60 * 60 * 1000
 
 export interface Page {
   readonly limit: number
-  /** Only animals with a larger id. */
+  /** The first animals with a larger id. */
   readonly after?: bigint | undefined
+  /** The last animals with a smaller id. A page has at most one of `after` and `before`. */
+  readonly before?: bigint | undefined
   /** Only animals with this status. An animal without a status is in no filtered page. */
   readonly status?: Status | undefined
 }
@@ -22,7 +24,9 @@ export interface Page {
 export interface JsonPage {
   /** The animals as a JSON array. */
   readonly json: string
-  /** The `after` of the next page, or undefined if this is the last page. */
+  /** The `before` of the previous page, or undefined if no animal precedes this page or it is empty. */
+  readonly previous: bigint | undefined
+  /** The `after` of the next page, or undefined if no animal follows this page or it is empty. */
   readonly next: bigint | undefined
 }
 

@@ -10,6 +10,7 @@ import {
   type AnimalStoreErrorCode,
   type AnimalStoreOptions,
   type Deprecation,
+  MAX_ID,
   type NewAnimal,
 } from '../client/src/animal-store.ts'
 import { STATUS_OF } from '../src/error.ts'
@@ -75,11 +76,11 @@ suite('the client', () => {
       created,
       animals.map((animal, index) => ({ id: BigInt(index + 1), ...animal })),
     )
-    assert.deepEqual(await store.listAnimals(), { animals: created, next: undefined })
+    assert.deepEqual(await store.listAnimals(), { animals: created, previous: undefined, next: undefined })
     for (const animal of created) assert.deepEqual(await store.getAnimal(animal.id), animal)
   })
 
-  test('returns a page with the options for the next one', async t => {
+  test('returns a page with the options for the previous and the next one', async t => {
     const { store } = await start(t)
     for (let count = 0; count < 5; count++) await store.createAnimal(BELLA)
     await store.createAnimal({ name: 'Kim', categoryId: 8n, status: 'sold' })
@@ -90,7 +91,19 @@ suite('the client', () => {
     const ids = [first, second, third].map(({ animals }) => animals.map(({ id }) => id))
     assert.deepEqual(ids, [[1n, 2n], [3n, 4n], [5n]])
     assert.equal(third.next, undefined)
-    assert.deepEqual(await store.listAnimals({ after: INT64_MAX }), { animals: [], next: undefined })
+    assert.deepEqual(third.previous, { status: 'available', limit: 2, before: 5n })
+    assert.deepEqual(await store.listAnimals(third.previous), second)
+    const last = await store.listAnimals({ limit: 2, before: MAX_ID })
+    assert.deepEqual(
+      last.animals.map(({ name }) => name),
+      ['Bella', 'Kim'],
+    )
+    assert.equal(last.next, undefined)
+    const none = { animals: [], previous: undefined, next: undefined }
+    assert.deepEqual(await store.listAnimals({ after: INT64_MAX }), none)
+    assert.deepEqual(await store.listAnimals({ before: 1n }), none)
+    const error = await errorOf(store.listAnimals({ after: 1n, before: 5n }))
+    assert.equal(error.message, 'The query may contain after or before, not both.')
   })
 
   test('yields the animals of all pages, and fetches a page only when it is needed', async t => {
@@ -107,9 +120,15 @@ suite('the client', () => {
       sold.map(({ name }) => name),
       names.filter((_, index) => index % 2),
     )
+    const newestFirst = async (status?: 'sold') =>
+      (await Array.fromAsync(store.animals({ status, newestFirst: true }))).map(({ name }) => name)
+    assert.deepEqual(await newestFirst(), names.toReversed())
+    assert.deepEqual(await newestFirst('sold'), sold.map(({ name }) => name).toReversed())
     const before = proxy.seen.length
     for await (const { name } of store.animals()) if (name === 'a99') break
     assert.equal(proxy.seen.length, before + 1)
+    for await (const { name } of store.animals({ newestFirst: true })) if (name === 'a150') break
+    assert.equal(proxy.seen.length, before + 2)
   })
 
   test('accepts a base URL with a path, and with or without a slash at its end', async t => {

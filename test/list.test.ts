@@ -53,17 +53,65 @@ onEveryDatabase('GET /v1/pets', startTestService => {
     assert.equal(first.headers.link, '</v1/pets?limit=20&after=20>; rel="next"')
     const second = await service.send('GET', '/v1/pets?limit=20&after=20')
     assert.deepEqual(ids(second.json), range(21, 40))
+    assert.equal(
+      second.headers.link,
+      '</v1/pets?limit=20&before=21>; rel="prev", </v1/pets?limit=20&after=40>; rel="next"',
+    )
     const third = await service.send('GET', '/v1/pets?limit=20&after=40')
     assert.deepEqual(ids(third.json), range(41, 45))
-    assert.equal(third.headers.link, undefined)
+    assert.equal(third.headers.link, '</v1/pets?limit=20&before=41>; rel="prev"')
   })
 
-  test('sends no Link header if the page ends with the last animal', async t => {
+  test('sends no link to a next page if the page ends with the last animal', async t => {
     const service = await startTestService(t)
     await fill(service, 40)
     const last = await service.send('GET', '/v1/pets?after=20')
     assert.deepEqual(ids(last.json), range(21, 40))
-    assert.equal(last.headers.link, undefined)
+    assert.equal(last.headers.link, '</v1/pets?limit=20&before=21>; rel="prev"')
+    assert.equal((await service.send('GET', '/v1/pets?limit=40')).headers.link, undefined)
+  })
+
+  const links: [string, string | undefined][] = [
+    ['?limit=10&before=9223372036854775807', '<before=21>; rel="prev"'],
+    ['?limit=10&before=21', '<before=11>; rel="prev", <after=20>; rel="next"'],
+    ['?limit=10&before=11', '<after=10>; rel="next"'],
+    ['?limit=10&before=5', '<after=4>; rel="next"'],
+    ['?limit=10&before=1', undefined],
+    ['?limit=10&before=-9223372036854775808', undefined],
+    ['?limit=10&after=-5', '<after=10>; rel="next"'],
+    ['?limit=10&after=30', undefined],
+    ['?limit=10&after=9223372036854775807', undefined],
+    ['?limit=3&status=sold&after=2', '<status=sold&after=11>; rel="next"'],
+    [
+      '?limit=3&status=sold&after=3',
+      '<status=sold&before=7>; rel="prev", <status=sold&after=15>; rel="next"',
+    ],
+    [
+      '?limit=3&status=sold&before=27',
+      '<status=sold&before=15>; rel="prev", <status=sold&after=23>; rel="next"',
+    ],
+    ['?limit=3&status=sold&before=28', '<status=sold&before=19>; rel="prev"'],
+  ]
+  for (const [query, expected] of links) {
+    test(`links to the other pages of "${query}"`, async () => {
+      const limit = /limit=\d+/.exec(query)?.[0]
+      const { status, headers } = await with30().send('GET', `/v1/pets${query}`)
+      assert.equal(status, 200)
+      assert.equal(headers.link, expected?.replaceAll('<', `</v1/pets?${limit}&`))
+    })
+  }
+
+  test('leads from the newest page back to the first by rel="prev"', async () => {
+    const found: bigint[][] = []
+    let path: string | undefined = '/v1/pets?limit=7&before=9223372036854775807'
+    while (path !== undefined) {
+      assert.ok(found.length <= 6, 'the pages do not end')
+      const reply = await with41().send('GET', path)
+      found.unshift(ids(reply.json))
+      path = /<([^>]+)>; rel="prev"/.exec(String(reply.headers.link))?.[1]
+    }
+    assert.deepEqual(found.flat(), range(1, 41))
+    assert.deepEqual(found[0], range(1, 6))
   })
 
   for (const status of ['available', 'pending', 'sold']) {
@@ -78,9 +126,9 @@ onEveryDatabase('GET /v1/pets', startTestService => {
         assert.ok((reply.json as { status: string }[]).every(animal => animal.status === status))
         found.push(...ids(reply.json))
         const link: string | undefined = reply.headers.link?.toString()
-        if (link !== undefined)
-          assert.match(link, new RegExp(`^</v1/pets\\?limit=4&status=${status}&after=\\d+>; rel="next"$`))
-        path = link?.slice(1, link.indexOf('>'))
+        path = /<([^>]+)>; rel="next"/.exec(link ?? '')?.[1]
+        if (path !== undefined)
+          assert.match(path, new RegExp(`^/v1/pets\\?limit=4&status=${status}&after=\\d+$`))
       }
       assert.deepEqual(found, expected)
     })
@@ -105,6 +153,14 @@ onEveryDatabase('GET /v1/pets', startTestService => {
     ['?after=9007199254740993', []],
     ['?after=9223372036854775807', []],
     ['?limit=2&after=3&status=sold', [7n, 11n]],
+    ['?before=31', range(11, 30)],
+    ['?before=5', range(1, 4)],
+    ['?before=1', []],
+    ['?before=-1', []],
+    ['?before=-9223372036854775808', []],
+    ['?before=9007199254740993', range(11, 30)],
+    ['?before=9223372036854775807&limit=3', range(28, 30)],
+    ['?limit=2&before=11&status=sold', [3n, 7n]],
   ]
   for (const [query, expected] of accepted) {
     test(`accepts the query "${query}"`, async () => {
@@ -145,8 +201,9 @@ onEveryDatabase('GET /v1/pets', startTestService => {
       ),
     ],
     [/^status must be given at most once/, ['?status=sold&status=sold', '?status=sold&status=pending']],
-    [
-      /^after must be/,
+    [/^The query may contain after or before, not both/, ['?after=1&before=5', '?before=x&after=']],
+    ...(['after', 'before'] as const).map((name): [RegExp, string[]] => [
+      new RegExp(`^${name} must be a 64-bit integer`),
       [
         '007',
         '%2B1',
@@ -159,11 +216,12 @@ onEveryDatabase('GET /v1/pets', startTestService => {
         '9223372036854775808',
         '-9223372036854775809',
         '0x1',
-      ].map(after => `?after=${after}`),
-    ],
+      ].map(id => `?${name}=${id}`),
+    ]),
     [/^after must be given at most once/, ['?after=1&after=1']],
+    [/^before must be given at most once/, ['?before=1&before=1', '?before=1&before=2']],
     [
-      /^The query may contain only limit, status, after/,
+      /^The query may contain only limit, status, after, before/,
       ['?offset=5', '?Limit=5', '?limit=5&page=2', '?=5', '??limit=1', '??', '?api_key=x', '?limit%00=5'],
     ],
   ]

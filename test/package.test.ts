@@ -173,14 +173,16 @@ suite('the package of the client', () => {
     assert.ok(examples.some(({ language }) => language === 'ts'))
   })
 
-  const IMPORT = `import { type Animal, AnimalStore, AnimalStoreError, type Page } from 'animal-store-client'`
+  const IMPORT = `import { type Animal, AnimalStore, AnimalStoreError, MAX_ID, type Page } from 'animal-store-client'`
   const REQUIRE = `import client = require('animal-store-client')
 type Animal = client.Animal
 type Page = client.Page
-const { AnimalStore, AnimalStoreError } = client`
+const { AnimalStore, AnimalStoreError, MAX_ID } = client`
   const CHECKS = `
 const store = new AnimalStore({ baseUrl: 'https://animals.example/v1', apiKey: 'x' })
 export const page: Promise<Page> = store.listAnimals({ status: 'sold', limit: 5, after: 1n })
+export const last: Promise<Page> = store.listAnimals({ before: MAX_ID })
+export const newest: AsyncIterable<Animal> = store.animals({ newestFirst: true })
 export const animal: Promise<Animal> = store.createAnimal({ name: 'Bella', categoryId: 7n })
 type Accepts<Parameter, Value> = Value extends Parameter ? true : false
 type NewAnimal = Parameters<typeof store.createAnimal>[0]

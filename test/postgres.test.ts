@@ -4,9 +4,15 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { systemClock } from '../src/clock.ts'
 import { LATEST_SCHEMA } from '../src/database/postgres/migrate.ts'
+import {
+  LIST_ANIMALS,
+  LIST_ANIMALS_BEFORE,
+  LIST_ANIMALS_BEFORE_BY_STATUS,
+  LIST_ANIMALS_BY_STATUS,
+} from '../src/database/postgres/statements.ts'
 import { openPostgresStore } from '../src/database/postgres/store.ts'
 import { type Store, UnusableDatabase } from '../src/store.ts'
-import { storeContract } from './store.contract.ts'
+import { checkExtremeIds, INSERT_EXTREME_IDS, storeContract } from './store.contract.ts'
 import { skipTime } from './support/clock.ts'
 import { run } from './support/command.ts'
 import { administer, borrowDatabase, countRows, freePort, newDatabase } from './support/postgres.ts'
@@ -120,6 +126,14 @@ suite('the schema on PostgreSQL', () => {
     assert.deepEqual(rows, [{ version: LATEST_SCHEMA }])
   })
 
+  test('lists animals with the smallest and the largest int64 as id', async t => {
+    const url = await borrowDatabase(t)
+    const store = await openPostgresStore({ url, clock: systemClock })
+    t.after(() => store.close())
+    await administer(INSERT_EXTREME_IDS, url)
+    await checkExtremeIds(store)
+  })
+
   test('finds every page through an index, without a sort', async t => {
     const url = await newDatabase(t)
     await (await openPostgresStore({ url, clock: systemClock })).close()
@@ -127,16 +141,24 @@ suite('the schema on PostgreSQL', () => {
       "insert into animals (name, category_id, status) select 'a', 1, (array['sold', 'pending', 'available', null])[1 + i % 4] from generate_series(1, 20000) i; analyze animals",
       url,
     )
-    const plan = async (sql: string) =>
-      (await administer(`explain ${sql}`, url)).rows.map(row => row['QUERY PLAN']).join('\n')
-    assert.match(
-      await plan('select * from animals where id > 500 order by id limit 21'),
-      /^Limit.*\n.*Index Scan using animals_pkey/,
-    )
-    assert.match(
-      await plan("select * from animals where status = 'sold' and id > 500 order by id limit 21"),
-      /^Limit.*\n.*Index Scan using animals_by_status/,
-    )
+    const plan = async (sql: string, ...values: string[]) => {
+      const explained = values.reduce((text, value, index) => text.replaceAll(`$${index + 1}`, value), sql)
+      return (await administer(`explain ${explained}`, url)).rows.map(row => row['QUERY PLAN']).join('\n')
+    }
+    for (const [statement, index, ...values] of [
+      [LIST_ANIMALS, 'animals_pkey', '500', '21'],
+      [LIST_ANIMALS_BEFORE, 'animals_pkey', '500', '21'],
+      [LIST_ANIMALS_BY_STATUS, 'animals_by_status', "'sold'", '500', '21'],
+      [LIST_ANIMALS_BEFORE_BY_STATUS, 'animals_by_status', "'sold'", '500', '21'],
+    ] as const) {
+      const text = await plan(statement, ...values)
+      const scans = text.match(/\w[\w ]* on animals/g) ?? []
+      assert.match(text, /^Limit/)
+      assert.equal(scans.length, 2, text)
+      for (const scan of scans)
+        assert.match(scan, new RegExp(`^Index (Only )?Scan (Backward )?using ${index} `), text)
+      assert.doesNotMatch(text, /Sort/)
+    }
   })
 })
 
@@ -174,7 +196,7 @@ suite('statements on PostgreSQL', () => {
       await administer('select pg_stat_statements_reset()', url)
       await action()
       const { rows } = await administer(
-        `select calls::int, left(trim(query), 40) as query from pg_stat_statements s join pg_database d on d.oid = s.dbid
+        `select calls::int, left(trim(query), 36) as query from pg_stat_statements s join pg_database d on d.oid = s.dbid
          where datname = current_database() and query not like '%pg_stat_statements%'`,
         url,
       )
@@ -182,12 +204,9 @@ suite('statements on PostgreSQL', () => {
     }
     const create = (index: number) => service.create({ name: `a${index}`, categoryId: 1 })
     await create(0)
-    for (const path of ['/v1/pets?limit=20', '/v1/pets?status=sold', '/v1/pets/1']) {
+    for (const path of ['/v1/pets?limit=20', '/v1/pets?status=sold', '/v1/pets?before=9', '/v1/pets/1']) {
       const [query, ...others] = await statementsOf(() => service.send('GET', path))
-      assert.deepEqual(
-        [query.calls, query.query, others],
-        [1, 'select id, name, category_id, status fro', []],
-      )
+      assert.deepEqual([query.calls, query.query, others], [1, 'select id, name, category_id, status', []])
     }
     const createTogether = () =>
       Promise.all(

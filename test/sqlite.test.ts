@@ -12,7 +12,7 @@ import { MAX_WAL_BYTES } from '../src/database/sqlite/checkpoint.ts'
 import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
 import { prepareStatements, type Statements } from '../src/database/sqlite/statements.ts'
 import { INT64_MAX } from '../src/json.ts'
-import { storeContract } from './store.contract.ts'
+import { checkExtremeIds, INSERT_EXTREME_IDS, storeContract } from './store.contract.ts'
 import { temporaryFolder } from './support/service.ts'
 import {
   addAnimal,
@@ -110,15 +110,30 @@ suite('a SQLite file', () => {
     )
   })
 
-  test('finds every page through the primary key or an index, without a sort', async t => {
+  test('lists animals with the smallest and the largest int64 as id', async t => {
+    const path = newPath(t)
+    const store = openTestStore(t, path)
+    runSql(path, INSERT_EXTREME_IDS)
+    await checkExtremeIds(store)
+  })
+
+  test('finds every page through the primary key or an index', async t => {
     const path = newPath(t)
     await openTestStore(t, path).close()
-    assert.deepEqual(queryPlans(t, path, 'listAnimals', 'listAnimalsAsJson'), [BY_ID, BY_ID, BY_ID])
-    assert.deepEqual(queryPlans(t, path, 'listAnimalsByStatus', 'listAnimalsAsJsonByStatus'), [
-      BY_STATUS,
-      BY_STATUS,
-      BY_STATUS,
-    ])
+    const plans = (...names: (keyof Statements)[]) => new Set(queryPlans(t, path, ...names))
+    assert.deepEqual(plans('listAnimals'), new Set([BY_ID]))
+    assert.deepEqual(plans('listAnimalsByStatus'), new Set([BY_STATUS]))
+    assert.deepEqual(plans('listAnimalsAsJson'), new Set([BY_ID, backwards(BY_ID)]))
+    assert.deepEqual(plans('listAnimalsAsJsonByStatus'), new Set([BY_STATUS, backwards(BY_STATUS)]))
+    assert.deepEqual(plans('listAnimalsBefore'), new Set([backwards(BY_ID)]))
+    assert.deepEqual(plans('listAnimalsBeforeByStatus'), new Set([backwards(BY_STATUS)]))
+    // Only the animals of the page are sorted.
+    const sort = 'USE TEMP B-TREE FOR json_group_array(ORDER BY)'
+    assert.deepEqual(plans('listAnimalsBeforeAsJson'), new Set([backwards(BY_ID), sort, BY_ID]))
+    assert.deepEqual(
+      plans('listAnimalsBeforeAsJsonByStatus'),
+      new Set([backwards(BY_STATUS), sort, BY_STATUS]),
+    )
   })
 
   test('has its write-ahead log truncated once no reader needs it any more', async t => {
@@ -207,6 +222,7 @@ function blockFor(ms: number): void {
 
 const BY_ID = 'SEARCH animals USING INTEGER PRIMARY KEY (rowid>?)'
 const BY_STATUS = 'SEARCH animals USING COVERING INDEX animals_by_status (status=? AND id>?)'
+const backwards = (plan: string) => plan.replace('>?', '<?')
 
 function queryPlans(t: TestContext, path: string, ...names: (keyof Statements)[]): string[] {
   const database = openDatabase(t, path)

@@ -5,7 +5,8 @@ import { suite, type TestContext, test } from 'node:test'
 import { type NewAnimal, renderAnimal, renderAnimals, type Status } from '../src/animal.ts'
 import { generateKey } from '../src/api-key.ts'
 import type { Clock } from '../src/clock.ts'
-import { IDEMPOTENCY_WINDOW_MS, type Store } from '../src/store.ts'
+import { INT64_MAX, INT64_MIN } from '../src/json.ts'
+import { IDEMPOTENCY_WINDOW_MS, type Page, type Store } from '../src/store.ts'
 
 /** Opens an empty store, which is closed at the end of the test. */
 export type OpenStore = (t: TestContext, clock: Clock) => Promise<Store>
@@ -73,15 +74,14 @@ export function storeContract(database: string, open: OpenStore): void {
       }
     })
 
-    test('limits a page, starts it after an id, and filters it by status', async t => {
+    test('limits a page, starts it after an id or ends it before one, and filters it by status', async t => {
       const store = await openEmpty(t)
       const statuses: (Status | undefined)[] = ['sold', 'pending', undefined, 'available']
       const ids = await create(
         store,
         ...Array.from({ length: 20 }, (_, index) => animal(`a${index}`, statuses[index % 4])),
       )
-      const listed = async (page: Parameters<Store['listAnimals']>[0]) =>
-        (await store.listAnimals(page)).map(({ id }) => id)
+      const listed = async (page: Page) => (await store.listAnimals(page)).map(({ id }) => id)
       assert.deepEqual(await listed({ limit: 3 }), ids.slice(0, 3))
       assert.deepEqual(await listed({ limit: 3, after: ids[4] }), ids.slice(5, 8))
       assert.deepEqual(await listed({ limit: 100, after: ids[19] }), [])
@@ -89,6 +89,37 @@ export function storeContract(database: string, open: OpenStore): void {
       assert.deepEqual(await listed({ limit: 9, status: 'sold', after: ids[4] }), [ids[8], ids[12], ids[16]])
       assert.deepEqual(await listed({ limit: 9, after: 9223372036854775807n }), [])
       assert.deepEqual(await listed({ limit: 1, after: -9223372036854775808n }), [ids[0]])
+      assert.deepEqual(await listed({ limit: 3, before: ids[8] }), ids.slice(5, 8))
+      assert.deepEqual(await listed({ limit: 3, before: ids[2] }), ids.slice(0, 2))
+      assert.deepEqual(await listed({ limit: 100, before: ids[0] }), [])
+      assert.deepEqual(await listed({ limit: 2, status: 'sold', before: ids[12] }), [ids[4], ids[8]])
+      assert.deepEqual(await listed({ limit: 2, before: INT64_MAX }), ids.slice(18))
+      assert.deepEqual(await listed({ limit: 9, before: INT64_MIN }), [])
+    })
+
+    test('links pages with the same status only, whether their bound is the id of an animal or not', async t => {
+      const store = await openEmpty(t)
+      const [first, second, third, fourth] = await create(
+        store,
+        animal('a', 'sold'),
+        animal('b', 'pending'),
+        animal('c', 'pending'),
+        animal('d', 'sold'),
+      )
+      const links = async (page: Page) => {
+        const { previous, next } = await store.listAnimalsAsJson(page)
+        return [previous, next]
+      }
+      assert.deepEqual(await links({ limit: 1, status: 'pending', after: first }), [undefined, second])
+      assert.deepEqual(await links({ limit: 2, status: 'pending', after: first }), [undefined, undefined])
+      assert.deepEqual(await links({ limit: 1, status: 'pending', before: fourth }), [third, undefined])
+      assert.deepEqual(await links({ limit: 1, status: 'sold', after: second }), [fourth, undefined])
+      assert.deepEqual(await links({ limit: 1, status: 'sold', before: third }), [undefined, first])
+      assert.deepEqual(await links({ limit: 9, status: 'available', before: third }), [undefined, undefined])
+      assert.deepEqual(await links({ limit: 9, status: 'sold', after: fourth }), [undefined, undefined])
+      assert.deepEqual(await links({ limit: 9, after: INT64_MAX }), [undefined, undefined])
+      assert.deepEqual(await links({ limit: 9, before: INT64_MIN }), [undefined, undefined])
+      assert.deepEqual(await links({ limit: 9, after: INT64_MIN }), [undefined, undefined])
     })
 
     test('renders pages and animals to the same JSON as renderAnimals and renderAnimal', async t => {
@@ -119,7 +150,18 @@ export function storeContract(database: string, open: OpenStore): void {
             const expected = all.slice(from, from + limit)
             assert.deepEqual(await store.listAnimalsAsJson(page), {
               json: renderAnimals(expected),
+              previous: from > 0 ? expected[0]?.id : undefined,
               next: from + limit < all.length ? expected.at(-1)?.id : undefined,
+            })
+          }
+          for (const to of [0, 1, limit, all.length - 1, all.length].filter(index => index >= 0)) {
+            const page = { limit, status, before: all[to]?.id ?? INT64_MAX }
+            const expected = all.slice(Math.max(to - limit, 0), to)
+            assert.deepEqual(await store.listAnimals(page), expected)
+            assert.deepEqual(await store.listAnimalsAsJson(page), {
+              json: renderAnimals(expected),
+              previous: to > limit ? expected[0]?.id : undefined,
+              next: to < all.length ? expected.at(-1)?.id : undefined,
             })
           }
         }
@@ -305,4 +347,27 @@ export function storeContract(database: string, open: OpenStore): void {
   test(`Store on ${database} answers a ping`, async t => {
     await (await openEmpty(t)).ping()
   })
+}
+
+/** The SQL that stores two animals with ids that the Store itself never assigns. */
+export const INSERT_EXTREME_IDS = `
+  insert into animals (id, name, category_id, status)
+  values (${INT64_MIN}, 'first', 1, 'sold'), (${INT64_MAX}, 'last', 1, 'sold')`
+
+/** Takes a store with these two animals only. */
+export async function checkExtremeIds(store: Store): Promise<void> {
+  for (const status of [undefined, 'sold'] as const) {
+    const names = async (page: Omit<Page, 'status'>) => {
+      const { json, previous, next } = await store.listAnimalsAsJson({ ...page, status })
+      const animals = await store.listAnimals({ ...page, status })
+      assert.equal(json, renderAnimals(animals))
+      return [animals.map(({ name }) => name).join(), previous, next]
+    }
+    assert.deepEqual(await names({ limit: 2 }), ['first,last', undefined, undefined])
+    assert.deepEqual(await names({ limit: 1 }), ['first', undefined, INT64_MIN])
+    assert.deepEqual(await names({ limit: 1, after: INT64_MIN }), ['last', INT64_MAX, undefined])
+    assert.deepEqual(await names({ limit: 1, after: INT64_MAX }), ['', undefined, undefined])
+    assert.deepEqual(await names({ limit: 1, before: INT64_MAX }), ['first', undefined, INT64_MIN])
+    assert.deepEqual(await names({ limit: 1, before: INT64_MIN }), ['', undefined, undefined])
+  }
 }

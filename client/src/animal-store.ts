@@ -1,7 +1,7 @@
 // The client of the Animal Store API, for programs and for the catalogue page. It needs `fetch` and nothing else.
 
 import type { Animal, NewAnimal, Status } from './animal.ts'
-import { parseInt64 } from './json.ts'
+import { parseLink } from './links.ts'
 import { type ApiRequest, type ApiResponse, type RetryPolicy, readResponse, send } from './requests.ts'
 
 export type { Animal, NewAnimal, Status } from './animal.ts'
@@ -32,14 +32,25 @@ export interface ListOptions {
   readonly status?: Status | undefined
   /** The most animals in a page: 1 to 100. The default is 20. */
   readonly limit?: number | undefined
-  /** Only animals with a larger id. */
+  /** The first animals with a larger id. */
   readonly after?: bigint | undefined
+  /** The last animals with a smaller id, such as `MAX_ID` for the last page. Not together with `after`. */
+  readonly before?: bigint | undefined
 }
 
 export interface Page {
+  /** By ascending id. */
   readonly animals: readonly Animal[]
-  /** The options for the next page, or undefined if this is the last one. */
+  /** The options for the previous page, or undefined if no animal precedes this one. */
+  readonly previous: ListOptions | undefined
+  /** The options for the next page, or undefined if no animal follows this one. */
   readonly next: ListOptions | undefined
+}
+
+export interface AnimalsOptions extends CallOptions {
+  readonly status?: Status | undefined
+  /** By descending id instead of ascending. */
+  readonly newestFirst?: boolean | undefined
 }
 
 export interface CallOptions {
@@ -51,14 +62,15 @@ export interface CreateOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined
 }
 
+/** The largest id that an animal can have. `listAnimals({ before: MAX_ID })` returns the last page. */
+export const MAX_ID = 2n ** 63n - 1n
+
 const BASE_URL = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?\/v1\/?$/i
 
 /** The longest delay that a timer accepts. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
 const VISIBLE_ASCII = /^[!-~]{1,255}$/
-
-const NEXT_LINK = /<([^>]*)>\s*;\s*rel="?next"?/i
 
 export class AnimalStore {
   readonly #baseUrl: string
@@ -78,30 +90,36 @@ export class AnimalStore {
   }
 
   async listAnimals(options: ListOptions & CallOptions = {}): Promise<Page> {
-    const { status, limit, after, signal } = options
+    const { status, limit, after, before, signal } = options
     const query = new URLSearchParams()
     if (status !== undefined) query.set('status', status)
     if (limit !== undefined) query.set('limit', String(limit))
     if (after !== undefined) query.set('after', toDigits('after', after))
+    if (before !== undefined) query.set('before', toDigits('before', before))
     const search = query.toString()
     const path = search === '' ? '/pets' : `/pets?${search}`
     const response = await this.#send('listAnimals', { method: 'GET', path, signal })
     return readResponse(response, value => {
-      const next = parseNextLink(response, after)
+      const links = response.headers.get('link') ?? ''
+      const previous = parseLink(links, 'prev', before)
+      const next = parseLink(links, 'next', after)
       return {
         animals: toAnimals(value),
+        previous: previous === undefined ? undefined : { status, limit, before: previous },
         next: next === undefined ? undefined : { status, limit, after: next },
       }
     })
   }
 
   /** Yields all animals. Pages are fetched as they are needed. */
-  async *animals({ status, signal }: Pick<ListOptions, 'status'> & CallOptions = {}): AsyncGenerator<Animal> {
-    let next: ListOptions | undefined = { status, limit: 100 }
-    while (next !== undefined) {
-      const page: Page = await this.listAnimals({ ...next, signal })
-      yield* page.animals
-      next = page.next
+  async *animals({ status, newestFirst = false, signal }: AnimalsOptions = {}): AsyncGenerator<Animal> {
+    let options: ListOptions | undefined = newestFirst
+      ? { status, limit: 100, before: MAX_ID }
+      : { status, limit: 100 }
+    while (options !== undefined) {
+      const page: Page = await this.listAnimals({ ...options, signal })
+      yield* newestFirst ? [...page.animals].reverse() : page.animals
+      options = newestFirst ? page.previous : page.next
     }
   }
 
@@ -195,17 +213,6 @@ function toAnimal(value: unknown): Animal {
   if (status === undefined) return { id, name, categoryId }
   if (typeof status !== 'string') throw new TypeError('expected a status')
   return { id, name, categoryId, status: status as Status }
-}
-
-/** Throws if the next page is not after this one; otherwise `animals` would never end. */
-function parseNextLink({ headers }: ApiResponse, after: bigint | undefined): bigint | undefined {
-  const target = NEXT_LINK.exec(headers.get('link') ?? '')?.[1]
-  if (target === undefined) return undefined
-  const next = parseInt64(new URLSearchParams(target.split('?')[1]).get('after') ?? '')
-  if (next === undefined || (after !== undefined && next <= after)) {
-    throw new TypeError('the link to the next page does not lead forward')
-  }
-  return next
 }
 
 function toDate(ms: number): Date | undefined {

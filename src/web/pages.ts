@@ -33,6 +33,7 @@ const CATALOGUE_MODULES = [
   'client/src/animal-store',
   'client/src/error',
   'client/src/json',
+  'client/src/links',
   'client/src/requests',
   'src/animal',
   'src/error',

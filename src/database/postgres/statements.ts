@@ -1,12 +1,32 @@
 // The SQL statements for animals and keys.
 
+// `neighbour` is the next animal on the other side of the page's bound, or null. PostgreSQL evaluates it once per page. It
+// is not an `exists`, because PostgreSQL may answer that with a scan of the whole table.
 export const LIST_ANIMALS = `
-  select id, name, category_id, status from animals
-  where id > $1 order by id limit $2`
+  select id, name, category_id, status,
+    (select id from animals where id < $1 order by id desc limit 1) as neighbour
+  from animals where id >= $1 order by id limit $2`
 
+export const LIST_ANIMALS_BEFORE = `
+  select id, name, category_id, status,
+    (select id from animals where id >= $1 order by id limit 1) as neighbour
+  from animals where id < $1 order by id desc limit $2`
+
+// Only the index animals_by_status has this order. For `status = $1 … order by id` PostgreSQL may read the primary key
+// instead, and skip the animals with another status, however many there are.
 export const LIST_ANIMALS_BY_STATUS = `
-  select id, name, category_id, status from animals
-  where status = $1 and id > $2 order by id limit $3`
+  select id, name, category_id, status,
+    (select id from animals where (status, id) < ($1, $2) and status >= $1
+     order by status desc, id desc limit 1) as neighbour
+  from animals where (status, id) >= ($1, $2) and status <= $1
+  order by status, id limit $3`
+
+export const LIST_ANIMALS_BEFORE_BY_STATUS = `
+  select id, name, category_id, status,
+    (select id from animals where (status, id) >= ($1, $2) and status <= $1
+     order by status, id limit 1) as neighbour
+  from animals where (status, id) < ($1, $2) and status >= $1
+  order by status desc, id desc limit $3`
 
 export const FIND_ANIMAL = `
   select id, name, category_id, status from animals where id = $1`

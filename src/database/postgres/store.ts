@@ -2,11 +2,11 @@
 // so that it works through a pooler and on databases that are compatible with PostgreSQL.
 
 import type { ClientBase } from 'pg'
-import { renderAnimal, renderAnimals } from '../../animal.ts'
+import { type AnimalText, renderAnimal, renderAnimals } from '../../animal.ts'
 import { isActive } from '../../api-key.ts'
 import type { Clock } from '../../clock.ts'
-import { INT64_MIN } from '../../json.ts'
 import { IDEMPOTENCY_WINDOW_MS, type Page, type Store, UnusableDatabase } from '../../store.ts'
+import { pageStart } from '../page-start.ts'
 import { keyValues, toAnimal, toAnimalText, toKey } from '../rows.ts'
 import { createAnimals } from './create-animals.ts'
 import { DEFAULT_CONNECTIONS } from './defaults.ts'
@@ -55,18 +55,24 @@ export async function openPostgresStore({
 
   return {
     async listAnimals(page) {
-      return (await pool.rows(...listQuery(page))).map(toAnimal)
+      const rows = await pool.rows(...listQuery(page, page.limit))
+      return inOrder(page, rows).map(toAnimal)
     },
 
     async listAnimalsAsJson(page) {
-      // One row more than the limit shows whether there is a next page. Text rows avoid the conversion to bigint and back,
-      // which took an eighth of a page (bench/notes.md).
-      const rows = await pool.textRows(...listQuery({ ...page, limit: page.limit + 1 }))
-      const hasNext = rows.length > page.limit
-      if (hasNext) rows.pop()
-      const animals = rows.map(toAnimalText)
-      const last = animals.at(-1)
-      return { json: renderAnimals(animals), next: hasNext && last ? BigInt(last.id) : undefined }
+      // One row more than the limit shows whether more animals follow in the direction of reading. Text rows avoid the
+      // conversion to bigint and back, which took an eighth of a page (bench/notes.md).
+      const rows = await pool.textRows(...listQuery(page, page.limit + 1))
+      const hasMore = rows.length > page.limit
+      if (hasMore) rows.pop()
+      const hasOthers = typeof rows[0]?.[4] === 'string'
+      const animals = inOrder(page, rows).map(toAnimalText)
+      const [hasPrevious, hasNext] = page.before === undefined ? [hasOthers, hasMore] : [hasMore, hasOthers]
+      return {
+        json: renderAnimals(animals),
+        previous: idIf(hasPrevious, animals[0]),
+        next: idIf(hasNext, animals.at(-1)),
+      }
     },
 
     async findAnimalAsJson(id) {
@@ -139,8 +145,24 @@ async function prepareDatabase(pool: Pool): Promise<void> {
   await migrate(pool)
 }
 
-function listQuery({ limit, after = INT64_MIN, status }: Page): [string, unknown[]] {
+function listQuery(page: Page, rows: number): [string, unknown[]] {
+  const { before, status } = page
+  if (before !== undefined) {
+    return status === undefined
+      ? [sql.LIST_ANIMALS_BEFORE, [before, rows]]
+      : [sql.LIST_ANIMALS_BEFORE_BY_STATUS, [status, before, rows]]
+  }
+  const { start, limit } = pageStart({ ...page, limit: rows })
   return status === undefined
-    ? [sql.LIST_ANIMALS, [after, limit]]
-    : [sql.LIST_ANIMALS_BY_STATUS, [status, after, limit]]
+    ? [sql.LIST_ANIMALS, [start, limit]]
+    : [sql.LIST_ANIMALS_BY_STATUS, [status, start, limit]]
+}
+
+/** A page before an id is read by descending id. */
+function inOrder<Row>({ before }: Page, rows: Row[]): Row[] {
+  return before === undefined ? rows : rows.reverse()
+}
+
+function idIf(condition: boolean, animal: AnimalText | undefined): bigint | undefined {
+  return condition && animal !== undefined ? BigInt(animal.id) : undefined
 }

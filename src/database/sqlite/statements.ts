@@ -30,23 +30,52 @@ export function prepareStatements(database: DatabaseSync) {
     // a page.
     listAnimals: exact(`
       select id, name, category_id, status from animals
-      where id > ? order by id limit ? + 0`),
+      where id >= ? order by id limit ? + 0`),
     listAnimalsByStatus: exact(`
       select id, name, category_id, status from animals
-      where status = ? and id > ? order by id limit ? + 0`),
+      where status = ? and id >= ? order by id limit ? + 0`),
+    listAnimalsBefore: exact(`
+      select id, name, category_id, status from animals
+      where id < ? order by id desc limit ? + 0`),
+    listAnimalsBeforeByStatus: exact(`
+      select id, name, category_id, status from animals
+      where status = ? and id < ? order by id desc limit ? + 0`),
     // Rendering a page of 20 in SQLite takes half as long (bench/notes.md) as passing its values to
     // JavaScript. SQLite does not promise the order of json_group_array, but the limit forces it to run the inner
     // query in order; test/store.contract.ts checks that.
     listAnimalsAsJson: exact(`
-      select json, iif(exists (select 1 from animals where id > last), last, null) from (
-        select json_group_array(${ANIMAL_JSON}) as json, max(id) as last from (
+      select json,
+        iif(exists (select 1 from animals where id < ?1), first, null),
+        iif(exists (select 1 from animals where id > last), last, null)
+      from (
+        select json_group_array(${ANIMAL_JSON}) as json, min(id) as first, max(id) as last from (
           select id, name, category_id, status from animals
-          where id > ? order by id limit ? + 0))`),
+          where id >= ?1 order by id limit ?2 + 0))`),
     listAnimalsAsJsonByStatus: exact(`
-      select json, iif(exists (select 1 from animals where status = ?1 and id > last), last, null) from (
-        select json_group_array(${ANIMAL_JSON}) as json, max(id) as last from (
+      select json,
+        iif(exists (select 1 from animals where status = ?1 and id < ?2), first, null),
+        iif(exists (select 1 from animals where status = ?1 and id > last), last, null)
+      from (
+        select json_group_array(${ANIMAL_JSON}) as json, min(id) as first, max(id) as last from (
           select id, name, category_id, status from animals
-          where status = ?1 and id > ?2 order by id limit ?3 + 0))`),
+          where status = ?1 and id >= ?2 order by id limit ?3 + 0))`),
+    // The inner query reads the index backwards; only the animals of the page are sorted.
+    listAnimalsBeforeAsJson: exact(`
+      select json,
+        iif(exists (select 1 from animals where id < first), first, null),
+        iif(exists (select 1 from animals where id >= ?1), last, null)
+      from (
+        select json_group_array(${ANIMAL_JSON} order by id) as json, min(id) as first, max(id) as last from (
+          select id, name, category_id, status from animals
+          where id < ?1 order by id desc limit ?2 + 0))`),
+    listAnimalsBeforeAsJsonByStatus: exact(`
+      select json,
+        iif(exists (select 1 from animals where status = ?1 and id < first), first, null),
+        iif(exists (select 1 from animals where status = ?1 and id >= ?2), last, null)
+      from (
+        select json_group_array(${ANIMAL_JSON} order by id) as json, min(id) as first, max(id) as last from (
+          select id, name, category_id, status from animals
+          where status = ?1 and id < ?2 order by id desc limit ?3 + 0))`),
     findAnimalAsJson: exact(`
       select ${ANIMAL_JSON} from animals where id = ?`),
     insertAnimal: exact(`

@@ -2,12 +2,12 @@
 
 import { resolve } from 'node:path'
 import type { Clock } from '../../clock.ts'
-import { INT64_MIN } from '../../json.ts'
-import type { Outcome, Store } from '../../store.ts'
+import type { Outcome, Page, Store } from '../../store.ts'
+import { pageStart } from '../page-start.ts'
 import { toAnimal, toKey } from '../rows.ts'
 import { connect } from './connection.ts'
 import { MEMORY, type OpenOptions } from './open.ts'
-import { prepareStatements } from './statements.ts'
+import { prepareStatements, type Statements } from './statements.ts'
 import { openWriter, type Writer } from './writer.ts'
 import { writesOn } from './writes.ts'
 
@@ -33,22 +33,12 @@ export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): St
   }
 
   return {
-    listAnimals({ limit, after = INT64_MIN, status }) {
-      return read(({ listAnimals, listAnimalsByStatus }) => {
-        const rows =
-          status === undefined ? listAnimals.all(after, limit) : listAnimalsByStatus.all(status, after, limit)
-        return rows.map(toAnimal)
-      })
-    },
+    listAnimals: page => read(statements => listRows(statements, page).map(toAnimal)),
 
-    listAnimalsAsJson({ limit, after = INT64_MIN, status }) {
-      return read(({ listAnimalsAsJson, listAnimalsAsJsonByStatus }) => {
-        const row =
-          status === undefined
-            ? listAnimalsAsJson.get(after, limit)
-            : listAnimalsAsJsonByStatus.get(status, after, limit)
-        const [json, next] = row as [string, bigint | null]
-        return { json, next: next ?? undefined }
+    listAnimalsAsJson(page) {
+      return read(statements => {
+        const [json, previous, next] = listAsJson(statements, page) as [string, bigint | null, bigint | null]
+        return { json, previous: previous ?? undefined, next: next ?? undefined }
       })
     },
 
@@ -100,4 +90,32 @@ export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): St
       connection.close()
     },
   }
+}
+
+function listRows(statements: Statements, page: Page): unknown[][] {
+  const { before, status } = page
+  if (before !== undefined) {
+    const rows =
+      status === undefined
+        ? statements.listAnimalsBefore.all(before, page.limit)
+        : statements.listAnimalsBeforeByStatus.all(status, before, page.limit)
+    return rows.reverse()
+  }
+  const { start, limit } = pageStart(page)
+  return status === undefined
+    ? statements.listAnimals.all(start, limit)
+    : statements.listAnimalsByStatus.all(status, start, limit)
+}
+
+function listAsJson(statements: Statements, page: Page): unknown[] | undefined {
+  const { before, status } = page
+  if (before !== undefined) {
+    return status === undefined
+      ? statements.listAnimalsBeforeAsJson.get(before, page.limit)
+      : statements.listAnimalsBeforeAsJsonByStatus.get(status, before, page.limit)
+  }
+  const { start, limit } = pageStart(page)
+  return status === undefined
+    ? statements.listAnimalsAsJson.get(start, limit)
+    : statements.listAnimalsAsJsonByStatus.get(status, start, limit)
 }

@@ -1,11 +1,11 @@
-// The query of listPets: limit, status and after, each at most once, and nothing else.
+// The query of listPets: limit, status, and after or before, each at most once, and nothing else.
 
 import { PAGE_LIMIT, parseStatus } from '../../animal.ts'
 import { invalid } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
-import type { Page } from '../../store.ts'
+import type { JsonPage, Page } from '../../store.ts'
 
-const PARAMETERS = ['limit', 'status', 'after']
+const PARAMETERS = ['limit', 'status', 'after', 'before']
 
 export function parseListQuery(text: string): Page {
   // URLSearchParams drops a leading question mark, which here is the second one and belongs to a name.
@@ -18,16 +18,23 @@ export function parseListQuery(text: string): Page {
   const limit = query.get('limit')
   const status = query.get('status')
   const after = query.get('after')
+  const before = query.get('before')
+  if (after !== null && before !== null) throw invalid('The query may contain after or before, not both.')
   return {
     limit: limit === null ? PAGE_LIMIT.default : parseLimit(limit),
     status: status === null ? undefined : parseStatus(status),
-    after: after === null ? undefined : parseAfter(after),
+    after: after === null ? undefined : parseId('after', after),
+    before: before === null ? undefined : parseId('before', before),
   }
 }
 
-/** The next page has the same limit and status. */
-export function nextPageUrl({ limit, status }: Page, after: bigint): string {
-  return `/v1/pets?limit=${limit}${status === undefined ? '' : `&status=${status}`}&after=${after}`
+/** The `Link` header of a page, or undefined if there is no other page. The other pages have the same limit and status. */
+export function pageLinks({ limit, status }: Page, { previous, next }: JsonPage): string | undefined {
+  const url = `/v1/pets?limit=${limit}${status === undefined ? '' : `&status=${status}`}`
+  const links: string[] = []
+  if (previous !== undefined) links.push(`<${url}&before=${previous}>; rel="prev"`)
+  if (next !== undefined) links.push(`<${url}&after=${next}>; rel="next"`)
+  return links.length === 0 ? undefined : links.join(', ')
 }
 
 export function invalidLimit() {
@@ -40,8 +47,8 @@ function parseLimit(text: string): number {
   return limit
 }
 
-function parseAfter(text: string): bigint {
-  const after = canonicalInteger(text)
-  if (after === undefined) throw invalid('after must be a 64-bit integer in plain decimal digits.')
-  return after
+function parseId(name: string, text: string): bigint {
+  const id = canonicalInteger(text)
+  if (id === undefined) throw invalid(`${name} must be a 64-bit integer in plain decimal digits.`)
+  return id
 }

@@ -28,10 +28,14 @@ export const HEADERS = {
     description: 'A browser must not guess another media type.',
     schema: { type: 'string', const: 'nosniff' },
   },
-  NextPage: {
-    description: 'The URL of the next page, with `rel="next"`. Absent on the last page.',
-    schema: { type: 'string', pattern: '^</v1/pets\\?[^>]+>; rel="next"$' },
-    example: '</v1/pets?limit=20&after=20>; rel="next"',
+  PageLinks: {
+    description:
+      'The URL of the previous page with `rel="prev"` if an animal precedes this page, and that of the next page with `rel="next"` if one follows. Absent if neither does, and on an empty page.',
+    schema: {
+      type: 'string',
+      pattern: '^</v1/pets\\?[^>]+>; rel="(prev|next)"(, </v1/pets\\?[^>]+>; rel="next")?$',
+    },
+    example: '</v1/pets?limit=20&before=21>; rel="prev", </v1/pets?limit=20&after=40>; rel="next"',
   },
   Location: {
     description: 'The URL of the animal.',

@@ -34,7 +34,7 @@ const listPets = {
   operationId: 'listPets',
   summary: 'List animals',
   description:
-    'Animals by ascending id, in pages. If there is a next page, `Link` has its URL with `rel="next"`. An unknown query parameter is rejected.',
+    'Animals by ascending id, in pages. `Link` has the URL of the next page with `rel="next"`, and that of the previous one with `rel="prev"`. For the newest animals, send the largest int64 as `before`. An unknown query parameter is rejected.',
   tags: ['pets'],
   parameters: [
     {
@@ -52,14 +52,22 @@ const listPets = {
     {
       name: 'after',
       in: 'query',
-      description: 'Only animals with a larger id. For the next page, send the last id of this page.',
+      description:
+        'The first animals with a larger id. For the next page, send the last id of this page. Not together with `before`.',
+      schema: int64,
+    },
+    {
+      name: 'before',
+      in: 'query',
+      description:
+        'The last animals with a smaller id, still by ascending id. For the previous page, send the first id of this page. Not together with `after`.',
       schema: int64,
     },
   ],
   responses: {
     '200': {
       description: 'A page of animals.',
-      headers: { ...COMMON_HEADERS, Link: header('NextPage') },
+      headers: { ...COMMON_HEADERS, Link: header('PageLinks') },
       content: {
         'application/json': {
           schema: { type: 'array', maxItems: PAGE_LIMIT.maximum, items: schema('Animal') },

@@ -11,7 +11,7 @@ import { jsonReply, type Reply } from '../server/reply.ts'
 import { animalNotFound, gone, idempotencyKeyReused, notStored } from './api-errors.ts'
 import { REMOVED_AT } from './deprecation.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
-import { nextPageUrl, parseListQuery } from './list-query.ts'
+import { pageLinks, parseListQuery } from './list-query.ts'
 import { createPageCache } from './page-cache.ts'
 
 export function operations({ store, clock }: { store: Store; clock: Clock }) {
@@ -19,10 +19,10 @@ export function operations({ store, clock }: { store: Store; clock: Clock }) {
 
   async function loadPage(query: string, revision: string | undefined): Promise<Reply> {
     const page = parseListQuery(query)
-    const { json, next } = await store.listAnimalsAsJson(page)
-    const headers = next === undefined ? [] : ['link', `<${nextPageUrl(page, next)}>; rel="next"`]
-    const reply = jsonReply(200, json, headers)
-    if (page.after === undefined) firstPages.set(query, revision, reply)
+    const animals = await store.listAnimalsAsJson(page)
+    const links = pageLinks(page, animals)
+    const reply = jsonReply(200, animals.json, links === undefined ? [] : ['link', links])
+    if (page.after === undefined && page.before === undefined) firstPages.set(query, revision, reply)
     return reply
   }
 
