@@ -20,10 +20,12 @@ export interface StoreOptions {
   readonly waitMs?: number | undefined
   /** Prints a message for a person. */
   readonly say?: ((text: string) => void) | undefined
+  /** Takes a message for the operator, at any time. */
+  readonly warn?: ((message: string) => void) | undefined
 }
 
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { database, environment, clock, create, connections, waitMs, say } = options
+  const { database, environment, clock, create, connections, waitMs, say, warn = say } = options
   const address = database ?? defaultDatabase(environment)
   try {
     switch (address.kind) {
@@ -35,6 +37,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
           clock,
           connections,
           waitMs,
+          warn,
           onWait: reason => say?.(`Waiting up to ${formatDuration(waitMs ?? 0)} for PostgreSQL: ${reason}.`),
         })
       }

@@ -78,6 +78,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     apiKey,
     database,
   } = options
+  const log = pino({ level: logLevel, base: null }, options.logStream)
   const opened = await openStore({
     database,
     environment,
@@ -86,6 +87,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     connections: databaseConnections,
     waitMs: databaseWaitMs,
     say: options.say,
+    warn: message => log.warn(message),
   })
   const store = batchCreations(opened, {
     ...BATCH_LIMITS,
@@ -95,7 +97,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let address = ''
   const document = () => openApiDocument(publicBaseUrls(options, environment, address))
 
-  const log = pino({ level: logLevel, base: null }, options.logStream)
   const { server, closeAll } = createApp({
     store,
     clock,

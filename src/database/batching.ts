@@ -1,73 +1,100 @@
-// Batches creations: those that arrive while one batch commits are stored together in the next one.
+// Batches calls: those that arrive together, or while earlier batches run, are sent together. Creations are batched on
+// both databases, reads on PostgreSQL.
 
 import { isUnavailable, type ServiceError, unavailable } from '../error.ts'
 import type { Creation, Outcome, Store } from '../store.ts'
 
 export interface BatchLimits {
-  /** The most creations in one batch. */
+  /** The most items in one batch. A call with more items is a batch of its own. */
   readonly size: number
-  /** The most creations in the queue. Further ones are rejected at once. */
+  /** The most items in the queue. Calls beyond that are rejected at once. */
   readonly queueLength: number
-  /** How long a creation may wait in the queue. */
+  /** How long a call may wait in the queue. */
   readonly queueTimeoutMs: number
+  /** The most batches that run at the same time. The default is 1. */
+  readonly inFlight?: number
 }
 
 /** Long enough for a disk that stalls briefly, and for an earlier batch that waits two seconds for a lock. */
 export const BATCH_LIMITS: BatchLimits = { size: 256, queueLength: 4_096, queueTimeoutMs: 5_000 }
 
-interface Entry {
-  readonly creations: readonly Creation[]
-  readonly resolve: (outcomes: Outcome[]) => void
+export interface BatchOptions<Call, Result> {
+  /** Returns one result for each call, in the same order. */
+  readonly run: (calls: readonly Call[]) => Promise<readonly Result[]>
+  readonly limits: BatchLimits
+  /** How many items a call counts for. The default is 1. */
+  readonly sizeOf?: (call: Call) => number
+  /** How many event-loop turns a batch waits for further calls, unless it is full. The first is the current one. */
+  readonly turns: number
+  /** What a call is rejected with if the queue is full, or if it waits in the queue too long. */
+  readonly overloaded: () => ServiceError
+}
+
+interface Entry<Call, Result> {
+  readonly call: Call
+  readonly size: number
+  readonly resolve: (result: Result) => void
   readonly reject: (error: unknown) => void
   readonly expiresAt: number
 }
 
-/** Returns the same store with `createAnimals` batched. A creation that waits too long is rejected with `unavailable`. */
-export function batchCreations(store: Store, limits = BATCH_LIMITS): Store {
+/**
+ * Returns a function that takes one call. If a batch fails although the database is available, its calls run one by one,
+ * so that only the one that caused the failure fails.
+ */
+export function createBatcher<Call, Result>({
+  run,
+  limits,
+  sizeOf = () => 1,
+  turns,
+  overloaded,
+}: BatchOptions<Call, Result>): (call: Call) => Promise<Result> {
+  const maxInFlight = limits.inFlight ?? 1
   /** In order of arrival, and therefore in order of expiry. */
-  const queue: Entry[] = []
+  const queue: Entry<Call, Result>[] = []
   let queued = 0
-  let isStoring = false
+  let inFlight = 0
+  let isWaiting = false
   let hasTimer = false
-  let onFullBatch = () => {}
 
-  function dequeue(): Entry | undefined {
+  function dequeue(): Entry<Call, Result> | undefined {
     const entry = queue.shift()
-    queued -= entry?.creations.length ?? 0
+    queued -= entry?.size ?? 0
     return entry
   }
 
-  function nextBatch(): Entry[] {
-    const batch: Entry[] = []
+  function nextBatch(): Entry<Call, Result>[] {
+    const batch: Entry<Call, Result>[] = []
     let size = 0
     while (queue[0] !== undefined) {
-      size += queue[0].creations.length
+      size += queue[0].size
       if (batch.length > 0 && size > limits.size) break
-      batch.push(dequeue() as Entry)
+      batch.push(dequeue() as Entry<Call, Result>)
     }
     return batch
   }
 
-  async function storeQueue(): Promise<void> {
-    isStoring = true
-    while (queue.length > 0) {
-      if (queued < limits.size) await moreCreations()
-      await storeBatch(store, nextBatch())
-    }
-    isStoring = false
+  /** A full batch does not wait: under overload one event-loop turn can take seconds. */
+  function sendBatches(): void {
+    while (inFlight < maxInFlight && queued >= limits.size) send(nextBatch())
+    if (inFlight < maxInFlight && queue.length > 0 && !isWaiting) waitForMore(turns)
   }
 
-  /**
-   * Waits for creations that arrive in this event-loop turn and the next. Clients that were just answered send their
-   * next creation then. Otherwise they would form a second group, and the two groups would commit alternately.
-   *
-   * The wait ends as soon as a batch is full: under overload one turn can take seconds.
-   */
-  function moreCreations(): Promise<void> {
-    return new Promise(resolve => {
-      onFullBatch = resolve
-      setImmediate(() => setImmediate(resolve))
+  function waitForMore(remaining: number): void {
+    isWaiting = true
+    setImmediate(() => {
+      if (remaining > 1) return waitForMore(remaining - 1)
+      isWaiting = false
+      if (inFlight < maxInFlight && queue.length > 0) send(nextBatch())
+      sendBatches()
     })
+  }
+
+  async function send(batch: readonly Entry<Call, Result>[]): Promise<void> {
+    inFlight++
+    await runBatch(run, batch)
+    inFlight--
+    sendBatches()
   }
 
   /** One timer serves the whole queue: it is set for the entry that expires first. */
@@ -84,41 +111,75 @@ export function batchCreations(store: Store, limits = BATCH_LIMITS): Store {
     startTimer()
   }
 
-  return {
-    ...store,
-    createAnimals(creations) {
-      if (queued + creations.length > limits.queueLength) return Promise.reject(overloaded())
-      return new Promise((resolve, reject) => {
-        queue.push({ creations, resolve, reject, expiresAt: performance.now() + limits.queueTimeoutMs })
-        queued += creations.length
-        startTimer()
-        if (!isStoring) storeQueue()
-        if (queued >= limits.size) onFullBatch()
-      })
-    },
+  return call => {
+    const size = sizeOf(call)
+    if (queued + size > limits.queueLength) return Promise.reject(overloaded())
+    return new Promise((resolve, reject) => {
+      queue.push({ call, size, resolve, reject, expiresAt: performance.now() + limits.queueTimeoutMs })
+      queued += size
+      startTimer()
+      sendBatches()
+    })
   }
 }
 
-async function storeBatch(store: Store, batch: readonly Entry[]): Promise<void> {
-  // All entries of the queue may have expired meanwhile.
-  if (batch.length === 0) return
+/** Settles every entry, and never rejects. */
+async function runBatch<Call, Result>(
+  run: BatchOptions<Call, Result>['run'],
+  batch: readonly Entry<Call, Result>[],
+): Promise<void> {
   try {
-    const outcomes = await store.createAnimals(batch.flatMap(({ creations }) => creations))
-    let from = 0
-    for (const { creations, resolve } of batch) {
-      resolve(outcomes.slice(from, from + creations.length))
-      from += creations.length
-    }
+    const results = await run(batch.map(({ call }) => call))
+    for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result)
   } catch (error) {
     if (isUnavailable(error) || batch.length === 1) {
       for (const { reject } of batch) reject(error)
     } else {
-      // One creation caused the failure: stored one by one, only that one fails.
-      for (const entry of batch) await storeBatch(store, [entry])
+      await runOneByOne(run, batch)
     }
   }
 }
 
-function overloaded(): ServiceError {
-  return unavailable(undefined, 'The animal could not be added in time. Try again shortly.')
+/** Once the database is unavailable, the rest would only wait for it in vain, one after the other. */
+async function runOneByOne<Call, Result>(
+  run: BatchOptions<Call, Result>['run'],
+  batch: readonly Entry<Call, Result>[],
+): Promise<void> {
+  let outage: unknown
+  for (const { call, resolve, reject } of batch) {
+    if (outage !== undefined) {
+      reject(outage)
+      continue
+    }
+    try {
+      const [result] = await run([call])
+      resolve(result as Result)
+    } catch (error) {
+      if (isUnavailable(error)) outage = error
+      reject(error)
+    }
+  }
+}
+
+/**
+ * Returns the same store with `createAnimals` batched. A batch waits for creations that arrive in this event-loop turn
+ * and the next. Clients that were just answered send their next creation then. Otherwise they would form a second group,
+ * and the two groups would commit alternately.
+ */
+export function batchCreations(store: Store, limits = BATCH_LIMITS): Store {
+  const createAnimals = createBatcher<readonly Creation[], Outcome[]>({
+    async run(calls) {
+      const outcomes = await store.createAnimals(calls.flat())
+      let from = 0
+      return calls.map(({ length }) => {
+        from += length
+        return outcomes.slice(from - length, from)
+      })
+    },
+    limits,
+    sizeOf: ({ length }) => length,
+    turns: 2,
+    overloaded: () => unavailable(undefined, 'The animal could not be added in time. Try again shortly.'),
+  })
+  return { ...store, createAnimals }
 }

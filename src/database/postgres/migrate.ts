@@ -1,7 +1,8 @@
 // Migrates a database to the latest schema. Migrations run forward only, each in its own transaction.
 
-import type { ClientBase, QueryConfig } from 'pg'
+import type { ClientBase, QueryConfig, QueryResult } from 'pg'
 import { UnusableDatabase } from '../../store.ts'
+import { databaseError } from './errors.ts'
 import animals from './migrations/001-animals.ts'
 import apiKeys from './migrations/002-api-keys.ts'
 import idempotencyKeys from './migrations/003-idempotency-keys.ts'
@@ -14,8 +15,14 @@ export const LATEST_SCHEMA = MIGRATIONS.length
 
 const TABLES = ['animals', 'api_keys', 'idempotency_keys']
 
-/** Long enough for a migration that rewrites millions of rows. */
-const MIGRATION_TIMEOUT_MS = 60 * 60 * 1000
+/**
+ * A migration that rewrites many rows may take hours, and so may the wait for another instance that runs it. This is the
+ * longest time that a timer can have: 24 days.
+ */
+const NO_TIMEOUT_MS = 2 ** 31 - 1
+
+/** After this time a message says that the schema is locked. */
+const LOCK_NOTICE_MS = 1_000
 
 const UNDEFINED_TABLE = '42P01'
 
@@ -23,12 +30,15 @@ const UNDEFINED_TABLE = '42P01'
 const DUPLICATES = new Set(['23505', '42P07', '42710'])
 const ATTEMPTS = 10
 
+export type Warn = (message: string) => void
+
 /** Several instances may start at the same time: each step locks the one row of the version table. */
-export async function migrate(pool: Pool): Promise<void> {
+export async function migrate(pool: Pool, warn: Warn): Promise<void> {
+  const warnOnce = once(warn)
   let version = await currentVersion(pool)
   for (let attempt = 1; version < LATEST_SCHEMA; attempt++) {
     try {
-      version = await pool.transact(step)
+      version = await pool.transact(client => step(client, warnOnce))
     } catch (error) {
       if (attempt > ATTEMPTS || !DUPLICATES.has(codeOf(error))) throw error
       version = await currentVersion(pool)
@@ -50,26 +60,72 @@ export async function migrate(pool: Pool): Promise<void> {
   }
 }
 
-/** Locks the schema until the transaction ends, and returns its version. */
-export async function lockSchema(client: ClientBase): Promise<number> {
-  const { rows } = await client.query('select version from animal_store_schema where id = 1 for update')
-  return rows[0].version
+/** Runs the work in a transaction that no other instance can run at the same time. Waits for them without limit. */
+export function withSchemaLock<Result>(
+  pool: Pool,
+  warn: Warn,
+  work: (client: ClientBase) => Promise<Result>,
+): Promise<Result> {
+  return pool.transact(async client => {
+    await warnIfSlow(warn, () => lockSchema(client))
+    return work(client)
+  })
 }
 
 /** Runs one migration. Creates the version table before the first one, in the same transaction. */
-async function step(client: ClientBase): Promise<number> {
-  await client.query(
-    'create table if not exists animal_store_schema (id integer primary key, version integer not null)',
-  )
-  await client.query(
-    'insert into animal_store_schema (id, version) values (1, 0) on conflict (id) do nothing',
-  )
-  const version = await lockSchema(client)
+async function step(client: ClientBase, warn: Warn): Promise<number> {
+  const version = await warnIfSlow(warn, async () => {
+    await runUnlimited(
+      client,
+      'create table if not exists animal_store_schema (id integer primary key, version integer not null)',
+    )
+    await runUnlimited(
+      client,
+      'insert into animal_store_schema (id, version) values (1, 0) on conflict (id) do nothing',
+    )
+    return lockSchema(client)
+  })
   const sql = MIGRATIONS[version]
   if (sql === undefined) return version
-  await client.query({ text: sql, query_timeout: MIGRATION_TIMEOUT_MS } as QueryConfig)
+  await runUnlimited(client, sql)
   await client.query('update animal_store_schema set version = $1 where id = 1', [version + 1])
   return version + 1
+}
+
+/** Locks the schema until the transaction ends, and returns its version. */
+async function lockSchema(client: ClientBase): Promise<number> {
+  const { rows } = await runUnlimited(
+    client,
+    'select version from animal_store_schema where id = 1 for update',
+  )
+  return rows[0].version
+}
+
+/** The server may have time-outs of its own, for statements and for locks. */
+async function runUnlimited(client: ClientBase, text: string): Promise<QueryResult> {
+  await client.query('set local statement_timeout = 0; set local lock_timeout = 0')
+  return client.query({ text, query_timeout: NO_TIMEOUT_MS } as QueryConfig)
+}
+
+async function warnIfSlow<Result>(warn: Warn, work: () => Promise<Result>): Promise<Result> {
+  const timer = setTimeout(
+    warn,
+    LOCK_NOTICE_MS,
+    'Another instance has locked the database schema. Waiting until it is done.',
+  )
+  try {
+    return await work()
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function once(warn: Warn): Warn {
+  let hasWarned = false
+  return message => {
+    if (!hasWarned) warn(message)
+    hasWarned = true
+  }
 }
 
 /** Only reads, so that a database that is up to date needs no right to change its schema. */
@@ -84,5 +140,5 @@ async function currentVersion(pool: Pool): Promise<number> {
 }
 
 function codeOf(error: unknown): string {
-  return String((error as { code?: unknown }).code)
+  return databaseError(error)?.code ?? ''
 }

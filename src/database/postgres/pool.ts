@@ -3,6 +3,7 @@
 import pg from 'pg'
 import { ServiceError, unavailable } from '../../error.ts'
 import { cancelQuery } from './cancel.ts'
+import { isCancelledStandbyWait, isReadOnly, ReadOnlyError, toServiceError } from './errors.ts'
 
 /** A request may have to wait for both: a free or new connection, and then its statement. */
 const CONNECT_TIMEOUT_MS = 500
@@ -24,8 +25,10 @@ export interface Pool {
   textRows(sql: string, values: readonly unknown[]): Promise<(string | null)[][]>
   /** Runs the work in a transaction. */
   transact<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>
-  /** Resolves if the database answers and can be written. */
-  ping(): Promise<void>
+  /** Rejects if the database does not answer or is read-only. */
+  checkWritable(): Promise<void>
+  /** Runs the work with a connection of its own. */
+  withClient<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>
   close(): Promise<void>
 }
 
@@ -48,11 +51,16 @@ export function openPool(url: string, connections: number): Pool {
   pool.on('error', ignore)
 
   const connectedAt = new WeakMap<pg.ClientBase, number>()
+  /** Connections whose last commit may be missing on the synchronous standby. */
+  const unreplicated = new WeakSet<pg.ClientBase>()
   let lastReadOnlyAt = 0
   pool.on('connect', client => {
     connectedAt.set(client, performance.now())
     // If a connection breaks while it is in use, its query rejects.
     client.on('error', ignore)
+    client.on('notice', notice => {
+      if (isCancelledStandbyWait(notice)) unreplicated.add(client)
+    })
   })
 
   /** Drops connections from before the last read-only error: they may lead to a server that was demoted. */
@@ -70,12 +78,14 @@ export function openPool(url: string, connections: number): Pool {
     try {
       client = await acquire()
       const result = await work(client)
+      if (unreplicated.has(client))
+        throw unavailable(new Error('the wait for a synchronous standby was cancelled'))
       client.release()
       return result
     } catch (cause) {
       const error = toServiceError(cause)
       // After a time-out the server would continue the statement, and might store what was reported as failed.
-      if (client !== undefined && !(cause instanceof pg.DatabaseError))
+      if (client !== undefined && !(cause instanceof pg.DatabaseError) && !unreplicated.has(client))
         cancelQuery(client, CONNECT_TIMEOUT_MS)
       if (isReadOnly(cause)) lastReadOnlyAt = performance.now()
       client?.release(error instanceof ServiceError)
@@ -110,37 +120,16 @@ export function openPool(url: string, connections: number): Pool {
         }
       }),
 
-    ping: () =>
+    checkWritable: () =>
       withClient(async client => {
         const { rows } = await client.query("select current_setting('transaction_read_only') as read_only")
         if (rows[0].read_only === 'on') throw new ReadOnlyError('the database is read-only')
       }),
 
+    withClient,
+
     close: () => pool.end(),
   }
-}
-
-class ReadOnlyError extends Error {}
-
-// https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, credentials, unknown database, transaction
-// rolled back by the server, resources, object not in the required state, operator intervention, system error, read-only.
-const UNAVAILABLE = /^(08|28|3D|40|53|55|57|58)|^25(006|P03|P04)$/
-
-/** An error that the server did not report is a connection error, unless it is our own bug. */
-function toServiceError(error: unknown): unknown {
-  if (error instanceof ServiceError || error instanceof TypeError || error instanceof RangeError) return error
-  if (error instanceof pg.DatabaseError && !isFatal(error) && !UNAVAILABLE.test(error.code ?? ''))
-    return error
-  return unavailable(error)
-}
-
-export function isReadOnly(error: unknown): boolean {
-  return error instanceof ReadOnlyError || (error instanceof pg.DatabaseError && error.code === '25006')
-}
-
-/** The server closes the connection after such an error. */
-function isFatal({ severity }: pg.DatabaseError): boolean {
-  return severity === 'FATAL' || severity === 'PANIC'
 }
 
 function ignore(): void {}

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { ServiceError } from '../../error.ts'
-import { isReadOnly } from './pool.ts'
+import { isReadOnly } from './errors.ts'
 
 const RETRY_INTERVAL_MS = 250
 

@@ -75,7 +75,7 @@ export const DELETE_EXPIRED_IDEMPOTENCY_KEYS = `
     (select scope, key from idempotency_keys where created_at <= $1 order by created_at limit $2
      for update skip locked)`
 
-export const FIND_KEY_BY_DIGEST = 'select * from api_keys where digest = $1'
+export const FIND_KEYS_BY_DIGEST = 'select * from api_keys where digest = any ($1::bytea[])'
 export const LIST_KEYS = 'select * from api_keys where environment = $1 order by created_at, id'
 export const LOCK_KEY = 'select * from api_keys where id = $1 and environment = $2 for update'
 export const HAS_KEYS = 'select 1 from api_keys where environment = $1 limit 1'
@@ -91,3 +91,27 @@ export const REVOKE_KEY = `
 export const EXPIRE_KEY = `
   update api_keys set expires_at = least(coalesce(expires_at, $1), $1)
   where id = $2 and environment = $3`
+
+// Touches every table and column that requests need. An index finds each row at once. `order by` makes Citus ask every
+// shard.
+export const PING = `
+  select id, name, category_id, status from animals order by id limit 1;
+  select scope, key, animal_id, created_at from idempotency_keys where scope = '' and key = '';
+  select id, name, environment, digest, scope, created_at, expires_at, revoked_at from api_keys where id = '';
+  select current_setting('transaction_read_only') as read_only,
+    has_any_column_privilege('animals', 'insert')
+    and has_any_column_privilege('idempotency_keys', 'insert')
+    and has_any_column_privilege('idempotency_keys', 'update')
+    and has_sequence_privilege('animals_id_seq', 'usage, update') as may_create`
+
+// Returns a row if the next id of the sequence is taken. The last value is null before the first use of the sequence.
+export const FIND_NEXT_ID = `
+  select id from animals
+  where id = (select coalesce(least(pg_sequence_last_value('animals_id_seq'), 9223372036854775806) + 1, 1))`
+
+export const LOCK_ANIMALS = 'lock table animals in share row exclusive mode'
+
+// $1 is the largest possible id. An animal that has it was inserted by hand, and after it no id would be left.
+export const MOVE_SEQUENCE = `
+  select setval('animals_id_seq', last) from (select max(id) as last from animals where id < $1) as animals
+  where last > coalesce(pg_sequence_last_value('animals_id_seq'), 0)`

@@ -10,8 +10,10 @@ import { pageStart } from '../page-start.ts'
 import { keyValues, toAnimal, toAnimalText, toKey } from '../rows.ts'
 import { createAnimals } from './create-animals.ts'
 import { DEFAULT_CONNECTIONS } from './defaults.ts'
-import { lockSchema, migrate } from './migrate.ts'
+import { createKeyLookups } from './key-lookups.ts'
+import { migrate, withSchemaLock } from './migrate.ts'
 import { openPool, type Pool } from './pool.ts'
+import { createReadiness } from './readiness.ts'
 import { describeFailure, retryWhileStarting } from './start.ts'
 import * as sql from './statements.ts'
 
@@ -27,6 +29,8 @@ export interface PostgresStoreOptions {
   readonly waitMs?: number | undefined
   /** Called once if the store has to wait, with the reason. */
   readonly onWait?: (reason: string) => void
+  /** Takes a message for the operator. */
+  readonly warn?: ((message: string) => void) | undefined
 }
 
 /** Connects and migrates. Throws an UnusableDatabase if the database cannot be used. */
@@ -36,12 +40,13 @@ export async function openPostgresStore({
   connections = DEFAULT_CONNECTIONS,
   waitMs,
   onWait = () => {},
+  warn = () => {},
 }: PostgresStoreOptions): Promise<Store> {
   const pool = openPool(url, connections)
   try {
-    if (waitMs === undefined) await prepareDatabase(pool)
+    if (waitMs === undefined) await prepareDatabase(pool, warn)
     else
-      await retryWhileStarting(() => pool.ping().then(() => prepareDatabase(pool)), {
+      await retryWhileStarting(() => pool.checkWritable().then(() => prepareDatabase(pool, warn)), {
         waitMs,
         onWait,
       })
@@ -52,6 +57,8 @@ export async function openPostgresStore({
       cause: error,
     })
   }
+
+  const readiness = createReadiness(pool)
 
   return {
     async listAnimals(page) {
@@ -82,7 +89,7 @@ export async function openPostgresStore({
 
     revision: () => undefined,
 
-    createAnimals: creations => createAnimals(pool, creations, clock()),
+    createAnimals: creations => readiness.storing(() => createAnimals(pool, creations, clock())),
 
     async deleteExpiredIdempotencyKeys(limit) {
       const { rowCount } = await pool.query(sql.DELETE_EXPIRED_IDEMPOTENCY_KEYS, [
@@ -92,10 +99,7 @@ export async function openPostgresStore({
       return rowCount ?? 0
     },
 
-    async findKey(digest) {
-      const { rows } = await pool.query(sql.FIND_KEY_BY_DIGEST, [Buffer.from(digest, 'hex')])
-      return rows[0] && toKey(rows[0])
-    },
+    findKey: createKeyLookups(pool),
 
     async listKeys(environment) {
       const { rows } = await pool.query(sql.LIST_KEYS, [environment])
@@ -106,9 +110,10 @@ export async function openPostgresStore({
       await pool.query(sql.INSERT_KEY, keyValues(key))
     },
 
-    createFirstKey(key) {
-      return pool.transact(async client => {
-        await lockSchema(client)
+    async createFirstKey(key) {
+      // Usually a key already exists, and checking that needs no lock.
+      if ((await pool.query(sql.HAS_KEYS, [key.environment])).rows.length > 0) return false
+      return withSchemaLock(pool, warn, async client => {
         const { rows } = await client.query(sql.HAS_KEYS, [key.environment])
         if (rows.length > 0) return false
         await client.query(sql.INSERT_KEY, keyValues(key))
@@ -131,18 +136,18 @@ export async function openPostgresStore({
       })
     },
 
-    ping: () => pool.ping(),
+    ping: readiness.ping,
 
     close: () => pool.close(),
   }
 }
 
-async function prepareDatabase(pool: Pool): Promise<void> {
+async function prepareDatabase(pool: Pool, warn: (message: string) => void): Promise<void> {
   const { rows } = await pool.query('show server_encoding')
   if (rows[0].server_encoding !== 'UTF8') {
     throw new UnusableDatabase('The PostgreSQL database must have the encoding UTF8.')
   }
-  await migrate(pool)
+  await migrate(pool, warn)
 }
 
 function listQuery(page: Page, rows: number): [string, unknown[]] {

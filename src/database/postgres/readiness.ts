@@ -1,0 +1,92 @@
+// Finds out whether requests can be served: the tables, the privileges, and the sequence that assigns ids.
+
+import type { QueryResult } from 'pg'
+import { unavailable } from '../../error.ts'
+import { INT64_MAX } from '../../json.ts'
+import { isIdTaken, ReadOnlyError } from './errors.ts'
+import type { Pool } from './pool.ts'
+import * as sql from './statements.ts'
+
+/** How long the service is not ready after a failed creation, at least. */
+const MIN_NOT_READY_MS = 2_000
+
+export interface Readiness {
+  /** Resolves if the database has what every request needs. Otherwise rejects with `unavailable`. */
+  ping(): Promise<void>
+  /**
+   * Runs the work, which stores animals. If the sequence is behind its data, moves the sequence and runs the work again,
+   * because the failed statement has stored nothing.
+   */
+  storing<Result>(work: () => Promise<Result>): Promise<Result>
+}
+
+export function createReadiness(pool: Pool): Readiness {
+  /** Set while the last creation failed because its id was taken. */
+  let lastIdTakenAt: number | undefined
+
+  async function store<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      const result = await work()
+      lastIdTakenAt = undefined
+      return result
+    } catch (error) {
+      if (isIdTaken(error)) lastIdTakenAt = performance.now()
+      throw error
+    }
+  }
+
+  /**
+   * A load balancer sends no creation to an instance that is not ready. So the instance does not only wait for a creation
+   * that succeeds: after a while it looks whether the next id is free.
+   */
+  async function checkSequence(): Promise<void> {
+    if (lastIdTakenAt === undefined) return
+    const isRecent = performance.now() - lastIdTakenAt < MIN_NOT_READY_MS
+    if (isRecent || (await pool.rows(sql.FIND_NEXT_ID, [])).length > 0) {
+      throw unavailable(new Error('the sequence of the ids is behind its data'))
+    }
+  }
+
+  return {
+    async ping() {
+      await pool.withClient(async client => {
+        // One round trip for several statements, of which only the last one's result matters.
+        const results = (await client.query(sql.PING)) as unknown as QueryResult<PingRow>[]
+        const row = results.at(-1)?.rows[0]
+        if (row?.read_only !== 'off') throw new ReadOnlyError('the database is read-only')
+        if (!row.may_create) throw unavailable(new Error('a privilege to create animals is missing'))
+      })
+      await checkSequence()
+    },
+
+    async storing(work) {
+      try {
+        return await store(work)
+      } catch (error) {
+        if (!isIdTaken(error) || !(await moveSequence(pool))) throw error
+        return store(work)
+      }
+    },
+  }
+}
+
+interface PingRow {
+  readonly read_only: string
+  readonly may_create: boolean
+}
+
+/**
+ * Moves the sequence to the largest id, never back. Locks out other writers meanwhile. Returns whether the sequence is
+ * at its place now: the service may lack the privilege to move it.
+ */
+async function moveSequence(pool: Pool): Promise<boolean> {
+  try {
+    await pool.transact(async client => {
+      await client.query(sql.LOCK_ANIMALS)
+      await client.query(sql.MOVE_SEQUENCE, [INT64_MAX])
+    })
+    return true
+  } catch {
+    return false
+  }
+}
