@@ -5,6 +5,7 @@ import { flushCompileCache } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
 import type { Environment } from '../api-key.ts'
 import { systemClock } from '../clock.ts'
+import { parsePostgresUrl } from '../database/postgres/url.ts'
 import { command, type Streams } from './command.ts'
 import { createFirstKey } from './first-key.ts'
 import { logStreamFor } from './log-stream.ts'
@@ -140,6 +141,5 @@ function printGreeting(
 function nameOf(database: DatabaseAddress): string {
   if (database.kind === 'sqlite') return `sqlite:${database.path}`
   if (database.kind === 'sqlite-memory') return 'sqlite::memory:'
-  const { host, pathname } = new URL(database.url)
-  return `postgres://${host}${pathname}`
+  return parsePostgresUrl(database.url).name
 }

@@ -2,6 +2,7 @@
 
 import { availableParallelism } from 'node:os'
 import type { Environment } from '../api-key.ts'
+import { MalformedUrl, parsePostgresUrl } from '../database/postgres/url.ts'
 
 /** Thrown for an invalid value. The message completes the sentence "… must be". */
 export class InvalidSetting extends Error {}
@@ -58,7 +59,7 @@ export function parseLineNumber(text: string): number {
 
 export function parseDatabaseUrl(text: string): DatabaseAddress {
   if (text === 'sqlite::memory:') return { kind: 'sqlite-memory' }
-  if (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text)) return { kind: 'postgres', url: text }
+  if (/^postgres(ql)?:\/\//.test(text)) return parsePostgresAddress(text)
   // Some programs read sqlite://x as the file /x, others as x. A path that starts with a colon is a typo.
   const path = /^sqlite:(?!\/\/[^/]|:)(.+)$/.exec(text)?.[1]
   if (path === undefined)
@@ -66,6 +67,16 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
       'sqlite:<path>, sqlite::memory: or postgres://user:password@host:port/database (user and password percent-encoded)',
     )
   return { kind: 'sqlite', path }
+}
+
+function parsePostgresAddress(url: string): DatabaseAddress {
+  try {
+    parsePostgresUrl(url)
+    return { kind: 'postgres', url }
+  } catch (error) {
+    if (error instanceof MalformedUrl) throw new InvalidSetting(error.message)
+    throw error
+  }
 }
 
 /** Each environment has its own file. */

@@ -3,7 +3,16 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -21,6 +30,8 @@ export interface PostgresServer {
   /** Suspends every process of the server, as if the machine hung. `thaw` continues them. */
   freeze(): void
   thaw(): void
+  /** The folder with its files. */
+  readonly data: string
   /** Stops the server and deletes its files. */
   stop(): Promise<void>
 }
@@ -30,10 +41,14 @@ interface Binaries {
   readonly postgres: string
 }
 
-/** Starts PostgreSQL 18, which npm installed, on the given port or a free one. */
+/**
+ * Starts PostgreSQL 18, which npm installed, on the given port or a free one. If a primary is given, the server is a hot
+ * standby of it, and the primary is restarted once.
+ */
 export async function startPostgres(
   flags: readonly string[] = ['-c', 'fsync=off'],
   port?: number,
+  primary?: PostgresServer,
 ): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'animal-store-postgres-'))
   const data = join(folder, 'data')
@@ -52,7 +67,9 @@ export async function startPostgres(
     'UTF8',
     '--no-sync',
   ]
-  await promisify(execFile)(programs.initdb, [...init, '--pwfile', join(folder, 'password')], options)
+  if (primary === undefined)
+    await promisify(execFile)(programs.initdb, [...init, '--pwfile', join(folder, 'password')], options)
+  else await copyToStandby(primary, data)
 
   const settings = [
     `port=${ownPort}`,
@@ -90,6 +107,7 @@ export async function startPostgres(
   await resume()
   return {
     url,
+    data,
     halt,
     resume,
     freeze: () => signalAll('SIGSTOP'),
@@ -99,6 +117,17 @@ export async function startPostgres(
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** The files of a server that is stopped are a complete copy. `cp` keeps their owner. */
+async function copyToStandby(primary: PostgresServer, data: string): Promise<void> {
+  await primary.halt()
+  await promisify(execFile)('cp', ['--archive', '--no-target-directory', primary.data, data])
+  const { hostname, port } = new URL(primary.url)
+  const source = `host=${hostname} port=${port} user=postgres password=postgres`
+  appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${source}'\n`)
+  writeFileSync(join(data, 'standby.signal'), '')
+  await primary.resume()
 }
 
 function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {

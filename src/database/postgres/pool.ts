@@ -3,7 +3,9 @@
 import pg from 'pg'
 import { ServiceError, unavailable } from '../../error.ts'
 import { cancelQuery } from './cancel.ts'
-import { isCancelledStandbyWait, isReadOnly, ReadOnlyError, toServiceError } from './errors.ts'
+import { isCancelledStandbyWait, isReadOnly, toServiceError } from './errors.ts'
+import { checkWritable, createHosts } from './hosts.ts'
+import { parsePostgresUrl } from './url.ts'
 
 /** A request may have to wait for both: a free or new connection, and then its statement. */
 const CONNECT_TIMEOUT_MS = 500
@@ -34,8 +36,9 @@ export interface Pool {
 
 /** The pool opens at most `connections` connections. */
 export function openPool(url: string, connections: number): Pool {
+  const hosts = createHosts(parsePostgresUrl(url).urls)
   const pool = new pg.Pool({
-    connectionString: url,
+    Client: hosts.Client,
     max: connections,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
@@ -53,9 +56,12 @@ export function openPool(url: string, connections: number): Pool {
   const connectedAt = new WeakMap<pg.ClientBase, number>()
   /** Connections whose last commit may be missing on the synchronous standby. */
   const unreplicated = new WeakSet<pg.ClientBase>()
+  const answeredAt = new WeakMap<pg.ClientBase, number>()
   let lastReadOnlyAt = 0
+  let lastTimeoutStart = 0
   pool.on('connect', client => {
     connectedAt.set(client, performance.now())
+    answeredAt.set(client, performance.now())
     // If a connection breaks while it is in use, its query rejects.
     client.on('error', ignore)
     client.on('notice', notice => {
@@ -63,21 +69,43 @@ export function openPool(url: string, connections: number): Pool {
     })
   })
 
-  /** Drops connections from before the last read-only error: they may lead to a server that was demoted. */
+  /**
+   * A connection from before the last read-only error may lead to a server that was demoted. One that has not answered
+   * since before the last statement that timed out may lead to the same server that hangs.
+   */
+  function isSuspect(client: pg.PoolClient): boolean {
+    return (connectedAt.get(client) ?? 0) < lastReadOnlyAt || (answeredAt.get(client) ?? 0) < lastTimeoutStart
+  }
+
+  /** Tries each host once, as long as the time-out allows. */
   async function acquire(): Promise<pg.PoolClient> {
-    for (;;) {
-      const client = await pool.connect()
-      if ((connectedAt.get(client) ?? 0) >= lastReadOnlyAt) return client
-      client.release(true)
+    const deadline = performance.now() + CONNECT_TIMEOUT_MS
+    for (let attempt = 1; ; ) {
+      let client: pg.PoolClient | undefined
+      try {
+        client = await pool.connect()
+        if (!isSuspect(client)) {
+          await hosts.check(client)
+          return client
+        }
+        client.release(true)
+      } catch (error) {
+        if (client !== undefined) hosts.skip(client)
+        client?.release(true)
+        if (attempt++ >= hosts.count || performance.now() >= deadline) throw error
+      }
     }
   }
 
   /** Runs the work with a connection. After an error of the connection or the server, the connection is not reused. */
   async function withClient<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
     let client: pg.PoolClient | undefined
+    let startedAt = 0
     try {
       client = await acquire()
+      startedAt = performance.now()
       const result = await work(client)
+      answeredAt.set(client, performance.now())
       if (unreplicated.has(client))
         throw unavailable(new Error('the wait for a synchronous standby was cancelled'))
       client.release()
@@ -85,8 +113,11 @@ export function openPool(url: string, connections: number): Pool {
     } catch (cause) {
       const error = toServiceError(cause)
       // After a time-out the server would continue the statement, and might store what was reported as failed.
-      if (client !== undefined && !(cause instanceof pg.DatabaseError) && !unreplicated.has(client))
+      if (client !== undefined && !(cause instanceof pg.DatabaseError) && !unreplicated.has(client)) {
         cancelQuery(client, CONNECT_TIMEOUT_MS)
+        lastTimeoutStart = startedAt
+        hosts.skip(client)
+      }
       if (isReadOnly(cause)) lastReadOnlyAt = performance.now()
       client?.release(error instanceof ServiceError)
       throw error
@@ -120,11 +151,7 @@ export function openPool(url: string, connections: number): Pool {
         }
       }),
 
-    checkWritable: () =>
-      withClient(async client => {
-        const { rows } = await client.query("select current_setting('transaction_read_only') as read_only")
-        if (rows[0].read_only === 'on') throw new ReadOnlyError('the database is read-only')
-      }),
+    checkWritable: () => withClient(checkWritable),
 
     withClient,
 

@@ -1,0 +1,189 @@
+// URLs with several hosts: how they are parsed, and how the service finds the writable server, at start and after a
+// failover.
+
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import pg from 'pg'
+import { parseDatabaseUrl } from '../src/cli/setting-values.ts'
+import { MalformedUrl, parsePostgresUrl } from '../src/database/postgres/url.ts'
+import { start } from './support/command.ts'
+import {
+  administer,
+  borrowDatabase,
+  countRows,
+  freePort,
+  type PostgresServer,
+  startPostgres,
+} from './support/postgres.ts'
+import { type Scope, shared, startTestService, type TestService, temporaryFolder } from './support/service.ts'
+import { startTcpProxy } from './support/tcp-proxy.ts'
+import { waitUntil } from './support/wait.ts'
+
+/** How long the service may take to store again after a failover. The machine may be busy, so tests allow more. */
+const MAX_RECOVERY_MS = 20_000
+
+suite('a PostgreSQL URL', () => {
+  const hostsOf = (url: string) =>
+    parsePostgresUrl(url).urls.map(each => {
+      const { host, port } = new pg.Client({ connectionString: each })
+      return `${host}|${port}`
+    })
+
+  const SEVERAL: readonly (readonly [url: string, hosts: readonly string[]])[] = [
+    ['postgres://u:p@h1:5433,h2:5434/db', ['h1|5433', 'h2|5434']],
+    ['postgresql://u:p@h1,h2:5434/db', ['h1|5432', 'h2|5434']],
+    ['postgres://h1,h2,h3/db?target_session_attrs=read-write', ['h1|5432', 'h2|5432', 'h3|5432']],
+    ['postgres://u:p@[::1]:5433,[fe80::2],10.0.0.3/db', ['::1|5433', 'fe80::2|5432', '10.0.0.3|5432']],
+    ['postgres://u:p@/db?host=h1,h2&port=5433,5434', ['h1|5433', 'h2|5434']],
+    ['postgres:///db?host=h1,h2&port=5433', ['h1|5433', 'h2|5433']],
+    ['postgres:///db?host=h1,::1,/run/postgresql', ['h1|5432', '::1|5432', '/run/postgresql|5432']],
+    ['postgres://u:p@h1,h2/db?port=6000', ['h1|6000', 'h2|6000']],
+    ['postgres://u:p@%2Frun%2Fpostgresql,h2/db', ['/run/postgresql|5432', 'h2|5432']],
+    ['postgres://u:p@,h2/db', ['localhost|5432', 'h2|5432']],
+  ]
+  for (const [url, hosts] of SEVERAL)
+    test(`${url} has the hosts ${hosts.join(' and ')}`, () => assert.deepEqual(hostsOf(url), hosts))
+
+  test('keeps user, password, database and parameters for each host', () => {
+    for (const url of parsePostgresUrl(
+      'postgres://us%40er:p%2Fw%2C1@h1,h2/my%20db?target_session_attrs=primary&sslmode=disable',
+    ).urls) {
+      const { user, password, database, ssl } = new pg.Client({ connectionString: url })
+      assert.deepEqual([user, password, database, ssl], ['us@er', 'p/w,1', 'my db', false])
+    }
+  })
+
+  test('with one host is passed to pg unchanged', () => {
+    for (const url of ['postgres://u:p@h/db?sslmode=verify-full', 'postgres:///db', 'postgres://%2Frun/db'])
+      assert.deepEqual(parsePostgresUrl(url).urls, [url])
+  })
+
+  test('is named without user, password and parameters', () => {
+    const { name } = parsePostgresUrl('postgres://u:HUNTER2@h1,[::1]:5433/db?sslmode=require')
+    assert.equal(name, 'postgres://h1,[::1]:5433/db')
+  })
+
+  for (const target of ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'])
+    test(`may have target_session_attrs=${target}`, () => {
+      const url = `postgres://u:p@h1,h2/db?target_session_attrs=${target}`
+      assert.deepEqual(parseDatabaseUrl(url), { kind: 'postgres', url })
+    })
+
+  for (const url of [
+    'postgres://u:p@h1,h2/db?target_session_attrs=writable',
+    'postgres://u:p@h1:1,h2:2/db?port=1,2,3',
+    'postgres://u:p@h1:99999,h2/db',
+    'postgres://u:p@h1:x,h2/db',
+    'postgres://u:p@::1,h2/db',
+    'postgres://u:%zz@h1,h2/db',
+    'postgres://u:p#w@h1,h2/db',
+  ])
+    test(`must not be ${url}`, () => assert.throws(() => parsePostgresUrl(url), MalformedUrl))
+})
+
+suite('with several hosts, the service', () => {
+  // A primary and a hot standby of it, which the tests of failovers change.
+  async function startPair(t: Scope): Promise<[PostgresServer, PostgresServer]> {
+    const primary = await startPostgres()
+    t.after(() => primary.stop())
+    const standby = await startPostgres(undefined, undefined, primary)
+    t.after(() => standby.stop())
+    return [primary, standby]
+  }
+  const pair = shared(startPair)
+
+  function urlOf(...servers: readonly { readonly url: string }[]): string {
+    return `postgres://postgres:postgres@${servers.map(({ url }) => new URL(url).host).join()}/postgres`
+  }
+
+  function serviceOn(t: Scope, url: string): Promise<TestService> {
+    return startTestService(t, { database: { kind: 'postgres', url } })
+  }
+
+  async function assertStores(service: TestService): Promise<void> {
+    const isStored = async () => (await service.create({ name: 'after', categoryId: 1 })).status === 201
+    await waitUntil(isStored, { what: 'the service stores again', timeoutMs: MAX_RECOVERY_MS })
+  }
+
+  for (const target of ['any', 'read-write', 'primary', 'standby', 'prefer-standby', 'read-only'])
+    test(`finds the writable server behind a standby with target_session_attrs=${target}`, async t => {
+      const [primary, standby] = pair()
+      const service = await serviceOn(t, `${urlOf(standby, primary)}?target_session_attrs=${target}`)
+      const creations = Array.from({ length: 20 }, () => service.create({ name: 'a', categoryId: 1 }))
+      for (const { status } of await Promise.all(creations)) assert.equal(status, 201)
+      assert.equal((await service.send('GET', '/readyz')).status, 200)
+    })
+
+  test('skips a host that refuses connections and a host that does not answer', async t => {
+    const [primary] = pair()
+    const refusing = { url: `postgres://127.0.0.1:${await freePort()}` }
+    const silent = await startTcpProxy(t, primary.url)
+    silent.hang()
+    const service = await serviceOn(t, urlOf(refusing, silent, primary))
+    assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
+  })
+
+  test('waits at the start until one of them is writable', async t => {
+    const [, standby] = pair()
+    const { said, child } = start(t, ['serve', '--port', '0', '--database-wait', '1h'], {
+      cwd: temporaryFolder(t),
+      env: { DATABASE_URL: urlOf(standby, standby) },
+    })
+    await said(/^Waiting up to 1h for PostgreSQL: the database is read-only\.\n/m)
+    child.kill()
+  })
+
+  test('finds the new primary after the old one was stopped, and both orders work', async t => {
+    const [primary, standby] = await startPair(t)
+    const services = [
+      await serviceOn(t, urlOf(primary, standby)),
+      await serviceOn(t, urlOf(standby, primary)),
+    ]
+    for (const service of services)
+      assert.equal((await service.create({ name: 'before', categoryId: 1 })).status, 201)
+    await primary.halt()
+    for (const service of services)
+      assert.equal((await service.create({ name: 'lost', categoryId: 1 })).status, 503)
+    await administer('select pg_promote()', standby.url)
+    for (const service of services) await assertStores(service)
+    assert.equal(await countRows("animals where name = 'before'", standby.url), 2)
+  })
+
+  test('finds the new primary after the old one hangs, although all connections lead there', async t => {
+    const [primary, standby] = await startPair(t)
+    const service = await serviceOn(t, urlOf(primary, standby))
+    const listings = Array.from({ length: 30 }, () => service.send('GET', '/v1/pets'))
+    for (const { status } of await Promise.all(listings)) assert.equal(status, 200)
+    primary.freeze()
+    try {
+      await administer('select pg_promote()', standby.url)
+      await assertStores(service)
+    } finally {
+      primary.thaw()
+    }
+  })
+
+  test('leaves a server that became read-only, and returns to it', async t => {
+    const url = await borrowDatabase(t)
+    const name = new URL(url).pathname.slice(1)
+    const proxies = [await startTcpProxy(t, url), await startTcpProxy(t, url)]
+    const service = await serviceOn(
+      t,
+      proxies
+        .map(({ url: each }) => each)
+        .join()
+        .replace(/\/\w+,postgres:.*@/, ','),
+    )
+    assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
+    await administer(`alter database ${name} set default_transaction_read_only = on`)
+    t.after(() => administer(`alter database ${name} reset default_transaction_read_only`))
+    for (const proxy of proxies) proxy.closeAll()
+    await waitUntil(async () => (await service.send('GET', '/readyz')).status === 503, {
+      what: 'it is not ready',
+    })
+    assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 503)
+    await administer(`alter database ${name} reset default_transaction_read_only`)
+    await assertStores(service)
+    assert.equal((await service.send('GET', '/readyz')).status, 200)
+  })
+})
