@@ -91,11 +91,8 @@ suite('stopping', { concurrency: true }, () => {
     assert.match(await answer(), /^HTTP\/1\.1 408 Request Timeout\r\n[\s\S]*"code":"request_timeout"/)
   })
 
-  for (const [signal, code] of [
-    ['SIGTERM', 143],
-    ['SIGINT', 130],
-  ] as const) {
-    test(`a second ${signal} ends the process immediately with ${code}`, async t => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`a second ${signal} ends the process immediately`, async t => {
       const { address, child, ended, printed } = await startService(t, '--shutdown-delay', '5s')
       await beginPost(address)
       child.kill(signal)
@@ -103,7 +100,7 @@ suite('stopping', { concurrency: true }, () => {
       const since = performance.now()
       await waitUntil(() => performance.now() - since > NO_COPY_MS, { what: 'a signal is no copy' })
       child.kill(signal)
-      assert.equal((await ended).code, code)
+      assert.equal((await ended).signal, signal)
     })
   }
 

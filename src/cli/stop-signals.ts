@@ -1,8 +1,15 @@
 // Stops the service on SIGTERM and SIGINT and, with --stop-with-parent, when the parent process ends.
 
+import { constants } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
+
 /** Signals this soon after the first are duplicates: a terminal, a supervisor, npm and its shell may all send one. */
 const COPY_MS = 100
 
+/** The process ends this long after the first signal, even if the disk does not respond. The promise is 10 seconds. */
+const STOP_LIMIT_MS = 9_600
+
+const THREAD_CHECK_INTERVAL_MS = 20
 const PARENT_CHECK_INTERVAL_MS = 250
 
 /** The first signal stops the service gracefully, a second one ends the process immediately. Returns `stop`. */
@@ -12,26 +19,54 @@ export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }):
   function stop(): void {
     if (stoppingSince !== undefined) return
     stoppingSince = performance.now()
-    service.stop().then(
-      () => process.exit(0),
-      error => {
-        console.error(error)
-        process.exit(1)
-      },
-    )
+    setTimeout(() => {
+      console.error('The disk does not respond: the process ends without closing the database.')
+      end('SIGTERM')
+    }, STOP_LIMIT_MS)
+    service
+      .stop()
+      .then(
+        () => 0,
+        error => {
+          console.error(error)
+          return 1
+        },
+      )
+      .then(exitAfterThreads)
+  }
+
+  function end(signal: 'SIGTERM' | 'SIGINT'): void {
+    service.kill?.()
+    endBySignal(signal)
   }
 
   function onSignal(signal: NodeJS.Signals): void {
     const isSecond = stoppingSince !== undefined && performance.now() - stoppingSince > COPY_MS
-    if (isSecond) {
-      service.kill?.()
-      process.exit(signal === 'SIGTERM' ? 143 : 130)
-    }
-    stop()
+    if (isSecond) end(signal === 'SIGTERM' ? 'SIGTERM' : 'SIGINT')
+    else stop()
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
   return stop
+}
+
+/** `process.exit` waits for all threads. If one of them waits for the disk, no timer of this thread would run any more. */
+async function exitAfterThreads(code: number): Promise<void> {
+  while (process.getActiveResourcesInfo().some(isThread)) await delay(THREAD_CHECK_INTERVAL_MS)
+  process.exit(code)
+}
+
+/** A worker thread has a port for messages. A file operation runs in a thread of libuv. */
+function isThread(resource: string): boolean {
+  return resource === 'MessagePort' || resource.startsWith('FSReq')
+}
+
+/** Ends the process without waiting for its threads. */
+function endBySignal(signal: 'SIGTERM' | 'SIGINT'): void {
+  process.removeAllListeners(signal)
+  process.kill(process.pid, signal)
+  // The first process of a container is not ended by its own signals.
+  process.exit(128 + constants.signals[signal])
 }
 
 /** npm signals only its shell, which may end without passing the signal on. The service would be left running. */

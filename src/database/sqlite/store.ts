@@ -86,8 +86,10 @@ export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): St
     },
 
     async close() {
-      await close()
+      // The connection that closes last writes the WAL to the database file, and that waits for the disk. So it must be
+      // the one of the writer thread.
       connection.close()
+      await close()
     },
   }
 }

@@ -1,0 +1,117 @@
+// Stopping while the disk stalls: strace delays every fsync, as a disk does that has stopped responding.
+
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { suite, type TestContext, test } from 'node:test'
+import { type Running, serve, start } from './support/command.ts'
+import { childrenOf } from './support/processes.ts'
+import { connectRaw, requestHead } from './support/raw-http.ts'
+import { API_KEY, temporaryFolder } from './support/service.ts'
+import { waitUntil } from './support/wait.ts'
+
+const ANIMAL = '{"name":"Bella","categoryId":7}'
+
+/** Much longer than anything that is measured here. */
+const STALL_MICROSECONDS = 120_000_000
+
+/** More than the time within which a signal counts as a duplicate (src/cli/stop-signals.ts). */
+const NO_COPY_MS = 200
+
+const STRACE = spawnSync('strace', ['-V']).status === 0
+const WITHOUT_STRACE = STRACE ? false : 'strace is not installed'
+
+/** Returns strace, or undefined if this user may not trace processes. */
+async function stallDisk(
+  t: TestContext,
+  pids: readonly (number | undefined)[],
+): Promise<Running | undefined> {
+  const inject = `inject=fsync,fdatasync:delay_enter=${STALL_MICROSECONDS}`
+  const args = ['-f', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync', '-e', inject]
+  const strace = start(t, [...args, ...pids.map(pid => `-p${pid}`)], {
+    cwd: temporaryFolder(t),
+    program: ['strace'],
+  })
+  for (const pid of pids) {
+    const isAttached = await strace.said(new RegExp(`Process ${pid} attached`)).then(
+      () => true,
+      () => false,
+    )
+    if (!isAttached) return undefined
+  }
+  return strace
+}
+
+/** Sends a creation whose commit waits for the disk. */
+async function beginCreation(address: string, child: Running['child']): Promise<void> {
+  const { socket } = connectRaw(address)
+  const head = ['host: x', `authorization: Bearer ${API_KEY}`, 'content-type: application/json']
+  socket.write(requestHead('POST /v1/pets HTTP/1.1', ...head, `content-length: ${ANIMAL.length}`) + ANIMAL)
+  const pids = [Number(child.pid), ...childrenOf(child.pid)]
+  await waitUntil(() => pids.some(isAnyThreadStalled), { what: 'a thread waits for the disk' })
+}
+
+function isAnyThreadStalled(pid: number): boolean {
+  const stack = spawnSync('sh', ['-c', `cat /proc/${pid}/task/*/syscall`], { encoding: 'utf8' }).stdout
+  // 74 and 75 are the numbers of fsync and fdatasync on x64, 82 and 83 on ARM.
+  return /^(74|75|82|83) /m.test(stack)
+}
+
+/** The main thread has ended. strace keeps the process in the table of processes until it ends the delay. */
+function hasEnded(pid: number | undefined): boolean {
+  try {
+    return /^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return true
+  }
+}
+
+suite('while the disk stalls', { concurrency: 3, skip: WITHOUT_STRACE }, () => {
+  for (const [processes, args] of [
+    ['one process', []],
+    ['two workers', ['--workers', '2']],
+  ] as const) {
+    async function startStalled(t: TestContext) {
+      const running = await serve(t, ['--shutdown-delay', '0s', ...args], {
+        cwd: temporaryFolder(t),
+        env: { ANIMAL_STORE_API_KEY: API_KEY },
+        isGroup: true,
+      })
+      const { child, address } = running
+      const strace = await stallDisk(t, args.length === 0 ? [child.pid] : childrenOf(child.pid))
+      if (strace === undefined) {
+        t.skip('this user may not trace processes')
+        return undefined
+      }
+      await beginCreation(address, child)
+      return { ...running, strace }
+    }
+
+    test(`SIGTERM ends ${processes} in time`, async t => {
+      const running = await startStalled(t)
+      if (running === undefined) return
+      const { child, ended, strace, said } = running
+      child.kill('SIGTERM')
+      await said(/The disk does not respond: the process ends without closing the database\./)
+      await waitUntil(() => hasEnded(child.pid), { what: 'the process has ended' })
+      strace.child.kill('SIGKILL')
+      assert.equal((await ended).signal, 'SIGTERM')
+    })
+
+    test(`a second signal ends ${processes} at once`, async t => {
+      const running = await startStalled(t)
+      if (running === undefined) return
+      const { child, ended, strace, printed } = running
+      child.kill('SIGTERM')
+      await waitUntil(() => printed.out.includes('stopping'), { what: 'the service is stopping' })
+      const since = performance.now()
+      await waitUntil(() => performance.now() - since > NO_COPY_MS, { what: 'a signal is no copy' })
+      child.kill('SIGTERM')
+      await waitUntil(() => hasEnded(child.pid), { what: 'the process has ended' })
+      strace.child.kill('SIGKILL')
+      const { signal, err } = await ended
+      assert.equal(signal, 'SIGTERM')
+      assert.doesNotMatch(err, /The disk does not respond/)
+    })
+  }
+})
