@@ -1,4 +1,4 @@
-// The sizes that the HTTP server accepts.
+// The limits of the HTTP server.
 
 export const MAX_HEADER_BYTES = 16 * 1024
 
@@ -7,6 +7,15 @@ export const MAX_BODY_BYTES = 64 * 1024
 
 /** Node.js enforces this limit itself. */
 export const MAX_CHUNK_EXTENSION_BYTES = 16 * 1024
+
+/** What one process keeps for its clients, whoever they are. */
+export interface ServerLimits {
+  readonly connections: number
+  /** The size of all responses that wait for clients to read them. */
+  readonly waitingBytes: number
+}
+
+export const SERVER_LIMITS: ServerLimits = { connections: 10_000, waitingBytes: 64 * 1024 * 1024 }
 
 export function inKib(bytes: number): string {
   return `${bytes / 1024} KiB`

@@ -47,6 +47,15 @@ export function isDelivered({ request, response }: Exchange): boolean {
   return request.complete && response.socket !== null && request.socket.writableLength === 0
 }
 
+/** Returns whether a response was sent that has not been handed to the operating system completely. */
+export function isWaiting({ request, response }: Exchange): boolean {
+  return (
+    response.headersSent &&
+    !response.closed &&
+    (response.socket === null || request.socket.writableLength > 0)
+  )
+}
+
 /** Closing while the client still sends would reset the connection, and it might never see the response. */
 function closeAfterLinger(request: Exchange['request']): void {
   const timer = setTimeout(() => request.complete || request.socket.destroy(), LINGER_MS)

@@ -1,15 +1,17 @@
-// The HTTP server below the application: time-outs, connection limits, and the graceful end of connections.
+// The HTTP server below the application: time-outs, malformed requests, and the graceful end of connections.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../../error.ts'
+import { createConnections } from './connections.ts'
 import type { Exchange } from './exchange.ts'
-import { MAX_HEADER_BYTES } from './limits.ts'
+import { MAX_HEADER_BYTES, SERVER_LIMITS, type ServerLimits } from './limits.ts'
 import { fromParserError, TIMEOUT_CODE, writeRawError } from './malformed-requests.ts'
-import { isDelivered, type Reply, send } from './reply.ts'
+import { isDelivered, isWaiting, type Reply, send } from './reply.ts'
 import { logRequest, newRequestId } from './request-log.ts'
 import { parseTarget } from './request-target.ts'
+import { createSlowReaders } from './slow-readers.ts'
 
 const OPTIONS = {
   headersTimeout: 10_000,
@@ -26,8 +28,6 @@ const OPTIONS = {
   optimizeEmptyRequests: true,
 }
 
-const MAX_CONNECTIONS = 10_000
-
 const NO_HEADERS: readonly string[] = []
 
 export interface HttpServerOptions {
@@ -37,6 +37,7 @@ export interface HttpServerOptions {
   /** False once the service is stopping. */
   readonly isAccepting: () => boolean
   readonly log: Logger
+  readonly limits?: ServerLimits
 }
 
 export interface HttpServer {
@@ -45,9 +46,15 @@ export interface HttpServer {
   closeAll(): void
 }
 
-export function createHttpServer({ requestId, answer, isAccepting, log }: HttpServerOptions): HttpServer {
-  /** The requests in flight on each connection, in order. A pipelining client has several. */
-  const connections = new Map<Duplex, Exchange[]>()
+export function createHttpServer({
+  requestId,
+  answer,
+  isAccepting,
+  log,
+  limits = SERVER_LIMITS,
+}: HttpServerOptions): HttpServer {
+  const connections = createConnections(limits.connections, log)
+  const slowReaders = createSlowReaders(limits.waitingBytes, log)
   const broken = new WeakSet<Duplex>()
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -64,9 +71,7 @@ export function createHttpServer({ requestId, answer, isAccepting, log }: HttpSe
       animalId: undefined,
       headers: NO_HEADERS,
     }
-    const inFlight = connections.get(socket) ?? []
-    while (inFlight[0] !== undefined && isDone(inFlight[0])) inFlight.shift()
-    inFlight.push(exchange)
+    connections.begin(socket, exchange)
     try {
       logRequest(exchange, log)
       // Awaited even if it is not a promise: the parser marks a request without a body as complete only after this turn.
@@ -75,19 +80,17 @@ export function createHttpServer({ requestId, answer, isAccepting, log }: HttpSe
       log.fatal({ requestId: exchange.id, err: error }, 'a response could not be sent')
       socket.destroy()
     }
-    // If the list kept the request until the next one arrived, the request would survive into the old generation.
-    // Collecting it there costs as much CPU as serving it.
-    if (isDelivered(exchange) && inFlight[0] === exchange) inFlight.shift()
+    if (isDelivered(exchange)) connections.end(socket, exchange)
+    else if (isWaiting(exchange)) {
+      slowReaders.add(exchange)
+      response.once('close', () => request.complete && connections.end(socket, exchange))
+    }
   }
 
   const server = createServer(OPTIONS, serve)
-  server.maxConnections = MAX_CONNECTIONS
   // By default Node silently drops headers after the thousandth.
   server.maxHeadersCount = 0
-  server.on('connection', socket => {
-    connections.set(socket, [])
-    socket.once('close', () => connections.delete(socket))
-  })
+  server.on('connection', connections.add)
   // Without these two listeners Node answers by itself, before the credential is checked.
   server.on('checkContinue', serve)
   server.on('checkExpectation', serve)
@@ -100,7 +103,7 @@ export function createHttpServer({ requestId, answer, isAccepting, log }: HttpSe
     // Node emits `clientError` again for every further packet.
     if (broken.has(socket)) return
     broken.add(socket)
-    const inFlight = (connections.get(socket) ?? []).filter(exchange => !isDone(exchange))
+    const inFlight = connections.inFlight(socket)
     const last = inFlight.at(-1)
     const incomplete = last?.request.complete ? undefined : last
     // Complete requests are answered first: otherwise a client could get 400 although its animal was stored.
@@ -131,14 +134,10 @@ export function createHttpServer({ requestId, answer, isAccepting, log }: HttpSe
     server,
     closeAll() {
       const timeout = Object.assign(new Error('the server stops'), { code: TIMEOUT_CODE })
-      for (const socket of connections.keys()) server.emit('clientError', timeout, socket)
+      for (const socket of connections.sockets()) server.emit('clientError', timeout, socket)
       setImmediate(() => server.closeAllConnections())
     },
   }
-}
-
-function isDone({ request, response }: Exchange): boolean {
-  return response.closed && request.complete
 }
 
 function closed(response: ServerResponse): Promise<void> {

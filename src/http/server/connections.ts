@@ -1,0 +1,85 @@
+// The open connections and the requests in flight on each. At the limit, a new connection replaces the one that has been
+// idle longest (docs/decisions/overload.md).
+
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Logger } from 'pino'
+import type { Exchange } from './exchange.ts'
+import { createThrottledLog } from './throttled-log.ts'
+
+export interface Connections {
+  /** Closes another connection, or this one, if there are too many. */
+  add(socket: Socket): void
+  begin(socket: Duplex, exchange: Exchange): void
+  /** Called when the response was handed to the operating system. */
+  end(socket: Duplex, exchange: Exchange): void
+  /** Returns the requests that are still in flight, in order. A pipelining client has several. */
+  inFlight(socket: Duplex): Exchange[]
+  /** Returns the number of open connections. */
+  count(): number
+  sockets(): Iterable<Duplex>
+}
+
+export function createConnections(limit: number, log: Logger): Connections {
+  /** In the order in which each was last answered, or opened if it was never answered. So the idle ones come first. */
+  const exchangesOf = new Map<Duplex, Exchange[]>()
+  const logFull = createThrottledLog(count =>
+    log.warn({ closed: count, limit }, 'closed idle connections: there are too many connections'),
+  )
+  const logRefused = createThrottledLog(count =>
+    log.warn({ closed: count, limit }, 'refused new connections: there are too many, and all are busy'),
+  )
+
+  function closeLongestIdle(newest: Duplex): void {
+    for (const [socket, exchanges] of exchangesOf) {
+      if (exchanges.some(isBusy)) continue
+      // Every other connection is busy if the newest one, which is the last, is reached.
+      if (socket === newest) logRefused()
+      else logFull()
+      exchangesOf.delete(socket)
+      socket.destroy()
+      return
+    }
+  }
+
+  return {
+    add(socket) {
+      exchangesOf.set(socket, [])
+      socket.once('close', () => exchangesOf.delete(socket))
+      if (exchangesOf.size > limit) closeLongestIdle(socket)
+    },
+
+    begin(socket, exchange) {
+      const exchanges = exchangesOf.get(socket)
+      while (exchanges?.[0] !== undefined && isDone(exchanges[0])) exchanges.shift()
+      exchanges?.push(exchange)
+    },
+
+    end(socket, exchange) {
+      const exchanges = exchangesOf.get(socket)
+      if (exchanges === undefined) return
+      // If the list kept the request until the next one arrived, the request would survive into the old generation.
+      // Collecting it there costs as much CPU as serving it.
+      if (exchanges[0] === exchange) exchanges.shift()
+      exchangesOf.delete(socket)
+      exchangesOf.set(socket, exchanges)
+    },
+
+    inFlight(socket) {
+      return (exchangesOf.get(socket) ?? []).filter(exchange => !isDone(exchange))
+    },
+
+    count: () => exchangesOf.size,
+
+    sockets: () => exchangesOf.keys(),
+  }
+}
+
+/** A request that is still arriving does not keep its connection open. */
+function isBusy(exchange: Exchange): boolean {
+  return exchange.request.complete && !isDone(exchange)
+}
+
+function isDone({ request, response }: Exchange): boolean {
+  return response.closed && request.complete
+}

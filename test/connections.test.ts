@@ -1,0 +1,181 @@
+// Connections of strangers: at the limit the longest idle one is closed, and responses that nobody reads are bounded.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { suite, type TestContext, test } from 'node:test'
+import { pino } from 'pino'
+import type { Exchange } from '../src/http/server/exchange.ts'
+import { SERVER_LIMITS, type ServerLimits } from '../src/http/server/limits.ts'
+import { jsonReply, type Reply } from '../src/http/server/reply.ts'
+import { newRequestId } from '../src/http/server/request-log.ts'
+import { createHttpServer } from '../src/http/server/server.ts'
+import { connectRaw, type RawConnection, requestHead, statusesOf } from './support/raw-http.ts'
+import { waitUntil } from './support/wait.ts'
+
+const GET = requestHead('GET /quick HTTP/1.1', 'host: x')
+const MIB = 1024 * 1024
+
+/** Far more than the operating system buffers for a client that does not read. */
+const LARGE_BODY = JSON.stringify('x'.repeat(16 * MIB))
+
+async function startServer(t: TestContext, limits: Partial<ServerLimits>) {
+  const lines: string[] = []
+  const gate = Promise.withResolvers<Reply>()
+  const answers: Record<string, () => Reply | Promise<Reply>> = {
+    '/quick': () => jsonReply(200, '{}'),
+    '/slow': () => gate.promise,
+    '/large': () => jsonReply(200, LARGE_BODY),
+  }
+  const seen: string[] = []
+  const { server } = createHttpServer({
+    requestId: newRequestId,
+    answer: ({ path }: Exchange) => {
+      seen.push(path)
+      return answers[path]?.() ?? jsonReply(404, '{}')
+    },
+    isAccepting: () => true,
+    log: pino({ level: 'warn', base: null }, { write: line => void lines.push(line) }),
+    limits: { ...SERVER_LIMITS, ...limits },
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  /** Opens a connection and waits until the server has accepted it. */
+  async function open(): Promise<RawConnection> {
+    const accepted = once(server, 'connection')
+    const connection = connectRaw(address)
+    t.after(() => connection.socket.destroy())
+    await accepted
+    return connection
+  }
+
+  async function openSeveral(count: number): Promise<RawConnection[]> {
+    const opened: RawConnection[] = []
+    while (opened.length < count) opened.push(await open())
+    return opened
+  }
+
+  return { open, openSeveral, gate, seen, warnings: () => lines.map(line => JSON.parse(line)) }
+}
+
+/** Sends a request, and resolves once the connection has received another response. */
+async function exchange(connection: RawConnection): Promise<void> {
+  const before = statusesOf(connection.received()).length
+  connection.socket.write(GET)
+  await waitUntil(() => statusesOf(connection.received()).length > before, { what: 'it is answered' })
+}
+
+function isClosed({ socket }: RawConnection): boolean {
+  return socket.closed
+}
+
+suite('at the limit of connections', () => {
+  test('a new connection replaces the one that was answered least recently', async t => {
+    const { open, openSeveral } = await startServer(t, { connections: 5 })
+    const opened = await openSeveral(5)
+    const [first, second] = opened as [RawConnection, RawConnection]
+    await exchange(first)
+    const sixth = await open()
+    assert.equal(await second.closed, '')
+    await exchange(sixth)
+    assert.deepEqual(opened.map(isClosed), [false, true, false, false, false])
+  })
+
+  test('a connection that is sending its first request counts as idle', async t => {
+    const { open, openSeveral } = await startServer(t, { connections: 3 })
+    const [sending, ...others] = (await openSeveral(3)) as [RawConnection, RawConnection, RawConnection]
+    for (const other of others) await exchange(other)
+    sending.socket.write('GET /quick HTTP/1.1\r\nhost:')
+    await exchange(await open())
+    await sending.closed
+    assert.deepEqual(others.map(isClosed), [false, false])
+  })
+
+  test('a connection that waits for its answer is kept', async t => {
+    const { open, openSeveral, gate, seen } = await startServer(t, { connections: 3 })
+    const [waiting, ...idle] = (await openSeveral(3)) as [RawConnection, RawConnection, RawConnection]
+    waiting.socket.write(requestHead('GET /slow HTTP/1.1', 'host: x'))
+    await waitUntil(() => seen.includes('/slow'), { what: 'the request arrives' })
+    for (const other of idle) await exchange(other)
+    await exchange(await open())
+    await idle[0]?.closed
+    gate.resolve(jsonReply(200, '"late"'))
+    await waitUntil(() => waiting.received().endsWith('"late"'), { what: 'it is answered' })
+  })
+
+  test('a new connection is closed if all others are busy', async t => {
+    const { open, openSeveral, gate, seen } = await startServer(t, { connections: 3 })
+    const busy = await openSeveral(3)
+    for (const { socket } of busy) socket.write(requestHead('GET /slow HTTP/1.1', 'host: x'))
+    await waitUntil(() => seen.length === 3, { what: 'all requests arrive' })
+    assert.equal(await (await open()).closed, '')
+    gate.resolve(jsonReply(200, '"late"'))
+    for (const connection of busy)
+      await waitUntil(() => connection.received().endsWith('"late"'), { what: 'it is answered' })
+  })
+
+  test('many replacements are logged in one line', async t => {
+    const { openSeveral, warnings } = await startServer(t, { connections: 2 })
+    const opened = await openSeveral(20)
+    await Promise.all(opened.slice(0, 18).map(({ closed }) => closed))
+    assert.deepEqual(
+      warnings().map(({ msg, closed }) => [msg, closed]),
+      [['closed idle connections: there are too many connections', 1]],
+    )
+  })
+})
+
+suite('clients that do not read', () => {
+  async function ask(connection: RawConnection, path: string): Promise<void> {
+    connection.socket.pause()
+    connection.socket.write(requestHead(`GET ${path} HTTP/1.1`, 'host: x'))
+  }
+
+  test('the one without progress for the longest time is closed when too much waits', async t => {
+    const { openSeveral, seen, warnings } = await startServer(t, { waitingBytes: 40 * MIB })
+    const [first, second, third] = (await openSeveral(3)) as [RawConnection, RawConnection, RawConnection]
+    for (const [index, connection] of [first, second, third].entries()) {
+      await ask(connection, '/large')
+      await waitUntil(() => seen.length === index + 1, { what: 'the request arrives' })
+    }
+    await waitUntil(() => warnings().length === 1, { what: 'a connection is closed' })
+    for (const { socket } of [first, second, third]) socket.resume()
+    const [cut, ...complete] = await Promise.all(
+      [first, second, third].map(async connection => {
+        await waitUntil(() => connection.socket.closed || connection.received().length > LARGE_BODY.length, {
+          what: 'it is closed or answered',
+        })
+        return connection.received().length > LARGE_BODY.length
+      }),
+    )
+    assert.equal(cut, false)
+    assert.deepEqual(complete, [true, true])
+  })
+
+  test('one that reads is kept, and what it has read no longer counts', async t => {
+    const { open, warnings } = await startServer(t, { waitingBytes: 20 * MIB })
+    const connection = await open()
+    for (let round = 1; round <= 4; round++) {
+      await ask(connection, '/large')
+      connection.socket.resume()
+      await waitUntil(() => connection.received().length > round * LARGE_BODY.length, {
+        what: 'the whole response is read',
+      })
+    }
+    assert.deepEqual(warnings(), [])
+  })
+
+  test('one that pipelines is closed when its own responses exceed the limit', async t => {
+    const { open, warnings } = await startServer(t, { waitingBytes: 40 * MIB })
+    const connection = await open()
+    connection.socket.on('error', () => {}).pause()
+    connection.socket.write(requestHead('GET /large HTTP/1.1', 'host: x').repeat(3))
+    await waitUntil(() => warnings().length === 1, { what: 'the connection is closed' })
+    assert.match(warnings()[0].msg, /do not read/)
+  })
+})

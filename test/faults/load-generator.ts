@@ -1,0 +1,59 @@
+// A process that keeps many connections busy: each sends a request, and the next one as soon as it was answered. A
+// connection that is closed is opened again at once. Prints the number of answers per status.
+//
+//   node test/faults/load-generator.ts ADDRESS CONNECTIONS SECONDS create|list API_KEY
+
+import { connect } from 'node:net'
+
+const [address = '', connections = '1', seconds = '1', kind = 'list', apiKey = ''] = process.argv.slice(2)
+const { hostname, port } = new URL(address)
+
+const body = '{"name":"Bella","categoryId":7,"status":"available"}'
+const authorized = `Host: ${hostname}\r\nAuthorization: Bearer ${apiKey}\r\n`
+const REQUEST =
+  kind === 'create'
+    ? `POST /v1/pets HTTP/1.1\r\n${authorized}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    : `GET /v1/pets HTTP/1.1\r\n${authorized}\r\n`
+
+/** The pause before a connection is opened again: without one, refused connections would keep this process busy. */
+const RECONNECT_MS = 10
+
+const counts: Record<string, number> = { opened: 0, closed: 0 }
+let isRunning = true
+
+function count(what: string): void {
+  counts[what] = (counts[what] ?? 0) + 1
+}
+
+function open(): void {
+  const socket = connect(Number(port), hostname)
+  let text = ''
+  socket.setNoDelay().setEncoding('latin1')
+  socket.on('connect', () => {
+    count('opened')
+    socket.write(REQUEST)
+  })
+  socket.on('data', chunk => {
+    text += chunk
+    const bodyAt = text.indexOf('\r\n\r\n') + 4
+    if (bodyAt < 4) return
+    const length = Number(/content-length: (\d+)/i.exec(text)?.[1])
+    if (text.length < bodyAt + length) return
+    count(text.slice(9, 12))
+    text = ''
+    if (isRunning) socket.write(REQUEST)
+    else socket.destroy()
+  })
+  socket.on('error', () => {})
+  socket.on('close', () => {
+    count('closed')
+    if (isRunning) setTimeout(open, RECONNECT_MS)
+  })
+}
+
+for (let opened = 0; opened < Number(connections); opened++) open()
+
+setTimeout(() => {
+  isRunning = false
+  process.stdout.write(JSON.stringify(counts), () => process.exit())
+}, Number(seconds) * 1_000)

@@ -1,0 +1,126 @@
+// Overload: thousands of connections that all retry at once, half of them creating, half of them listing.
+//
+//   node test/faults/overload.ts [--quick]
+
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { API_KEY, type Scope } from '../support/service.ts'
+import { type Figure, report } from './figure.ts'
+import { inScope, startProgram, startService } from './processes.ts'
+
+const USUAL_CONNECTIONS = 64
+
+/** The smallest share of the usual creations per second under overload. */
+const MIN_GOODPUT = 0.5
+const MAX_NEW_CONNECTION_MS = 5_000
+const MAX_OPEN_CONNECTION_MS = 2_000
+
+interface Load {
+  readonly creationsPerSecond: number
+  readonly counts: Record<string, number>
+  readonly newConnectionMs: number
+  readonly openConnectionMs: number
+}
+
+export function overload({ quick }: { quick: boolean }): Promise<Figure[]> {
+  return inScope(async scope => {
+    const { address } = await startService(scope)
+    // The first seconds would measure the compiler.
+    await putUnderLoad(scope, address, USUAL_CONNECTIONS, 2)
+    const usual = await putUnderLoad(scope, address, USUAL_CONNECTIONS, quick ? 4 : 8)
+    const figures: Figure[] = []
+    for (const connections of quick ? [2_000] : [2_000, 4_000, 8_000]) {
+      const load = await putUnderLoad(scope, address, connections, quick ? 8 : 10)
+      figures.push(...compare(connections, load, usual))
+    }
+    return figures
+  })
+}
+
+function compare(connections: number, load: Load, usual: Load): Figure[] {
+  const share = load.creationsPerSecond / usual.creationsPerSecond
+  const rates = [load, usual].map(({ creationsPerSecond }) => Math.round(creationsPerSecond))
+  const answers = Object.entries(load.counts).map(([what, count]) => `${what}: ${count}`)
+  const who = `${connections} connections that retry at once`
+  return [
+    {
+      promise: `${who}: at least half of the creations per second at ${USUAL_CONNECTIONS}`,
+      measured: `${Math.round(share * 100)} % (${rates.join(' and ')} per second; ${answers.join(', ')})`,
+      holds: share >= MIN_GOODPUT,
+    },
+    {
+      promise: `${who}: /livez on a new connection within 5 s`,
+      measured: inSeconds(load.newConnectionMs),
+      holds: load.newConnectionMs <= MAX_NEW_CONNECTION_MS,
+    },
+    {
+      promise: `${who}: /livez on an open connection within 2 s`,
+      measured: inSeconds(load.openConnectionMs),
+      holds: load.openConnectionMs <= MAX_OPEN_CONNECTION_MS,
+    },
+  ]
+}
+
+function inSeconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(2)} s`
+}
+
+async function putUnderLoad(
+  scope: Scope,
+  address: string,
+  connections: number,
+  seconds: number,
+): Promise<Load> {
+  const open = new Agent({ keepAlive: true, maxSockets: 1 })
+  await livez(address, open)
+  const generators = ['create', 'list'].map(async kind => {
+    const args = [address, String(connections / 2), String(seconds), kind, API_KEY]
+    const generator = startProgram(scope, 'load-generator.ts', args)
+    const [printed] = await Promise.all([text(generator.stdout), once(generator, 'close')])
+    return JSON.parse(printed) as Record<string, number>
+  })
+  let isRunning = true
+  async function slowest(agent: Agent | false): Promise<number> {
+    let longest = 0
+    while (isRunning) {
+      const start = performance.now()
+      await livez(address, agent)
+      longest = Math.max(longest, performance.now() - start)
+      await delay(200)
+    }
+    return longest
+  }
+  const slowestOnNew = slowest(false)
+  const slowestOnOpen = slowest(open)
+  const [creating = {}, listing = {}] = await Promise.all(generators)
+  isRunning = false
+  const load = {
+    creationsPerSecond: (creating['201'] ?? 0) / seconds,
+    counts: sum(creating, listing),
+    newConnectionMs: await slowestOnNew,
+    openConnectionMs: await slowestOnOpen,
+  }
+  open.destroy()
+  return load
+}
+
+function sum(one: Record<string, number>, other: Record<string, number>): Record<string, number> {
+  const keys = Object.keys({ ...one, ...other })
+  return Object.fromEntries(keys.map(key => [key, (one[key] ?? 0) + (other[key] ?? 0)]))
+}
+
+/** Resolves once it is answered. It is sent again if the connection is reset. */
+function livez(address: string, agent: Agent | false): Promise<void> {
+  return new Promise(resolve => {
+    const retry = () => setTimeout(() => resolve(livez(address, agent)), 100)
+    request(`${address}/livez`, { agent }, response =>
+      response.resume().on('end', resolve).on('error', retry),
+    )
+      .on('error', retry)
+      .end()
+  })
+}
+
+if (import.meta.main) await report(overload)

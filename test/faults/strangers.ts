@@ -1,0 +1,77 @@
+// Strangers that take all connections, and clients that never read their responses.
+//
+//   node test/faults/strangers.ts [--quick]
+
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import { SERVER_LIMITS } from '../../src/http/server/limits.ts'
+import { API_KEY, client } from '../support/service.ts'
+import { type Figure, report } from './figure.ts'
+import { inScope, isAnswered, memoryOf, startProgram, startService } from './processes.ts'
+
+/** How long the memory is watched after the last request. */
+const WATCH_MS = 3_000
+
+/** What the process needs besides the responses that wait: 2,000 connections, and garbage. */
+const MAX_GROWTH_MB = 160
+
+export async function strangers({ quick }: { quick: boolean }): Promise<Figure[]> {
+  return [await idleConnections(), await slowReaders(quick ? 500 : 2_000)]
+}
+
+function idleConnections(): Promise<Figure> {
+  return inScope(async scope => {
+    const { address } = await startService(scope)
+    const { connections } = SERVER_LIMITS
+    const stranger = startProgram(scope, 'stranger.ts', [address, String(connections), '/livez', 'reads'])
+    await once(stranger.stdout, 'data')
+    const attempts = 50
+    let answered = 0
+    for (let attempt = 0; attempt < attempts; attempt++) if (await isAnswered(address)) answered++
+    return {
+      promise: `${connections} idle connections of a stranger: new clients are answered`,
+      measured: `${answered} of ${attempts}`,
+      holds: answered === attempts,
+    }
+  })
+}
+
+function slowReaders(connections: number): Promise<Figure> {
+  return inScope(async scope => {
+    const { address, pid } = await startService(scope)
+    const path = '/v1/pets?limit=100'
+    const bytes = await fillPage(address, path)
+    const before = memoryOf(pid)
+    const stranger = startProgram(scope, 'stranger.ts', [
+      ...[address, String(connections), path, 'never-reads', API_KEY],
+    ])
+    let isOpening = true
+    once(stranger.stdout, 'data').then(() => {
+      isOpening = false
+    })
+    let most = before
+    for (let waited = 0; isOpening || waited < WATCH_MS; waited += isOpening ? 0 : 50) {
+      await delay(50)
+      most = Math.max(most, memoryOf(pid))
+    }
+    const isAlive = await isAnswered(address)
+    return {
+      promise: `${connections} clients that never read eight pages of ${Math.round(bytes / 1_000)} KB: memory is bounded`,
+      measured: `from ${Math.round(before)} to ${Math.round(most)} MB${isAlive ? '' : ', /livez is not answered'}`,
+      holds: isAlive && most - before <= MAX_GROWTH_MB,
+    }
+  })
+}
+
+/** Creates the animals of the largest possible page, and returns its size. JSON takes six bytes for a control character. */
+async function fillPage(address: string, path: string): Promise<number> {
+  const { send, close } = client(address)
+  const body = JSON.stringify({ name: '\u0001'.repeat(1_000), categoryId: 1 })
+  const headers = { 'content-type': 'application/json' }
+  await Promise.all(Array.from({ length: 100 }, () => send('POST', '/v1/pets', { headers, body })))
+  const { text } = await send('GET', path)
+  close()
+  return text.length
+}
+
+if (import.meta.main) await report(strangers)
