@@ -152,6 +152,7 @@ suite('settings', { concurrency: 2 }, () => {
     [[], { ANIMAL_STORE_API_KEY: 'has a space in the middle' }],
     [[], { PRODUCTION_URL: 'https://user@example.test/v1' }],
     [[], { PRODUCTION_URL: 'https://example.test/v1?x=1' }],
+    [[], { PRODUCTION_URL: 'https://example.test//other.example/v1' }],
   ]
   for (const [args, env] of invalid) {
     test(`"${commandLine(['serve', ...args], env)}" has one problem, described in one line`, () => {

@@ -15,6 +15,7 @@ const { server } = createApp({
   store: { ...store, createAnimals: creations => Promise.all(creations.map(insert)) },
   clock: systemClock,
   environment: 'production',
+  basePath: '/v1',
   extraKey: ANIMAL_STORE_API_KEY,
   corsOrigins: [],
   log: pino({ level: 'silent' }),

@@ -101,6 +101,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     store,
     clock,
     environment,
+    basePath: basePathOf(environment === 'production' ? options.productionUrl : options.stagingUrl),
     extraKey: apiKey,
     corsOrigins,
     log,
@@ -189,6 +190,11 @@ function publicBaseUrls(
 ): BaseUrls {
   const own = { [environment]: `${address}/v1` }
   return { production: productionUrl ?? own.production, staging: stagingUrl ?? own.staging }
+}
+
+/** `Location` and `Link` have no host, so only the path matters. */
+function basePathOf(publicUrl: string | undefined): string {
+  return publicUrl === undefined ? '/v1' : new URL(publicUrl).pathname
 }
 
 /** Deletes in small batches, each of which holds the write lock only briefly, until no expired key is left. */

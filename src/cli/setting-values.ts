@@ -92,7 +92,9 @@ export function parseBaseUrl(text: string): string {
     !/\/v1$/.test(text) ||
     url.search ||
     url.hash ||
-    url.username
+    url.username ||
+    // As the target of a link, such a path would name another host.
+    url.pathname.startsWith('//')
   ) {
     throw new InvalidSetting('an http or https URL that ends in /v1, without user name, query or fragment')
   }

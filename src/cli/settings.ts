@@ -102,7 +102,7 @@ export const SETTINGS = {
     variable: 'PRODUCTION_URL',
     placeholder: 'URL',
     defaultText: "in production: the server's own address + /v1",
-    description: 'public base URL of production, for the OpenAPI document',
+    description: 'public base URL of production, for links and the OpenAPI document',
     // The URL may contain a password.
     isSecret: true,
     parse: parseBaseUrl,
@@ -112,7 +112,7 @@ export const SETTINGS = {
     variable: 'STAGING_URL',
     placeholder: 'URL',
     defaultText: "in staging: the server's own address + /v1",
-    description: 'public base URL of staging, for the OpenAPI document',
+    description: 'public base URL of staging, for links and the OpenAPI document',
     isSecret: true,
     parse: parseBaseUrl,
   },

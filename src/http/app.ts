@@ -8,7 +8,7 @@ import { invalid, unavailable } from '../error.ts'
 import type { Store } from '../store.ts'
 import { unauthorized } from './api/api-errors.ts'
 import { createAuthenticator } from './api/authentication.ts'
-import { DEPRECATION_HEADERS } from './api/deprecation.ts'
+import { deprecationHeaders } from './api/deprecation.ts'
 import { operations } from './api/operations.ts'
 import { createCors } from './server/cors.ts'
 import { errorReply, toServiceError } from './server/error-reply.ts'
@@ -31,6 +31,8 @@ export interface AppOptions {
   readonly store: Store
   readonly clock: Clock
   readonly environment: Environment
+  /** The path of the public base URL, such as `/v1` or `/animals/v1`. The service itself always serves `/v1`. */
+  readonly basePath: string
   /** The API key from the environment variable, accepted in addition to the stored ones. */
   readonly extraKey: string | undefined
   /** The origins whose pages may use the API from a browser, in addition to the service's own. `*` allows all. */
@@ -62,6 +64,7 @@ export function createApp({
   store,
   clock,
   environment,
+  basePath,
   extraKey,
   corsOrigins,
   log,
@@ -70,10 +73,10 @@ export function createApp({
 }: AppOptions): HttpServer {
   const authenticate = createAuthenticator({ store, clock, environment, extraKey })
   const cors = createCors(corsOrigins)
-  const { listPets, createPet, getPet } = operations({ store, clock })
+  const { listPets, createPet, getPet } = operations({ store, clock, basePath })
   const findRoute = createRouter([
     { route: '/v1/pets', get: listPets, post: createPet },
-    { route: '/v1/pets/{petId}', get: getPet, headers: DEPRECATION_HEADERS },
+    { route: '/v1/pets/{petId}', get: getPet, headers: deprecationHeaders(basePath) },
     { route: '/livez', get: () => OK },
     { route: '/readyz', get: checkReadiness },
     ...documents.map(documentResource),

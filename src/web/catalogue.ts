@@ -8,7 +8,7 @@ import { type Html, html } from './html.ts'
 const PAGE_SIZES = [10, PAGE_LIMIT.default, 50, PAGE_LIMIT.maximum]
 
 export function renderCatalogue(environment: Environment): Html {
-  return html`<noscript><p class="panel">This page needs JavaScript. Programs can use the API at <code>/v1/pets</code>: see the <a href="/docs">API reference</a>.</p></noscript>
+  return html`<noscript><p class="panel">This page needs JavaScript. Programs can use the API at <code>/v1/pets</code>: see the <a href="./docs">API reference</a>.</p></noscript>
 ${renderSignIn(environment)}
 <section id="catalogue" aria-labelledby="title" hidden>
 <div class="heading"><h1 id="title" tabindex="-1">Animals</h1><button id="add" type="button">Add an animal</button></div>
@@ -18,7 +18,7 @@ ${renderFilters()}
 <div id="list">
 <table aria-labelledby="title" aria-busy="true"><thead><tr><th scope="col">Name</th><th scope="col">Id</th><th scope="col">Category</th><th scope="col">Status</th></tr></thead>
 <tbody id="rows"></tbody></table>
-<div id="list-message" class="panel" hidden><h2></h2><p></p><a class="button" href="/">Show the first page</a></div>
+<div id="list-message" class="panel" hidden><h2></h2><p></p><a class="button" href="./">Show the first page</a></div>
 </div>
 <nav class="pages" aria-label="Pages"><a id="first">First page</a><a id="previous" rel="prev">Previous</a><a id="next" rel="next">Next</a></nav>
 </section>

@@ -79,7 +79,7 @@ export function pages({ environment, document }: PageOptions) {
       .map(file => asset(file, 'text/css; charset=utf-8')),
     asset('icon.svg', 'image/svg+xml'),
     ...modules.map(name => ({
-      path: scriptUrl(name),
+      path: scriptPath(name),
       mediaType: 'text/javascript; charset=utf-8',
       body: () => loadScript(name),
     })),
@@ -95,7 +95,7 @@ function asset(file: string, mediaType: string) {
   return { path: `/assets/${file}`, mediaType, body: () => text }
 }
 
-function scriptUrl(module: string): string {
+function scriptPath(module: string): string {
   return `/assets/${module}.js`
 }
 
@@ -109,7 +109,8 @@ interface LayoutOptions {
 }
 
 function renderLayout({ title, environment, content, modules, styles, action }: LayoutOptions): Html {
-  const [entry = '', ...others] = modules.map(scriptUrl)
+  // Relative addresses, because a proxy may serve the pages below any prefix.
+  const [entry = '', ...others] = modules.map(module => `.${scriptPath(module)}`)
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -117,14 +118,14 @@ function renderLayout({ title, environment, content, modules, styles, action }: 
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
-<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
-${styles.map(file => html`<link rel="stylesheet" href="/assets/${file}">`)}
+<link rel="icon" href="./assets/icon.svg" type="image/svg+xml">
+${styles.map(file => html`<link rel="stylesheet" href="./assets/${file}">`)}
 <script type="module" src="${entry}"></script>
 ${others.map(url => html`<link rel="modulepreload" href="${url}">`)}
 </head>
 <body>
-<header class="bar"><a class="brand" href="/">Animal Store</a><span class="environment ${environment}">${environment}</span>
-<nav aria-label="Site"><a href="/docs">API reference</a><a href="/openapi.json">OpenAPI</a></nav>${action}</header>
+<header class="bar"><a class="brand" href="./">Animal Store</a><span class="environment ${environment}">${environment}</span>
+<nav aria-label="Site"><a href="./docs">API reference</a><a href="./openapi.json">OpenAPI</a></nav>${action}</header>
 <main>${content}</main>
 </body>
 </html>

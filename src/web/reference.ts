@@ -66,7 +66,7 @@ function renderOperation(api: ApiDescription, path: string, method: string, oper
 <h2>${renderMethod(method)} <code>/v1${path}</code></h2>
 <p class="summary"><strong>${summary}</strong> <code>${operationId}</code>${deprecated && html` <span class="deprecated">deprecated</span>`}</p>
 <p>${renderMarkdown(description)}</p>
-<form class="try" data-method="${method.toUpperCase()}" data-path="/v1${path}">
+<form class="try" data-method="${method.toUpperCase()}" data-path="v1${path}">
 <table><caption>Parameters</caption><thead><tr><th scope="col">Name</th><th scope="col">Meaning</th><th scope="col">Value to send</th></tr></thead>
 <tbody>${parameters.map(parameter => renderParameter(api, operationId, parameter))}</tbody></table>
 ${

@@ -8,8 +8,12 @@ export const REMOVED_AT = new Date('2030-12-05T00:00:00Z')
 /** The date of removal in words: 5 December 2030. */
 export const REMOVAL_DATE = REMOVED_AT.toLocaleDateString('en-GB', { dateStyle: 'long', timeZone: 'UTC' })
 
-export const DEPRECATION_HEADERS = [
-  ['deprecation', DEPRECATED_SINCE],
-  ['sunset', REMOVED_AT.toUTCString()],
-  ['link', '</docs#getPet>; rel="deprecation"; type="text/html", </v1/pets>; rel="successor-version"'],
-].flat()
+/** Returns alternating names and values. The reference is beside `/v1`, below the same prefix. */
+export function deprecationHeaders(basePath: string): readonly string[] {
+  const docs = `${basePath.slice(0, -'/v1'.length)}/docs#getPet`
+  return [
+    ['deprecation', DEPRECATED_SINCE],
+    ['sunset', REMOVED_AT.toUTCString()],
+    ['link', `<${docs}>; rel="deprecation"; type="text/html", <${basePath}/pets>; rel="successor-version"`],
+  ].flat()
+}

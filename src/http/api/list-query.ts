@@ -29,8 +29,12 @@ export function parseListQuery(text: string): Page {
 }
 
 /** The `Link` header of a page, or undefined if there is no other page. The other pages have the same limit and status. */
-export function pageLinks({ limit, status }: Page, { previous, next }: JsonPage): string | undefined {
-  const url = `/v1/pets?limit=${limit}${status === undefined ? '' : `&status=${status}`}`
+export function pageLinks(
+  basePath: string,
+  { limit, status }: Page,
+  { previous, next }: JsonPage,
+): string | undefined {
+  const url = `${basePath}/pets?limit=${limit}${status === undefined ? '' : `&status=${status}`}`
   const links: string[] = []
   if (previous !== undefined) links.push(`<${url}&before=${previous}>; rel="prev"`)
   if (next !== undefined) links.push(`<${url}&after=${next}>; rel="next"`)

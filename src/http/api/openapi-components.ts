@@ -14,6 +14,9 @@ import { DEPRECATED_SINCE, REMOVED_AT } from './deprecation.ts'
 import { invalidLimit } from './list-query.ts'
 import { schema } from './openapi-schemas.ts'
 
+/** The path of the public base URL. */
+const PATH = '(/[^>]*)?/v1'
+
 export const HEADERS = {
   RequestId: {
     description:
@@ -33,13 +36,13 @@ export const HEADERS = {
       'The URL of the previous page with `rel="prev"` if an animal precedes this page, and that of the next page with `rel="next"` if one follows. Absent if neither does, and on an empty page.',
     schema: {
       type: 'string',
-      pattern: '^</v1/pets\\?[^>]+>; rel="(prev|next)"(, </v1/pets\\?[^>]+>; rel="next")?$',
+      pattern: `^<${PATH}/pets\\?[^>]+>; rel="(prev|next)"(, <${PATH}/pets\\?[^>]+>; rel="next")?$`,
     },
     example: '</v1/pets?limit=20&before=21>; rel="prev", </v1/pets?limit=20&after=40>; rel="next"',
   },
   Location: {
     description: 'The URL of the animal.',
-    schema: { type: 'string', pattern: '^/v1/pets/\\d+$' },
+    schema: { type: 'string', pattern: `^${PATH}/pets/-?\\d+$` },
     example: '/v1/pets/1',
   },
   IdempotentReplayed: {

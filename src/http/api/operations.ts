@@ -14,13 +14,20 @@ import { parseIdempotencyKey } from './idempotency-key.ts'
 import { pageLinks, parseListQuery } from './list-query.ts'
 import { createPageCache } from './page-cache.ts'
 
-export function operations({ store, clock }: { store: Store; clock: Clock }) {
+export interface OperationOptions {
+  readonly store: Store
+  readonly clock: Clock
+  /** The path that `Location` and `Link` begin with, such as `/v1`. */
+  readonly basePath: string
+}
+
+export function operations({ store, clock, basePath }: OperationOptions) {
   const firstPages = createPageCache()
 
   async function loadPage(query: string, revision: string | undefined): Promise<Reply> {
     const page = parseListQuery(query)
     const animals = await store.listAnimalsAsJson(page)
-    const links = pageLinks(page, animals)
+    const links = pageLinks(basePath, page, animals)
     const reply = jsonReply(200, animals.json, links === undefined ? [] : ['link', links])
     if (page.after === undefined && page.before === undefined) firstPages.set(query, revision, reply)
     return reply
@@ -43,7 +50,7 @@ export function operations({ store, clock }: { store: Store; clock: Clock }) {
       if (outcome.kind === 'key_reused') throw idempotencyKeyReused()
       const { id } = outcome.animal
       exchange.animalId = id
-      const headers = ['location', `/v1/pets/${id}`]
+      const headers = ['location', `${basePath}/pets/${id}`]
       if (outcome.kind === 'replayed') headers.push('idempotent-replayed', 'true')
       return jsonReply(201, renderAnimal(outcome.animal), headers)
     },

@@ -42,5 +42,6 @@ export function toUrl({ status, limit, after }: ListLocation): string {
   if (limit !== PAGE_LIMIT.default) query.set('limit', String(limit))
   if (after !== undefined) query.set('after', String(after))
   const search = query.toString()
-  return search === '' ? '/' : `/?${search}`
+  // Relative, because a proxy may serve the page below any prefix.
+  return search === '' ? './' : `./?${search}`
 }

@@ -35,7 +35,7 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
   /** A new key opens the catalogue only after the server has accepted it. A stored key was accepted before. */
   function signIn(key: string, wasAccepted: boolean): void {
     try {
-      store = new AnimalStore({ baseUrl: `${location.origin}/v1`, apiKey: key, retries: 0 })
+      store = new AnimalStore({ baseUrl: new URL('./v1', location.href).href, apiKey: key, retries: 0 })
     } catch {
       signOut('This is not a valid key. A key has only ASCII letters, digits and symbols, and no spaces.')
       return

@@ -47,7 +47,12 @@ function readForm(form: HTMLFormElement): TryRequest {
     else if (value !== '') headers[name] = value
   }
   const search = query.size > 0 ? `?${query}` : ''
-  return { method: form.dataset.method ?? 'GET', url: location.origin + path + search, headers, body }
+  return {
+    method: form.dataset.method ?? 'GET',
+    url: new URL('.', location.href).href + path + search,
+    headers,
+    body,
+  }
 }
 
 function renderCurl({ method, url, headers, body }: TryRequest): string {
