@@ -40,6 +40,36 @@ onEveryDatabase('Host', startTestService => {
     ['rejects a second Host header with 400', ['host: a', 'host: b', KEY], 400],
     ['rejects a second Host header with the same value with 400', ['host: a', 'Host: a', KEY], 400],
     ['accepts one Host header', ['host: a', KEY], 200],
+    ...[
+      'x y',
+      'a,b',
+      'a, b',
+      'a/b',
+      'a?b',
+      'u@a',
+      'a:b',
+      'a:1:2',
+      '[::1',
+      '[x]',
+      '%zz',
+      'caf\u00e9',
+      '"a"',
+    ].map((host): [string, string[], number] => [
+      `rejects Host: ${host} with 400`,
+      [`host: ${host}`, KEY],
+      400,
+    ]),
+    ...[
+      '',
+      'a:80',
+      'a:',
+      '127.0.0.1:8080',
+      '[::1]',
+      '[::1]:8080',
+      'a_b.example',
+      'xn--caf-dma.example',
+      '%41',
+    ].map((host): [string, string[], number] => [`accepts Host: ${host}`, [`host: ${host}`, KEY], 200]),
   ]
   for (const [claim, headers, status] of rows) {
     test(claim, async () => {

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import type { Environment } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
-import { invalid, unavailable } from '../error.ts'
+import { unavailable } from '../error.ts'
 import type { Store } from '../store.ts'
 import { unauthorized } from './api/api-errors.ts'
 import { createAuthenticator } from './api/authentication.ts'
@@ -15,6 +15,7 @@ import { errorReply, toServiceError } from './server/error-reply.ts'
 import type { Exchange } from './server/exchange.ts'
 import { headerValues } from './server/headers.ts'
 import { expectationFailed, notFound } from './server/http-errors.ts'
+import { checkHost, checkTransferEncoding } from './server/message-checks.ts'
 import { jsonReply, type Reply } from './server/reply.ts'
 import { requestIds } from './server/request-log.ts'
 import { createRouter, handlerFor, isRead, type Match, type Resource } from './server/routes.ts'
@@ -104,6 +105,7 @@ export function createApp({
     const isApi = path === '/v1' || path.startsWith('/v1/')
     if (isApi) exchange.headers = cors.headersFor(request)
     checkHost(request)
+    checkTransferEncoding(request)
     if (isApi) {
       const preflightReply = cors.preflight(request)
       if (preflightReply !== undefined) return preflightReply
@@ -149,13 +151,6 @@ function documentResource({ path, mediaType, body }: Document): Resource {
 function documentReply(mediaType: string, body: Buffer): Reply {
   const headers = ['content-type', mediaType, 'content-length', String(body.length), ...DOCUMENT_HEADERS]
   return { status: 200, headers, body }
-}
-
-function checkHost(request: IncomingMessage): void {
-  const hosts = headerValues(request, 'host')
-  if (hosts.length > 1 || (hosts.length === 0 && request.httpVersion === '1.1')) {
-    throw invalid('The request must have exactly one Host header.')
-  }
 }
 
 function checkExpectation(request: IncomingMessage): void {

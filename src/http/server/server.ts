@@ -8,6 +8,7 @@ import { createConnections } from './connections.ts'
 import type { Exchange } from './exchange.ts'
 import { MAX_HEADER_BYTES, SERVER_LIMITS, type ServerLimits } from './limits.ts'
 import { fromParserError, TIMEOUT_CODE, writeRawError } from './malformed-requests.ts'
+import { isLastRequest } from './message-checks.ts'
 import { isDelivered, isWaiting, type Reply, send } from './reply.ts'
 import { logRequest, newRequestId } from './request-log.ts'
 import { parseTarget } from './request-target.ts'
@@ -56,9 +57,20 @@ export function createHttpServer({
   const connections = createConnections(limits.connections, log)
   const slowReaders = createSlowReaders(limits.waitingBytes, log)
   const broken = new WeakSet<Duplex>()
+  /** Connections whose last request has arrived. Nothing that follows on them is treated as a request. */
+  const finished = new WeakSet<Duplex>()
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = request
+    if (finished.has(socket)) {
+      // It waits behind the last response and is never sent. Node stops reading when too many responses wait.
+      response.end()
+      return
+    }
+    if (isLastRequest(request)) {
+      finished.add(socket)
+      response.shouldKeepAlive = false
+    }
     const { path, query } = parseTarget(request.url ?? '/')
     const exchange: Exchange = {
       id: requestId(request),
@@ -95,20 +107,25 @@ export function createHttpServer({
   server.on('checkContinue', serve)
   server.on('checkExpectation', serve)
   // Without this listener Node closes the connection without a response.
-  server.on('connect', (_request, socket) =>
-    rejectConnection(socket, invalid('This service is not a proxy.'), 'CONNECT'),
-  )
+  server.on('connect', async (_request, socket) => {
+    // Node has removed its own listeners, and reads nothing more.
+    socket.on('error', () => {}).on('timeout', () => socket.destroy())
+    socket.resume()
+    await allClosed(connections.inFlight(socket))
+    rejectConnection(socket, invalid('This service is not a proxy.'), 'CONNECT')
+  })
 
   server.on('clientError', async (error: NodeJS.ErrnoException, socket) => {
     // Node emits `clientError` again for every further packet.
     if (broken.has(socket)) return
-    broken.add(socket)
     const inFlight = connections.inFlight(socket)
     const last = inFlight.at(-1)
     const incomplete = last?.request.complete ? undefined : last
+    // What follows the last request is not HTTP. The connection closes after its response.
+    if (incomplete === undefined && finished.has(socket)) return
+    broken.add(socket)
     // Complete requests are answered first: otherwise a client could get 400 although its animal was stored.
-    const complete = inFlight.filter(exchange => exchange !== incomplete)
-    await Promise.all(complete.map(({ response }) => closed(response)))
+    await allClosed(inFlight.filter(exchange => exchange !== incomplete))
     if (incomplete === undefined) {
       rejectConnection(socket, fromParserError(error), error.code)
     } else if (incomplete.response.headersSent) {
@@ -138,6 +155,10 @@ export function createHttpServer({
       setImmediate(() => server.closeAllConnections())
     },
   }
+}
+
+async function allClosed(exchanges: readonly Exchange[]): Promise<void> {
+  await Promise.all(exchanges.map(({ response }) => closed(response)))
 }
 
 function closed(response: ServerResponse): Promise<void> {

@@ -1,0 +1,48 @@
+// What RFC 9112 asks of a server and Node's HTTP parser leaves out: the Host header, and the ways to frame a body.
+
+import type { IncomingMessage } from 'node:http'
+import { invalid } from '../../error.ts'
+import { headerValues } from './headers.ts'
+
+/**
+ * A host and an optional port (RFC 9112, section 3.2). A comma is not accepted, although a name may contain one: it can
+ * only come from two headers that a proxy has joined.
+ */
+const HOST = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[\da-f]{2})*)(?::\d*)?$/i
+
+/** Throws `invalid_request` unless the request has exactly one well-formed Host. HTTP/1.0 needs none. */
+export function checkHost(request: IncomingMessage): void {
+  const [host, second] = headerValues(request, 'host')
+  if (second !== undefined || (host === undefined && request.httpVersion === '1.1')) {
+    throw invalid('The request must have exactly one Host header.')
+  }
+  if (host !== undefined && !HOST.test(host)) {
+    throw invalid('The Host header must be a host name or an IP address, with or without a port.')
+  }
+}
+
+/** Throws `invalid_request` if a proxy in front of the service may see other limits of the body than the parser does. */
+export function checkTransferEncoding(request: IncomingMessage): void {
+  if (hasFaultyFraming(request)) {
+    throw invalid('Transfer-Encoding must be chunked and nothing else, in HTTP/1.1.')
+  }
+}
+
+/**
+ * Returns whether the connection must close after this request. After an `Upgrade` the client may send another protocol
+ * or requests, and Node's parser drops some bytes of it and reads the others as requests. After faulty framing nobody
+ * knows where the next request begins.
+ */
+export function isLastRequest(request: IncomingMessage): boolean {
+  return request.headers.upgrade !== undefined || hasFaultyFraming(request)
+}
+
+/**
+ * The parser decodes `chunked` alone, and also after other codings, which it ignores. In HTTP/1.0 there is no
+ * Transfer-Encoding (RFC 9112, section 6.1).
+ */
+function hasFaultyFraming(request: IncomingMessage): boolean {
+  const coding = request.headers['transfer-encoding']
+  if (coding === undefined) return false
+  return coding.toLowerCase() !== 'chunked' || request.httpVersion !== '1.1'
+}
