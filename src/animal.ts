@@ -6,6 +6,8 @@ import { INT64_MAX, INT64_MIN, isObject, parseJson } from './json.ts'
 export const STATUSES = ['available', 'pending', 'sold'] as const
 export type Status = (typeof STATUSES)[number]
 
+const UNKNOWN_STATUS = `status must be one of ${STATUSES.join(', ')}`
+
 export interface NewAnimal {
   readonly name: string
   readonly categoryId: bigint
@@ -35,16 +37,22 @@ export function parseAnimalJson(text: string): unknown {
   return parseJson(text, 'categoryId')
 }
 
-/** Validates a parsed body, or throws `invalid_request`. Unknown members, `id` included, are ignored. */
+/**
+ * Validates a parsed body, or throws `invalid_request` with a message that names every invalid member. Unknown members,
+ * `id` included, are ignored.
+ */
 export function parseNewAnimal(body: unknown): NewAnimal {
   if (!isObject(body)) throw invalid('The body must be a JSON object with name and categoryId.')
   const { name, categoryId, status } = body
-  const animal = { name: parseName(name), categoryId: parseCategoryId(categoryId) }
-  return status === undefined ? animal : { ...animal, status: parseStatus(status) }
+  const problems = [nameProblem(name), categoryIdProblem(categoryId), statusProblem(status)]
+  const found = problems.filter(problem => problem !== undefined)
+  if (found.length > 0) throw invalid(`${found.join('; ')}.`)
+  const animal = { name: name as string, categoryId: categoryId as bigint }
+  return status === undefined ? animal : { ...animal, status: status as Status }
 }
 
 export function parseStatus(value: unknown): Status {
-  if (!isStatus(value)) throw invalid(`status must be one of ${STATUSES.join(', ')}.`)
+  if (!isStatus(value)) throw invalid(`${UNKNOWN_STATUS}.`)
   return value
 }
 
@@ -74,23 +82,29 @@ export function renderAnimals(animals: readonly AnimalText[]): string {
   return `[${animals.map(renderAnimal).join(',')}]`
 }
 
-function parseName(value: unknown): string {
-  if (typeof value !== 'string') throw invalid(`name must be a string of 1 to ${NAME_MAX_LENGTH} characters.`)
+/** Returns what is wrong with the member, or undefined. */
+function nameProblem(value: unknown): string | undefined {
+  if (value === undefined) return 'name is required'
+  if (typeof value !== 'string') return `name must be a string of 1 to ${NAME_MAX_LENGTH} characters`
   // A code point has one or two UTF-16 units. Counting code points is slow, and only needed if the number of units
   // does not decide.
   const units = value.length
   if (units > NAME_MAX_LENGTH && (units > NAME_MAX_LENGTH * 2 || [...value].length > NAME_MAX_LENGTH)) {
-    throw invalid(`name must have at most ${NAME_MAX_LENGTH} characters.`)
+    return `name must have at most ${NAME_MAX_LENGTH} characters`
   }
-  if (!value.isWellFormed()) throw invalid('name must be well-formed Unicode, without lone surrogates.')
-  if (value.includes('\0')) throw invalid('name must not contain the character U+0000.')
-  if (!namePattern.test(value)) throw invalid('name must not be blank.')
-  return value
+  if (!value.isWellFormed()) return 'name must be well-formed Unicode, without lone surrogates'
+  if (value.includes('\0')) return 'name must not contain the character U+0000'
+  return namePattern.test(value) ? undefined : 'name must not be blank'
 }
 
-function parseCategoryId(value: unknown): bigint {
-  if (typeof value !== 'bigint') {
-    throw invalid(`categoryId must be an integer from ${INT64_MIN} to ${INT64_MAX}.`)
-  }
-  return value
+function categoryIdProblem(value: unknown): string | undefined {
+  if (value === undefined) return 'categoryId is required'
+  return typeof value === 'bigint'
+    ? undefined
+    : `categoryId must be an integer from ${INT64_MIN} to ${INT64_MAX}`
+}
+
+function statusProblem(value: unknown): string | undefined {
+  if (value === undefined || isStatus(value)) return undefined
+  return value === null ? `${UNKNOWN_STATUS}, not null (it may be left out)` : UNKNOWN_STATUS
 }

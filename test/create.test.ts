@@ -219,4 +219,29 @@ onEveryDatabase('POST /v1/pets', startTestService => {
       })
     }
   })
+
+  suite('the message', () => {
+    const integer = 'categoryId must be an integer from -9223372036854775808 to 9223372036854775807'
+    const messages: [string, string][] = [
+      ['{}', 'name is required; categoryId is required.'],
+      ['{"categoryId":1}', 'name is required.'],
+      ['{"name":"a"}', 'categoryId is required.'],
+      ['{"categoryId":1.5}', `name is required; ${integer}.`],
+      [
+        '{"name":" ","categoryId":"1","status":"lost"}',
+        `name must not be blank; ${integer}; status must be one of available, pending, sold.`,
+      ],
+      [
+        '{"name":null,"categoryId":null,"status":null}',
+        `name must be a string of 1 to 1000 characters; ${integer}; status must be one of available, pending, sold, not null (it may be left out).`,
+      ],
+    ]
+    for (const [json, message] of messages) {
+      test(`names every invalid member of ${json}`, async () => {
+        const reply = await rejecting().create(json)
+        assert.equal(reply.status, 400)
+        assert.equal((reply.json as { message: string }).message, message)
+      })
+    }
+  })
 })
