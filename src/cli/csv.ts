@@ -134,7 +134,8 @@ function toObject(columns: readonly string[], fields: readonly string[]): Record
   return {
     name: field('name'),
     // The canonical spelling is the usual one, and faster to parse.
-    categoryId: canonicalInteger(number) ?? (NUMBER.test(number) ? exactInteger(number) : undefined),
+    categoryId:
+      canonicalInteger(number) ?? (NUMBER.test(number) ? exactInteger(number) : undefined) ?? number,
     // An empty field is an animal without a status.
     status: field('status') || undefined,
   }
