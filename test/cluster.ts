@@ -307,7 +307,7 @@ async function report(): Promise<void> {
     for (const { id, name } of parseJson(text) as { id: bigint; name: string }[]) {
       stored.set(name, [...(stored.get(name) ?? []), String(id)])
     }
-    path = /<([^>]+)>/.exec(String(headers.link))?.[1]
+    path = /<([^>]+)>; rel="next"/.exec(String(headers.link))?.[1]
   }
   const lost = [...acknowledged].filter(
     ([name, text]) => !stored.get(name)?.includes(String((parseJson(text) as { id: bigint }).id)),

@@ -4,12 +4,15 @@ import assert from 'node:assert/strict'
 import { readdirSync, readlinkSync, renameSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { generateKey } from '../src/api-key.ts'
 import { MAIN, run, serve } from './support/command.ts'
-import { client, startTestService, temporaryFolder } from './support/service.ts'
+import { client, errorCode, type Reply, startTestService, temporaryFolder } from './support/service.ts'
+import { runSql } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
 const KEY = 'a-secret-of-my-own-choosing'
 const env = { ANIMAL_STORE_API_KEY: KEY }
+const NEW_KEY = { name: 'a', environment: 'production', createdAt: new Date() } as const
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 /** Whether this process has the file open. */
@@ -58,7 +61,7 @@ suite('an animal that was answered with 201', { concurrency: true }, () => {
     while (path) {
       const { json, headers } = await send('GET', path)
       stored.push(...(json as { name: string }[]).map(({ name }) => name))
-      path = /<([^>]+)>/.exec(String(headers.link))?.[1]
+      path = /<([^>]+)>; rel="next"/.exec(String(headers.link))?.[1]
     }
     assert.ok(acknowledged.length >= 300)
     assert.deepEqual(
@@ -167,4 +170,39 @@ suite('while the database file is missing', { concurrency: true }, () => {
     renameSync(join(cwd, 'moved'), join(cwd, 'data'))
     assert.equal((await send('GET', '/v1/pets')).status, 200)
   })
+})
+
+/** Renames a table, but no reference to it. */
+function rename(path: string, from: string, to: string): void {
+  runSql(
+    path,
+    `pragma foreign_keys = off; pragma legacy_alter_table = on; alter table ${from} rename to ${to}`,
+  )
+}
+
+suite('while a table is missing', { concurrency: true }, () => {
+  for (const table of ['animals', 'api_keys', 'idempotency_keys']) {
+    test(`${table}: what needs it gets 503, readiness fails, and the service recovers`, async t => {
+      const path = join(temporaryFolder(t), 'animals.db')
+      const service = await startTestService(t, { database: { kind: 'sqlite', path } })
+      assert.equal((await service.create({ name: 'Bella', categoryId: 7 })).status, 201)
+      const storedKey = { authorization: `Bearer ${generateKey(NEW_KEY).secret}` }
+      const requests: Record<string, () => Promise<Reply>> = {
+        animals: () => service.send('GET', '/v1/pets?limit=1'),
+        api_keys: () => service.send('GET', '/v1/pets', { headers: storedKey }),
+        idempotency_keys: () => service.create({ name: 'Kim', categoryId: 8 }, { 'idempotency-key': 'k' }),
+      }
+      const request = requests[table] as () => Promise<Reply>
+      rename(path, table, 'hidden')
+      for (const answer of [request, () => service.send('GET', '/readyz')]) {
+        const reply = await answer()
+        assert.equal(reply.status, 503)
+        assert.equal(errorCode(reply), 'unavailable')
+      }
+      assert.equal((await service.send('GET', '/livez')).status, 200)
+      rename(path, 'hidden', table)
+      assert.equal((await service.send('GET', '/readyz')).status, 200)
+      assert.ok((await request()).status < 500)
+    })
+  }
 })

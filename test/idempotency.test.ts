@@ -185,6 +185,17 @@ onEveryDatabase('Idempotency-Key', startTestService => {
     }
   })
 
+  test('the key from the environment has the scope "environment", so that no digest of it is stored', async () => {
+    await service().create(BELLA, { 'idempotency-key': 'scope' })
+    const [outcome] = await service().store.createAnimals([
+      {
+        animal: { name: 'Bella', categoryId: 7n, status: 'sold' },
+        idempotency: { scope: 'environment', key: 'scope' },
+      },
+    ])
+    assert.equal(outcome?.kind, 'replayed')
+  })
+
   test('other operations ignore the header', async () => {
     assert.equal(
       (await service().send('GET', '/v1/pets', { headers: { 'idempotency-key': 'a b' } })).status,

@@ -12,7 +12,7 @@ import {
 } from '../src/database/postgres/statements.ts'
 import { openPostgresStore } from '../src/database/postgres/store.ts'
 import { type Store, UnusableDatabase } from '../src/store.ts'
-import { checkExtremeIds, INSERT_EXTREME_IDS, storeContract } from './store.contract.ts'
+import { checkExtremeIds, INSERT_EXTREME_IDS, int64Contract, storeContract } from './store.contract.ts'
 import { skipTime } from './support/clock.ts'
 import { run } from './support/command.ts'
 import { administer, borrowDatabase, countRows, freePort, newDatabase } from './support/postgres.ts'
@@ -22,6 +22,20 @@ storeContract('PostgreSQL', async (t, clock) => {
   const store = await openPostgresStore({ url: await borrowDatabase(t), clock })
   t.after(() => store.close())
   return store
+})
+
+int64Contract('PostgreSQL', async t => {
+  const url = await borrowDatabase(t)
+  const store = await openPostgresStore({ url, clock: systemClock })
+  t.after(() => store.close())
+  return {
+    store,
+    insertAnimal: async id => {
+      const values = `(${id}, 'by hand', 1, 'sold')`
+      await administer(`insert into animals (id, name, category_id, status) values ${values}`, url)
+      if (id > 0n) await administer(`select setval('animals_id_seq', ${id})`, url)
+    },
+  }
 })
 
 suite('the schema on PostgreSQL', () => {

@@ -12,7 +12,7 @@ import { MAX_WAL_BYTES } from '../src/database/sqlite/checkpoint.ts'
 import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
 import { prepareStatements, type Statements } from '../src/database/sqlite/statements.ts'
 import { INT64_MAX } from '../src/json.ts'
-import { checkExtremeIds, INSERT_EXTREME_IDS, storeContract } from './store.contract.ts'
+import { checkExtremeIds, INSERT_EXTREME_IDS, int64Contract, storeContract } from './store.contract.ts'
 import { temporaryFolder } from './support/service.ts'
 import {
   addAnimal,
@@ -27,6 +27,17 @@ import { waitUntil } from './support/wait.ts'
 
 storeContract('SQLite, in a file', async (t, clock) => openTestStore(t, newPath(t), { clock }))
 storeContract('SQLite, in memory', async (t, clock) => openTestStore(t, ':memory:', { clock }))
+int64Contract('SQLite', async t => {
+  const path = newPath(t)
+  return {
+    store: openTestStore(t, path),
+    insertAnimal: async id =>
+      runSql(
+        path,
+        `insert into animals (id, name, category_id, status) values (${id}, 'by hand', 1, 'sold')`,
+      ),
+  }
+})
 
 function newPath(t: TestContext): string {
   return join(temporaryFolder(t), 'a.db')

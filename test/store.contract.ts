@@ -5,6 +5,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { type NewAnimal, renderAnimal, renderAnimals, type Status } from '../src/animal.ts'
 import { generateKey } from '../src/api-key.ts'
 import type { Clock } from '../src/clock.ts'
+import { isUnavailable } from '../src/error.ts'
 import { INT64_MAX, INT64_MIN } from '../src/json.ts'
 import { IDEMPOTENCY_WINDOW_MS, type Page, type Store } from '../src/store.ts'
 
@@ -370,4 +371,49 @@ export async function checkExtremeIds(store: Store): Promise<void> {
     assert.deepEqual(await names({ limit: 1, before: INT64_MAX }), ['first', undefined, INT64_MIN])
     assert.deepEqual(await names({ limit: 1, before: INT64_MIN }), ['', undefined, undefined])
   }
+}
+/** A store, and a way to insert an animal by hand. The animals that are created after it get larger ids. */
+export interface OpenedStore {
+  readonly store: Store
+  insertAnimal(id: bigint): Promise<void>
+}
+
+/** The part of the contract that needs animals with chosen ids. */
+export function int64Contract(database: string, open: (t: TestContext) => Promise<OpenedStore>): void {
+  const animal = { name: 'a', categoryId: 1n, status: 'sold' } as const
+  const idempotency = { scope: 's', key: 'k' }
+
+  suite(`Store on ${database}: ids at the limits of int64`, () => {
+    test('creates, replays and stores keys with ids beyond 2^53', async t => {
+      const { store, insertAnimal } = await open(t)
+      await insertAnimal(9007199254740992n)
+      const [first] = await store.createAnimals([{ animal, idempotency }])
+      assert.deepEqual(first, { kind: 'created', animal: { id: 9007199254740993n, ...animal } })
+      const [second] = await store.createAnimals([{ animal, idempotency }])
+      assert.deepEqual(second, { ...first, kind: 'replayed' })
+      const { apiKey } = generateKey({ name: 'a', environment: 'production', createdAt: NOW })
+      await store.createKey(apiKey)
+      assert.deepEqual(await store.findKey(apiKey.digest), apiKey)
+      assert.equal((await store.revokeKey(apiKey.id, 'production', NOW))?.id, apiKey.id)
+      assert.equal(await store.deleteExpiredIdempotencyKeys(1), 0)
+      assert.deepEqual(await store.listAnimalsAsJson({ limit: 1, after: 9007199254740992n }), {
+        json: renderAnimals([{ id: 9007199254740993n, ...animal }]),
+        previous: 9007199254740993n,
+        next: undefined,
+      })
+    })
+
+    test('creates an animal with the largest id, and then nothing more', async t => {
+      const { store, insertAnimal } = await open(t)
+      await insertAnimal(INT64_MAX - 1n)
+      const [last] = await store.createAnimals([{ animal, idempotency }])
+      assert.deepEqual(last, { kind: 'created', animal: { id: INT64_MAX, ...animal } })
+      await assert.rejects(store.createAnimals([{ animal }]), isUnavailable)
+      await assert.rejects(
+        store.createAnimals([{ animal, idempotency: { scope: 's', key: 'another' } }]),
+        isUnavailable,
+      )
+      assert.equal((await store.listAnimals({ limit: 10 })).at(-1)?.id, INT64_MAX)
+    })
+  })
 }

@@ -7,6 +7,7 @@ import { createCheckpoint } from './checkpoint.ts'
 import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
 import { fileIdentity, type OpenOptions, openDatabase, walPath } from './open.ts'
 import { createReadTransaction } from './read-transaction.ts'
+import { prepareExact } from './statements.ts'
 
 /** How often an idle connection checks whether its file was moved. If so, it closes. */
 const FILE_CHECK_INTERVAL_MS = 500
@@ -43,8 +44,8 @@ export function connect<Statements>(
         database,
         statements: prepare(database),
         dataVersion: database.prepare('pragma data_version'),
-        begin: database.prepare('begin'),
-        commit: database.prepare('commit'),
+        begin: prepareExact(database, 'begin'),
+        commit: prepareExact(database, 'commit'),
         file: fileIdentity(path),
         wal: fileIdentity(walPath(path)),
       }

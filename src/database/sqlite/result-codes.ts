@@ -5,7 +5,7 @@ import { UnusableDatabase } from '../../store.ts'
 
 const LOCKED = { busy: 5, locked: 6 }
 
-/** The other codes, such as SQLITE_ERROR, CONSTRAINT, MISMATCH and MISUSE, mean a bug in this program. */
+/** The other codes, such as CONSTRAINT, MISMATCH and MISUSE, mean a bug in this program. */
 const UNAVAILABLE = {
   ...LOCKED,
   nomem: 7,
@@ -16,8 +16,14 @@ const UNAVAILABLE = {
   full: 13,
   cantopen: 14,
   protocol: 15,
+  schema: 17,
   notadb: 26,
 }
+
+const ERROR = { error: 1 }
+
+/** All statements were valid when the file was opened, so another program has changed the schema since. */
+const CHANGED_SCHEMA = /no such (table|column|index)|has no column named/
 
 export function isLocked(error: unknown): boolean {
   return hasCode(error, LOCKED)
@@ -30,7 +36,13 @@ export function isOpening(error: unknown): boolean {
 
 /** Returns `unavailable` if the error means that the database cannot be used, otherwise the error itself. */
 export function toServiceError(error: unknown): unknown {
-  return error instanceof UnusableDatabase || hasCode(error, UNAVAILABLE) ? unavailable(error) : error
+  const isUnusable =
+    error instanceof UnusableDatabase || hasCode(error, UNAVAILABLE) || hasChangedSchema(error)
+  return isUnusable ? unavailable(error) : error
+}
+
+function hasChangedSchema(error: unknown): boolean {
+  return hasCode(error, ERROR) && CHANGED_SCHEMA.test((error as Error).message)
 }
 
 /** An extended code has its primary code in the lowest byte. */

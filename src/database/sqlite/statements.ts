@@ -1,6 +1,6 @@
 // Every SQL statement of the store.
 
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 
 export type Statements = ReturnType<typeof prepareStatements>
 
@@ -16,11 +16,22 @@ interface RowStatement {
   run(...values: SQLInputValue[]): { readonly lastInsertRowid: number | bigint }
 }
 
+/**
+ * Reads integers as `bigint`. Without that, even a statement that returns no row fails if the last id that the connection
+ * inserted is beyond 2^53.
+ */
+export function prepareExact(database: DatabaseSync, sql: string): StatementSync {
+  const statement = database.prepare(sql)
+  statement.setReadBigInts(true)
+  return statement
+}
+
 export function prepareStatements(database: DatabaseSync) {
-  /** For animals: reads integers as `bigint`, and rows as arrays, which are faster than objects. */
-  function exact(sql: string): RowStatement {
-    const statement = database.prepare(sql)
-    statement.setReadBigInts(true)
+  const prepare = (sql: string) => prepareExact(database, sql)
+
+  /** For animals: reads rows as arrays, which are faster than objects. */
+  function rows(sql: string): RowStatement {
+    const statement = prepare(sql)
     statement.setReturnArrays(true)
     return statement as unknown as RowStatement
   }
@@ -28,22 +39,22 @@ export function prepareStatements(database: DatabaseSync) {
   return {
     // For a bare `limit ?` SQLite would plan the statement again for each value, which takes a quarter of the time of
     // a page.
-    listAnimals: exact(`
+    listAnimals: rows(`
       select id, name, category_id, status from animals
       where id >= ? order by id limit ? + 0`),
-    listAnimalsByStatus: exact(`
+    listAnimalsByStatus: rows(`
       select id, name, category_id, status from animals
       where status = ? and id >= ? order by id limit ? + 0`),
-    listAnimalsBefore: exact(`
+    listAnimalsBefore: rows(`
       select id, name, category_id, status from animals
       where id < ? order by id desc limit ? + 0`),
-    listAnimalsBeforeByStatus: exact(`
+    listAnimalsBeforeByStatus: rows(`
       select id, name, category_id, status from animals
       where status = ? and id < ? order by id desc limit ? + 0`),
     // Rendering a page of 20 in SQLite takes half as long (bench/notes.md) as passing its values to
     // JavaScript. SQLite does not promise the order of json_group_array, but the limit forces it to run the inner
     // query in order; test/store.contract.ts checks that.
-    listAnimalsAsJson: exact(`
+    listAnimalsAsJson: rows(`
       select json,
         iif(exists (select 1 from animals where id < ?1), first, null),
         iif(exists (select 1 from animals where id > last), last, null)
@@ -51,7 +62,7 @@ export function prepareStatements(database: DatabaseSync) {
         select json_group_array(${ANIMAL_JSON}) as json, min(id) as first, max(id) as last from (
           select id, name, category_id, status from animals
           where id >= ?1 order by id limit ?2 + 0))`),
-    listAnimalsAsJsonByStatus: exact(`
+    listAnimalsAsJsonByStatus: rows(`
       select json,
         iif(exists (select 1 from animals where status = ?1 and id < ?2), first, null),
         iif(exists (select 1 from animals where status = ?1 and id > last), last, null)
@@ -60,7 +71,7 @@ export function prepareStatements(database: DatabaseSync) {
           select id, name, category_id, status from animals
           where status = ?1 and id >= ?2 order by id limit ?3 + 0))`),
     // The inner query reads the index backwards; only the animals of the page are sorted.
-    listAnimalsBeforeAsJson: exact(`
+    listAnimalsBeforeAsJson: rows(`
       select json,
         iif(exists (select 1 from animals where id < first), first, null),
         iif(exists (select 1 from animals where id >= ?1), last, null)
@@ -68,7 +79,7 @@ export function prepareStatements(database: DatabaseSync) {
         select json_group_array(${ANIMAL_JSON} order by id) as json, min(id) as first, max(id) as last from (
           select id, name, category_id, status from animals
           where id < ?1 order by id desc limit ?2 + 0))`),
-    listAnimalsBeforeAsJsonByStatus: exact(`
+    listAnimalsBeforeAsJsonByStatus: rows(`
       select json,
         iif(exists (select 1 from animals where status = ?1 and id < first), first, null),
         iif(exists (select 1 from animals where status = ?1 and id >= ?2), last, null)
@@ -76,36 +87,39 @@ export function prepareStatements(database: DatabaseSync) {
         select json_group_array(${ANIMAL_JSON} order by id) as json, min(id) as first, max(id) as last from (
           select id, name, category_id, status from animals
           where status = ?1 and id < ?2 order by id desc limit ?3 + 0))`),
-    findAnimalAsJson: exact(`
+    findAnimalAsJson: rows(`
       select ${ANIMAL_JSON} from animals where id = ?`),
-    insertAnimal: exact(`
+    insertAnimal: rows(`
       insert into animals (name, category_id, status) values (?, ?, ?)`),
 
-    findByIdempotencyKey: exact(`
+    findByIdempotencyKey: rows(`
       select animals.id, name, category_id, status
       from idempotency_keys join animals on animals.id = animal_id
       where scope = ? and key = ? and created_at > ?`),
-    storeIdempotencyKey: database.prepare(`
+    storeIdempotencyKey: prepare(`
       insert into idempotency_keys (scope, key, animal_id, created_at) values (?, ?, ?, ?)
       on conflict (scope, key) do update set animal_id = excluded.animal_id, created_at = excluded.created_at`),
-    deleteExpiredIdempotencyKeys: database.prepare(`
+    deleteExpiredIdempotencyKeys: prepare(`
       delete from idempotency_keys where (scope, key) in
         (select scope, key from idempotency_keys where created_at <= ? order by created_at limit ?)`),
 
-    findKeyByDigest: database.prepare('select * from api_keys where digest = ?'),
-    findKey: database.prepare('select * from api_keys where id = ? and environment = ?'),
-    listKeys: database.prepare('select * from api_keys where environment = ? order by created_at, id'),
-    insertKey: database.prepare(`
+    findKeyByDigest: prepare('select * from api_keys where digest = ?'),
+    findKey: prepare('select * from api_keys where id = ? and environment = ?'),
+    listKeys: prepare('select * from api_keys where environment = ? order by created_at, id'),
+    insertKey: prepare(`
       insert into api_keys (id, name, environment, digest, scope, created_at, expires_at, revoked_at)
       values (?, ?, ?, ?, ?, ?, ?, ?)`),
-    hasKeys: database.prepare('select 1 from api_keys where environment = ? limit 1'),
-    revokeKey: database.prepare(
+    hasKeys: prepare('select 1 from api_keys where environment = ? limit 1'),
+    revokeKey: prepare(
       'update api_keys set revoked_at = coalesce(revoked_at, ?) where id = ? and environment = ?',
     ),
-    expireKey: database.prepare(
+    expireKey: prepare(
       'update api_keys set expires_at = min(coalesce(expires_at, ?1), ?1) where id = ?2 and environment = ?3',
     ),
 
-    ping: database.prepare('select 1 from sqlite_schema limit 1'),
+    // Touches every table that requests need.
+    ping: prepare(`
+      select exists (select 1 from animals), exists (select 1 from api_keys),
+        exists (select 1 from idempotency_keys)`),
   }
 }
