@@ -1,6 +1,7 @@
 // The command line: finds the command, runs it, and exits with 0, 1 (failed) or 2 (misused).
 
 import { readFileSync } from 'node:fs'
+import { backupDatabase, restoreDatabase } from './cli/backup.ts'
 import { type Command, CommandFailed, type Streams } from './cli/command.ts'
 import { exportAnimals } from './cli/export.ts'
 import { importAnimals } from './cli/import.ts'
@@ -20,6 +21,8 @@ const COMMANDS = [
   rotateKey,
   importAnimals,
   exportAnimals,
+  backupDatabase,
+  restoreDatabase,
   migrate,
   openapi,
 ] as readonly Command[]

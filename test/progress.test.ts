@@ -4,7 +4,11 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { type Progress, progressOn } from '../src/cli/progress.ts'
 
-function drawnOn(isTTY: boolean, use: (progress: Progress, pass: (ms: number) => void) => void): string {
+function drawnOn(
+  isTTY: boolean,
+  use: (progress: Progress, pass: (ms: number) => void) => void,
+  unit?: string,
+): string {
   let drawn = ''
   let now = 0
   const write = (text: string) => {
@@ -12,7 +16,7 @@ function drawnOn(isTTY: boolean, use: (progress: Progress, pass: (ms: number) =>
   }
   const stream = { isTTY, write } as unknown as NodeJS.WriteStream
   use(
-    progressOn(stream, 'imported', () => now),
+    progressOn(stream, 'imported', () => now, unit),
     ms => {
       now += ms
     },
@@ -55,5 +59,17 @@ suite('progress', () => {
       drawn,
       'imported 500 animals, 100 a second, 15 s left\nimported 1,000 animals, 100 a second, 10 s left\n',
     )
+  })
+
+  test('may count something other than animals', () => {
+    const drawn = drawnOn(
+      false,
+      (progress, pass) => {
+        pass(10_000)
+        progress.update(500, 0.5)
+      },
+      'MB',
+    )
+    assert.equal(drawn, 'imported 500 MB, 50 a second, 10 s left\n')
   })
 })

@@ -1,5 +1,5 @@
 // Counts in messages.
 
-export function counted(animals: number): string {
-  return animals === 1 ? '1 animal' : `${animals} animals`
+export function counted(animals: number | bigint): string {
+  return BigInt(animals) === 1n ? '1 animal' : `${animals} animals`
 }

@@ -11,11 +11,12 @@ export interface Progress {
   end(): void
 }
 
-/** `clock` returns milliseconds. */
+/** `clock` returns milliseconds. `unit` is what is counted. */
 export function progressOn(
   stream: NodeJS.WriteStream,
   what: string,
   clock = () => performance.now(),
+  unit = 'animals',
 ): Progress {
   const start = clock()
   let last = start
@@ -28,7 +29,7 @@ export function progressOn(
       if (now - last < (stream.isTTY ? REDRAW_MS : LINE_EVERY_MS)) return
       last = now
       const seconds = (now - start) / 1000
-      const words = describe(count, seconds, share)
+      const words = describe(count, seconds, share, unit)
       stream.write(stream.isTTY ? `\r${bar(share)}${what} ${words}\u001b[K` : `${what} ${words}\n`)
     },
     end() {
@@ -37,9 +38,9 @@ export function progressOn(
   }
 }
 
-function describe(count: number, seconds: number, share: number | undefined): string {
+function describe(count: number, seconds: number, share: number | undefined, unit: string): string {
   const rate = Math.round(count / seconds)
-  const words = [`${count.toLocaleString('en')} animals`, `${rate.toLocaleString('en')} a second`]
+  const words = [`${count.toLocaleString('en')} ${unit}`, `${rate.toLocaleString('en')} a second`]
   if (share !== undefined && share > 0) words.push(`${Math.ceil((seconds / share) * (1 - share))} s left`)
   return words.join(', ')
 }

@@ -1,0 +1,86 @@
+// `animal-store backup` and `animal-store restore`: copies of a SQLite database. PostgreSQL has its own tools.
+
+import type { Environment } from '../api-key.ts'
+import { backUp, type CopyProgress } from '../database/sqlite/backup.ts'
+import { restore } from '../database/sqlite/restore.ts'
+import { UnusableDatabase } from '../store.ts'
+import { CommandFailed, command } from './command.ts'
+import { counted } from './counted.ts'
+import { defaultDatabase } from './open-store.ts'
+import { progressOn } from './progress.ts'
+import type { DatabaseAddress } from './setting-values.ts'
+import { describeSystemError } from './system-error.ts'
+
+const MEGABYTE = 1_000_000
+
+export const backupDatabase = command({
+  name: 'backup',
+  summary: 'Write a verified copy of the SQLite database to a new file, while the service runs.',
+  settings: ['databaseUrl', 'environment'],
+  operands: ['FILE'],
+  async run({ databaseUrl, environment }, [file = ''], { say }) {
+    const path = sqlitePath(databaseUrl, environment, 'pg_dump')
+    const { animals, bytes } = await withProgress('copied', path, file, onProgress =>
+      backUp(path, file, onProgress),
+    )
+    say(`Backed up ${counted(animals)} (${megabytes(bytes)} MB) to ${file}. The copy is verified.`)
+  },
+})
+
+export const restoreDatabase = command({
+  name: 'restore',
+  summary: 'Replace the SQLite database by a backup, while no process uses it.',
+  settings: ['databaseUrl', 'environment'],
+  operands: ['FILE'],
+  async run({ databaseUrl, environment }, [file = ''], { say }) {
+    const path = sqlitePath(databaseUrl, environment, 'pg_restore')
+    const { animals, oldDatabase } = await withProgress('restored', file, path, onProgress =>
+      restore(file, path, new Date(), onProgress),
+    )
+    say(`Restored ${counted(animals)} from ${file}. The copy is verified.`)
+    if (oldDatabase !== undefined) say(`The old database is at ${oldDatabase}.`)
+  },
+})
+
+function sqlitePath(address: DatabaseAddress | undefined, environment: Environment, tool: string): string {
+  const database = address ?? defaultDatabase(environment)
+  if (database.kind === 'sqlite') return database.path
+  if (database.kind === 'sqlite-memory') throw new CommandFailed('A database in memory has no file to copy.')
+  throw new CommandFailed(`This command is for SQLite. For PostgreSQL, use ${tool}; see docs/operating.md.`)
+}
+
+async function withProgress<Result>(
+  what: string,
+  source: string,
+  written: string,
+  work: (onProgress: (progress: CopyProgress) => void) => Promise<Result>,
+): Promise<Result> {
+  const progress = progressOn(process.stderr, what, undefined, 'MB')
+  try {
+    return await work(({ bytes, share }) => progress.update(megabytes(bytes), share))
+  } catch (error) {
+    throw asFailure(error, source, written)
+  } finally {
+    progress.end()
+  }
+}
+
+function asFailure(error: unknown, source: string, written: string): unknown {
+  if (error instanceof UnusableDatabase) return new CommandFailed(error.message, { cause: error })
+  if (!(error instanceof Error)) return error
+  if ('errcode' in error)
+    return new CommandFailed(`The database ${source} cannot be copied: ${error.message}.`, { cause: error })
+  if (!('syscall' in error)) return error
+  const { code } = error as NodeJS.ErrnoException
+  const reason =
+    code === 'EEXIST'
+      ? 'it already exists'
+      : code === 'ENOENT'
+        ? 'the folder does not exist'
+        : describeSystemError(error)
+  return new CommandFailed(`Cannot write ${written}: ${reason}.`, { cause: error })
+}
+
+function megabytes(bytes: number): number {
+  return Math.ceil(bytes / MEGABYTE)
+}

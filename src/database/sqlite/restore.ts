@@ -1,0 +1,129 @@
+// Replaces a database file by a backup. If the process is killed at any moment, the path leads to the complete old or
+// the complete new database.
+
+import {
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { UnusableDatabase } from '../../store.ts'
+import {
+  type Copied,
+  type CopyProgress,
+  copyDatabase,
+  randomSuffix,
+  removeDatabase,
+  SIDE_FILES,
+  syncFolder,
+} from './backup.ts'
+import { schemaVersion } from './migrate.ts'
+import { fileIdentity } from './open.ts'
+import { isLocked } from './result-codes.ts'
+
+export interface Restored extends Copied {
+  /** Where the old database is now. Undefined if there was none. */
+  readonly oldDatabase: string | undefined
+}
+
+/** Verifies the backup and puts a copy of it in place of the database, which no process may have open. */
+export async function restore(
+  file: string,
+  path: string,
+  now: Date,
+  onProgress: (progress: CopyProgress) => void,
+): Promise<Restored> {
+  const target = existsSync(path) ? realpathSync(path) : resolve(path)
+  if (fileIdentity(file) !== undefined && fileIdentity(file) === fileIdentity(target))
+    throw new UnusableDatabase(`${file} is the database itself.`)
+  // Found out before the copy too, because a copy may take minutes.
+  lockUnused(target)?.close()
+  mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
+  const unfinished = `${target}.${randomSuffix()}.unfinished`
+  try {
+    const copied = await copyDatabase(file, unfinished, onProgress, true)
+    return { ...copied, oldDatabase: replace(target, unfinished, now) }
+  } finally {
+    removeDatabase(unfinished)
+  }
+}
+
+/** Moves the old database aside and the new one in its place. Returns the new name of the old one. */
+function replace(target: string, restored: string, now: Date): string | undefined {
+  const lock = lockUnused(target)
+  try {
+    const aside = `${target}.before-restore-${now.toISOString().replaceAll(/[:.-]/g, '')}`
+    // Only a file that SQLite cannot read still has side files here. Links first: so nothing is lost at any step.
+    const present = ['', ...SIDE_FILES].filter(suffix =>
+      lstatSync(target + suffix, { throwIfNoEntry: false }),
+    )
+    for (const suffix of present) linkSync(target + suffix, aside + suffix)
+    syncFolder(dirname(target))
+    // SQLite would apply the old WAL to the new file, and corrupt it.
+    for (const suffix of present) if (suffix !== '') rmSync(target + suffix)
+    renameSync(restored, target)
+    syncFolder(dirname(target))
+    return present.length === 0 ? undefined : aside
+  } finally {
+    lock?.close()
+  }
+}
+
+/**
+ * Makes sure that no process has the database open, and returns a connection that keeps others out. SQLite leaves WAL
+ * mode only if no other connection exists. Then the newest changes are in the file itself. Returns undefined if there is
+ * no database, or only a file that SQLite cannot read.
+ */
+function lockUnused(path: string): DatabaseSync | undefined {
+  if (!existsSync(path)) return undefined
+  if (isOpenElsewhere(path)) throw inUse(path)
+  let database: DatabaseSync | undefined
+  try {
+    // A connection that may write would delete a WAL that it cannot read.
+    database = new DatabaseSync(path, { timeout: 0, readOnly: true })
+    schemaVersion(database)
+    database.close()
+    database = new DatabaseSync(path, { timeout: 0 })
+    const [mode] = Object.values(database.prepare('pragma journal_mode = delete').get() ?? {})
+    database.exec('pragma locking_mode = exclusive; begin exclusive; commit')
+    // Another process may have opened the file between the two statements.
+    if (mode !== 'delete' || existsSync(`${path}-wal`)) throw inUse(path)
+    return database
+  } catch (error) {
+    if (database?.isOpen) database.close()
+    if (error instanceof UnusableDatabase) throw error
+    if (isLocked(error)) throw inUse(path)
+    return undefined
+  }
+}
+
+/**
+ * Whether another process has the file open, as far as Linux tells: this finds a connection that has not read anything
+ * yet, and one to a file that SQLite can no longer read. The processes of other users are not visible.
+ */
+function isOpenElsewhere(path: string): boolean {
+  const identity = fileIdentity(path)
+  const others = namesIn('/proc').filter(name => /^\d+$/.test(name) && name !== String(process.pid))
+  return others.some(pid => {
+    const folder = join('/proc', pid, 'fd')
+    return namesIn(folder).some(descriptor => fileIdentity(join(folder, descriptor)) === identity)
+  })
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
+function inUse(path: string): UnusableDatabase {
+  return new UnusableDatabase(`A process has the database ${path} open. Stop it first.`)
+}

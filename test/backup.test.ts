@@ -1,0 +1,329 @@
+// `animal-store backup` and `animal-store restore` on SQLite: complete and verified copies, also under load and after a
+// crash, and refusals that change nothing.
+
+import assert from 'node:assert/strict'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { suite, test } from 'node:test'
+import { MAIN, run, serve } from './support/command.ts'
+import { client, type Scope, temporaryFolder } from './support/service.ts'
+import {
+  addAnimal,
+  animalNames,
+  countAnimals,
+  openDatabase,
+  openTestStore,
+  queryValue,
+  runSql,
+} from './support/sqlite.ts'
+import { waitUntil } from './support/wait.ts'
+
+const KEY = 'a-secret-of-my-own-choosing'
+const env = { ANIMAL_STORE_API_KEY: KEY }
+const DATABASE = join('data', 'production.db')
+
+/** A folder with the default database, which has these animals and is closed. */
+async function folderWith(t: Scope, ...names: readonly string[]): Promise<string> {
+  const folder = temporaryFolder(t)
+  await createDatabase(t, join(folder, DATABASE), ...names)
+  return folder
+}
+
+async function createDatabase(t: Scope, path: string, ...names: readonly string[]): Promise<void> {
+  const store = openTestStore(t, path)
+  for (const name of names) await addAnimal(store, name)
+  await store.close()
+}
+
+function namesIn(path: string): unknown {
+  return queryValue(path, "select group_concat(name, ' ') from (select name from animals order by id)")
+}
+
+function assertIntact(path: string): void {
+  assert.equal(queryValue(path, 'pragma integrity_check'), 'ok')
+}
+
+/** Where the message of a restore says that the old database is. */
+function oldDatabase(err: string): string {
+  return /^The old database is at (.+)\.$/m.exec(err)?.[1] ?? assert.fail(err)
+}
+
+/** Starts the service, creates animals, and kills it, so that the newest animals are in the WAL only. */
+async function crashedFolder(t: Scope, count: number): Promise<string> {
+  const cwd = temporaryFolder(t)
+  const { address, child, ended } = await serve(t, [], { cwd, env })
+  const { send, close } = client(address, KEY)
+  t.after(close)
+  for (let index = 0; index < count; index++) {
+    const body = JSON.stringify({ name: `a${index}`, categoryId: index })
+    const { status } = await send('POST', '/v1/pets', {
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
+    assert.equal(status, 201)
+  }
+  child.kill('SIGKILL')
+  await ended
+  assert.ok(statSync(join(cwd, `${DATABASE}-wal`)).size > 0)
+  return cwd
+}
+
+suite('backup', { concurrency: true }, () => {
+  test('has every animal that was acknowledged before it began, while clients create more', async t => {
+    const cwd = temporaryFolder(t)
+    const { address } = await serve(t, [], { cwd, env })
+    const acknowledged: string[] = []
+    let isStopped = false
+    const createUntilStopped = async (number: number) => {
+      const { send, close } = client(address, KEY)
+      t.after(close)
+      for (let count = 0; !isStopped; count++) {
+        const name = `${number}-${count}`
+        const body = JSON.stringify({ name, categoryId: count })
+        const { status } = await send('POST', '/v1/pets', {
+          headers: { 'content-type': 'application/json' },
+          body,
+        })
+        assert.equal(status, 201)
+        acknowledged.push(name)
+      }
+    }
+    const clients = [1, 2, 3, 4].map(createUntilStopped)
+    await waitUntil(() => acknowledged.length >= 200, { what: 'animals are created' })
+    const before = [...acknowledged]
+    const { code, err } = await run(t, ['backup', 'backup.db'], { cwd })
+    isStopped = true
+    await Promise.all(clients)
+    assert.equal(code, 0, err)
+    assert.match(err, /^Backed up \d+ animals \(1 MB\) to backup\.db\. The copy is verified\.\n$/)
+
+    const file = join(cwd, 'backup.db')
+    assertIntact(file)
+    const stored = new Set(String(namesIn(file)).split(' '))
+    assert.deepEqual(
+      before.filter(name => !stored.has(name)),
+      [],
+    )
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+    assert.deepEqual(readdirSync(cwd).sort(), ['backup.db', 'data'])
+  })
+
+  test('has the animals that a crash left in the write-ahead log', async t => {
+    const cwd = await crashedFolder(t, 20)
+    assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
+    assert.equal(countAnimals(join(cwd, 'backup.db')), 20)
+  })
+
+  test('does not migrate the database', async t => {
+    const cwd = await folderWith(t, 'a')
+    runSql(join(cwd, DATABASE), 'drop index animals_by_status; pragma user_version = 3')
+    const { code, err } = await run(t, ['backup', 'backup.db'], { cwd })
+    assert.equal(code, 0, err)
+    for (const file of [DATABASE, 'backup.db'])
+      assert.equal(queryValue(join(cwd, file), 'pragma user_version'), 3)
+  })
+
+  test('refuses a name that exists, and changes nothing', async t => {
+    const cwd = await folderWith(t, 'a')
+    writeFileSync(join(cwd, 'file'), 'precious')
+    symlinkSync('nowhere', join(cwd, 'link'))
+    mkdirSync(join(cwd, 'folder'))
+    for (const name of ['file', 'link', 'folder']) {
+      const { code, err } = await run(t, ['backup', name], { cwd })
+      assert.equal(code, 1)
+      assert.equal(err, `${name} already exists. A backup does not replace a file.\n`)
+    }
+    assert.equal(readFileSync(join(cwd, 'file'), 'utf8'), 'precious')
+    assert.deepEqual(readdirSync(cwd).sort(), ['data', 'file', 'folder', 'link'])
+  })
+
+  test('fails with one line and leaves no file if the database cannot be copied', async t => {
+    const cwd = await folderWith(t, 'a')
+    writeFileSync(join(cwd, 'other.txt'), 'x'.repeat(5_000))
+    mkdirSync(join(cwd, 'out'))
+    for (const [database, message] of [
+      ['missing.db', /^There is no database at missing\.db\.\n$/],
+      ['data', /^The database data is not a file\.\n$/],
+      ['other.txt', /^The database other\.txt cannot be copied: file is not a database\.\n$/],
+    ] as const) {
+      const { code, err } = await run(t, ['backup', 'out/b', '--database-url', `sqlite:${database}`], { cwd })
+      assert.equal(code, 1)
+      assert.match(err, message)
+    }
+    const { code, err } = await run(t, ['backup', 'no/b'], { cwd })
+    assert.equal(code, 1)
+    assert.equal(err, 'Cannot write no/b: the folder does not exist.\n')
+    assert.deepEqual(readdirSync(join(cwd, 'out')), [])
+  })
+
+  test('and restore name the tool for PostgreSQL', async t => {
+    const cwd = temporaryFolder(t)
+    for (const [name, tool] of [
+      ['backup', 'pg_dump'],
+      ['restore', 'pg_restore'],
+    ] as const) {
+      const { code, err } = await run(t, [name, 'x', '--database-url', 'postgres://localhost/animals'], {
+        cwd,
+      })
+      assert.equal(code, 1)
+      assert.match(err, new RegExp(`use ${tool}`))
+    }
+  })
+})
+
+suite('restore', { concurrency: true }, () => {
+  test('replaces the database, and keeps the old one so that it can be opened', async t => {
+    const cwd = await folderWith(t, 'a', 'b')
+    assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
+    const store = openTestStore(t, join(cwd, DATABASE))
+    await addAnimal(store, 'c')
+    await store.close()
+    const { code, err } = await run(t, ['restore', 'backup.db'], { cwd })
+    assert.equal(code, 0, err)
+    assert.match(err, /^Restored 2 animals from backup\.db\. The copy is verified\.\n/)
+    assert.equal(namesIn(join(cwd, DATABASE)), 'a b')
+    assert.equal(statSync(join(cwd, DATABASE)).mode & 0o777, 0o600)
+    assert.equal(namesIn(oldDatabase(err)), 'a b c')
+    assert.deepEqual(readdirSync(join(cwd, 'data')).length, 2)
+    assert.equal(namesIn(join(cwd, 'backup.db')), 'a b')
+  })
+
+  test('works without a database', async t => {
+    const cwd = await folderWith(t, 'a')
+    assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
+    rmSync(join(cwd, 'data'), { recursive: true })
+    const { code, err } = await run(t, ['restore', 'backup.db'], { cwd })
+    assert.equal(code, 0, err)
+    assert.equal(err, 'Restored 1 animal from backup.db. The copy is verified.\n')
+    assert.equal(namesIn(join(cwd, DATABASE)), 'a')
+    assert.equal(statSync(join(cwd, 'data')).mode & 0o777, 0o700)
+  })
+
+  test('does not let the write-ahead log of the old database change the new one', async t => {
+    const cwd = await crashedFolder(t, 50)
+    await createDatabase(t, join(cwd, 'backup.db'), 'a', 'b')
+    const { code, err } = await run(t, ['restore', 'backup.db'], { cwd })
+    assert.equal(code, 0, err)
+    const store = openTestStore(t, join(cwd, DATABASE))
+    assert.deepEqual(await animalNames(store), ['a', 'b'])
+    await addAnimal(store, 'c')
+    await store.close()
+    assertIntact(join(cwd, DATABASE))
+    assertIntact(oldDatabase(err))
+    assert.equal(countAnimals(oldDatabase(err)), 50)
+  })
+
+  test('moves the log of a database that cannot be read, and the log of a database that is gone', async t => {
+    const cwd = await folderWith(t, 'a')
+    const path = join(cwd, DATABASE)
+    assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
+    for (const damage of [() => writeFileSync(path, 'x'.repeat(9_000)), () => rmSync(path)]) {
+      damage()
+      writeFileSync(`${path}-wal`, 'the log')
+      const { code, err } = await run(t, ['restore', 'backup.db'], { cwd })
+      assert.equal(code, 0, err)
+      assert.equal(readFileSync(`${oldDatabase(err)}-wal`, 'utf8'), 'the log')
+      assert.ok(!existsSync(`${path}-wal`))
+      assert.equal(namesIn(path), 'a')
+    }
+  })
+
+  test('refuses while the service has the database open, even if it is idle', async t => {
+    const cwd = await folderWith(t, 'a')
+    assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
+    const { address } = await serve(t, [], { cwd, env })
+    const { send, close } = client(address, KEY)
+    t.after(close)
+    const refused = await run(t, ['restore', 'backup.db'], { cwd })
+    assert.equal(refused.code, 1)
+    assert.match(refused.err, /^A process has the database .*production\.db open\. Stop it first\.\n$/)
+    const { status, json } = await send('GET', '/v1/pets')
+    assert.deepEqual([status, (json as unknown[]).length], [200, 1])
+  })
+
+  test('refuses while another program has opened the database and not used it yet', async t => {
+    const cwd = await folderWith(t, 'a')
+    const path = join(cwd, DATABASE)
+    assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
+    const database = openDatabase(t, path)
+    assert.equal((await run(t, ['restore', 'backup.db'], { cwd })).code, 1)
+    database.exec('select * from animals')
+    assert.equal((await run(t, ['restore', 'backup.db'], { cwd })).code, 1)
+    assert.equal(readdirSync(join(cwd, 'data')).filter(name => /restore|unfinished/.test(name)).length, 0)
+  })
+
+  test('refuses a file that is not a complete backup, and changes nothing', async t => {
+    const cwd = await folderWith(t, 'a')
+    const backup = join(cwd, 'backup.db')
+    const names = Array.from({ length: 50 }, () => 'x'.repeat(1_000))
+    await createDatabase(t, backup, ...names)
+    const copy = (name: string, change: (path: string) => void) => {
+      copyFileSync(backup, join(cwd, name))
+      change(join(cwd, name))
+    }
+    copy('other.db', path => runSql(path, 'pragma application_id = 7'))
+    copy('newer.db', path => runSql(path, 'pragma user_version = 99'))
+    copy('short.db', path => truncateSync(path, 40_000))
+    copy('index.db', path => {
+      const database = new DatabaseSync(path, { defensive: false })
+      database.exec(
+        "pragma writable_schema = on; update sqlite_schema set rootpage = 3 where name = 'animals_by_status'",
+      )
+      database.close()
+    })
+    writeFileSync(join(cwd, 'empty.db'), '')
+    writeFileSync(join(cwd, 'text.db'), 'x'.repeat(9_000))
+    for (const [name, message] of [
+      ['other.db', /belongs to another program/],
+      ['newer.db', /has schema 99, newer than/],
+      ['short.db', /corrupt|malformed/],
+      ['index.db', /corrupt|malformed/],
+      ['empty.db', /has no tables/],
+      ['text.db', /file is not a database/],
+      ['missing.db', /There is no database at missing\.db/],
+      [DATABASE, /is the database itself/],
+    ] as const) {
+      const { code, err } = await run(t, ['restore', name], { cwd })
+      assert.equal(code, 1, name)
+      assert.match(err, message)
+      assert.equal(err.split('\n').length, 2, err)
+    }
+    assert.equal(namesIn(join(cwd, DATABASE)), 'a')
+    assert.deepEqual(readdirSync(join(cwd, 'data')), ['production.db'])
+  })
+
+  test('leaves the complete old or the complete new database if it is killed at any step', async t => {
+    const cwd = await folderWith(t, 'old')
+    const path = join(cwd, DATABASE)
+    await createDatabase(t, join(cwd, 'backup.db'), 'new')
+    const preload = new URL('support/kill-at-step.js', import.meta.url).href
+    const found: unknown[] = []
+    for (let step = 1; ; step++) {
+      assert.ok(step < 50, 'the command never ends by itself')
+      rmSync(path)
+      await createDatabase(t, path, 'old')
+      const { code } = await run(t, ['restore', 'backup.db'], {
+        cwd,
+        env: { KILL_AT_STEP: String(step) },
+        program: [process.execPath, '--import', preload, MAIN],
+      })
+      assertIntact(path)
+      found.push(namesIn(path))
+      if (code === 0) break
+    }
+    assert.deepEqual([...new Set(found)], ['old', 'new'])
+    assert.ok(found.length > 8, `${found.length} steps`)
+  })
+})
