@@ -4,6 +4,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { constants } from 'node:os'
+import { isatty } from 'node:tty'
 
 /**
  * The oldest version that passes the tests: earlier ones print a warning that node:sqlite is experimental. So do early
@@ -46,7 +47,10 @@ export function run(node, args) {
     process.execve(node, [node, ...args], process.env)
   }
   const child = spawn(node, args, { stdio: 'inherit' })
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  // A terminal sends SIGINT and SIGHUP to all processes of the group, so the child has received them already.
+  const isOnTerminal = [0, 1, 2].some(isatty)
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'])
+    process.on(signal, () => (isOnTerminal && signal !== 'SIGTERM') || child.kill(signal))
   child.on('error', error => {
     console.error(`${node} cannot start: ${error.message}`)
     process.exit(1)

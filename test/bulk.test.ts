@@ -185,6 +185,7 @@ async function importInto(store: Store, input: string | Buffer, options: Partial
       format: 'csv',
       skipInvalid: false,
       fromLine: 1,
+      stopSignal: new AbortController().signal,
       progress: { update() {}, end() {} },
       streams: { out() {}, say: text => said.push(text) },
       ...options,

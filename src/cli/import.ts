@@ -26,14 +26,31 @@ export const importAnimals = command({
   async run({ format, skipInvalid, fromLine, ...target }, [file = '-'], streams) {
     const source = await openSource(file)
     const progress = progressOn(process.stderr, 'imported')
-    const options = { format: format ?? formatOf(file), skipInvalid, fromLine }
+    const { stopSignal, release } = stopOnSignals()
+    const options = { format: format ?? formatOf(file), skipInvalid, fromLine, stopSignal }
     try {
       await withStore(target, true, store => importAll({ store, source, progress, streams, ...options }))
     } finally {
       source.stream.destroy()
+      release()
     }
   },
 })
+
+/**
+ * Aborts on SIGINT or SIGTERM. Further signals have no effect: a launcher may forward one that this process has received
+ * itself, and it must not end before it has printed how to resume.
+ */
+function stopOnSignals(): { stopSignal: AbortSignal; release(): void } {
+  const controller = new AbortController()
+  const stop = () => controller.abort()
+  process.on('SIGINT', stop).on('SIGTERM', stop)
+  return {
+    stopSignal: controller.signal,
+    // After main.ts has printed the message.
+    release: () => void setImmediate(() => process.off('SIGINT', stop).off('SIGTERM', stop)),
+  }
+}
 
 export interface Source {
   readonly name: string
@@ -60,6 +77,8 @@ export interface Import {
   readonly format: FormatName
   readonly skipInvalid: boolean
   readonly fromLine: number
+  /** Stops the import after the batch that is being stored. */
+  readonly stopSignal: AbortSignal
   readonly progress: Progress
   readonly streams: Streams
 }
@@ -73,7 +92,7 @@ interface Batch {
 
 /** If the import ends early, throws a CommandFailed that says what was stored and how to resume. */
 export async function importAll(task: Import): Promise<void> {
-  const { store, source, progress, fromLine } = task
+  const { store, source, progress, fromLine, stopSignal } = task
   const { say } = task.streams
   const start = performance.now()
   let storing: Promise<void> = Promise.resolve()
@@ -81,7 +100,6 @@ export async function importAll(task: Import): Promise<void> {
   let next = fromLine
   let stored = 0
   let skipped = 0
-  let isStopped = false
 
   async function storeBatch({ creations, lastLine, readBytes }: Batch): Promise<void> {
     try {
@@ -96,12 +114,10 @@ export async function importAll(task: Import): Promise<void> {
     progress.update(stored, source.bytes && readBytes / source.bytes)
   }
 
-  const stop = () => {
-    isStopped = true
-    source.stream.destroy()
-  }
-  process.once('SIGINT', stop).once('SIGTERM', stop)
+  const stop = () => source.stream.destroy()
+  stopSignal.addEventListener('abort', stop)
   try {
+    stopSignal.throwIfAborted()
     const onInvalid = (message: string, lines: number) => {
       say(message)
       skipped += lines
@@ -114,16 +130,16 @@ export async function importAll(task: Import): Promise<void> {
       storing.catch(() => {})
     }
     await storing
-    if (isStopped) throw new Error('stopped')
+    stopSignal.throwIfAborted()
   } catch (error) {
     await storing.catch(() => {})
-    const reason = isStopped ? 'Stopped.' : describeFailure(error, source)
+    const reason = stopSignal.aborted ? 'Stopped.' : describeFailure(error, source)
     throw new CommandFailed(`${reason}\n${counted(stored)} stored. Resume with --from-line ${next}.`, {
       cause: error,
     })
   } finally {
     progress.end()
-    process.off('SIGINT', stop).off('SIGTERM', stop)
+    stopSignal.removeEventListener('abort', stop)
   }
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
   say(
