@@ -129,6 +129,25 @@ suite('CONNECT', () => {
   })
 })
 
+suite('versions of HTTP', () => {
+  const service = shared(startTestService)
+
+  for (const [version, end] of [
+    ['HTTP/0.9', ''],
+    ['HTTP/2.0', ' HTTP/2.0'],
+  ] as const) {
+    test(`${version} is rejected, and the connection is closed`, async () => {
+      const received = await sendRaw(
+        service().address,
+        get('connection: keep-alive').replace(' HTTP/1.1', end) + POST,
+      )
+      assert.deepEqual(statusesOf(received), [400])
+      assert.equal(errorCode(parseRaw(received)), 'invalid_request')
+      assert.equal(await count(service()), 0)
+    })
+  }
+})
+
 suite('Transfer-Encoding', () => {
   const service = shared(startTestService)
   const keepAlive = 'connection: keep-alive'

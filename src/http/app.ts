@@ -15,7 +15,7 @@ import { errorReply, toServiceError } from './server/error-reply.ts'
 import type { Exchange } from './server/exchange.ts'
 import { headerValues } from './server/headers.ts'
 import { expectationFailed, notFound } from './server/http-errors.ts'
-import { checkHost, checkTransferEncoding } from './server/message-checks.ts'
+import { checkHost, checkTransferEncoding, checkVersion } from './server/message-checks.ts'
 import { jsonReply, type Reply } from './server/reply.ts'
 import { requestIds } from './server/request-log.ts'
 import { createRouter, handlerFor, isRead, type Match, type Resource } from './server/routes.ts'
@@ -104,6 +104,7 @@ export function createApp({
     exchange.route = match?.resource.route
     const isApi = path === '/v1' || path.startsWith('/v1/')
     if (isApi) exchange.headers = cors.headersFor(request)
+    checkVersion(request)
     checkHost(request)
     checkTransferEncoding(request)
     if (isApi) {

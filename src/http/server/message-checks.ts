@@ -21,6 +21,11 @@ export function checkHost(request: IncomingMessage): void {
   }
 }
 
+/** Throws `invalid_request` for HTTP/0.9 and HTTP/2.0, which the parser accepts in the form of HTTP/1. */
+export function checkVersion(request: IncomingMessage): void {
+  if (request.httpVersionMajor !== 1) throw invalid('The request must be HTTP/1.1 or HTTP/1.0.')
+}
+
 /** Throws `invalid_request` if a proxy in front of the service may see other limits of the body than the parser does. */
 export function checkTransferEncoding(request: IncomingMessage): void {
   if (hasFaultyFraming(request)) {
@@ -38,10 +43,11 @@ export function isLastRequest(request: IncomingMessage): boolean {
 }
 
 /**
- * The parser decodes `chunked` alone, and also after other codings, which it ignores. In HTTP/1.0 there is no
+ * HTTP/0.9 and HTTP/2.0 do not frame requests like this. The parser decodes `chunked` alone, and also after other codings, which it ignores. In HTTP/1.0 there is no
  * Transfer-Encoding (RFC 9112, section 6.1).
  */
 function hasFaultyFraming(request: IncomingMessage): boolean {
+  if (request.httpVersionMajor !== 1) return true
   const coding = request.headers['transfer-encoding']
   if (coding === undefined) return false
   return coding.toLowerCase() !== 'chunked' || request.httpVersion !== '1.1'
