@@ -28,6 +28,7 @@ const plainDocument: PlainDocument = JSON.parse(
 // openapi.test.ts validates the schemas themselves: it takes 50 ms to compile the schema of schemas.
 const ajv = new Ajv2020({ strict: true, allErrors: true, coerceTypes: false, validateSchema: false })
 ajv.addFormat('int64', { type: 'number', validate: Number.isInteger })
+ajv.addFormat('int32', { type: 'number', validate: Number.isInteger })
 ajv.addVocabulary(['openapi', 'info', 'servers', 'tags', 'security', 'paths', 'components', 'example'])
 ajv.addSchema(plainDocument, 'openapi')
 
@@ -107,7 +108,7 @@ function assertHeaders(place: string, headers: IncomingHttpHeaders, response: De
 function assertErrorObject(place: string, method: string, { status, headers, text }: Answer): void {
   assert.equal(headers['content-type'], 'application/json', place)
   if (method === 'HEAD') return
-  const validate = schemaAt('/components/schemas/Error')
+  const validate = schemaAt('/components/schemas/ErrorObject')
   const error: Record<string, unknown> = JSON.parse(text)
   assert.ok(validate(error), `${place}: ${ajv.errorsText(validate.errors)} in ${text}`)
   assert.equal(error.status, status, `${place}: status is not that of the response`)

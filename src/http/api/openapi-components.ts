@@ -12,7 +12,7 @@ import {
 import { animalNotFound, gone, idempotencyKeyReused, unauthorized } from './api-errors.ts'
 import { DEPRECATED_SINCE, REMOVED_AT } from './deprecation.ts'
 import { invalidLimit } from './list-query.ts'
-import { schema } from './openapi-schemas.ts'
+import { int32, schema } from './openapi-schemas.ts'
 
 /** The path of the public base URL. */
 const PATH = '(/[^>]*)?/v1'
@@ -67,7 +67,7 @@ export const HEADERS = {
   },
   RetryAfter: {
     description: 'Seconds to wait before a retry.',
-    schema: { type: 'integer', minimum: 1 },
+    schema: { ...int32, minimum: 1 },
   },
 }
 
@@ -123,6 +123,6 @@ function errorResponse({ code, message, status }: ServiceError, description: str
   return {
     description,
     headers: { ...COMMON_HEADERS, ...headers },
-    content: { 'application/json': { schema: schema('Error'), example: { code, message, status } } },
+    content: { 'application/json': { schema: schema('ErrorObject'), example: { code, message, status } } },
   }
 }

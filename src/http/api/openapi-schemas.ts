@@ -4,7 +4,12 @@ import { NAME_MAX_LENGTH, NAME_PATTERN, STATUSES } from '../../animal.ts'
 import { STATUS_OF } from '../../error.ts'
 import { INT64_MAX, INT64_MIN } from '../../json.ts'
 
+export const int32 = { type: 'integer', format: 'int32' }
 export const int64 = { type: 'integer', format: 'int64', minimum: INT64_MIN, maximum: INT64_MAX }
+
+const KNOWN_CODES = Object.entries(STATUS_OF)
+  .map(([code, status]) => `\`${code}\` (${status})`)
+  .join(', ')
 
 const newAnimalProperties = {
   name: {
@@ -26,7 +31,7 @@ const newAnimalProperties = {
 export const SCHEMAS = {
   Animal: {
     type: 'object',
-    description: 'An animal of the catalogue.',
+    description: 'An animal of the catalogue. Further members may be added.',
     required: ['id', 'name', 'categoryId'],
     properties: {
       id: { ...int64, description: 'Unique identifier assigned on creation.', examples: [1] },
@@ -45,21 +50,27 @@ export const SCHEMAS = {
     description: 'Availability. An animal that was added without a status has none.',
     examples: ['available'],
   },
-  Error: {
+  // Not `Error` or `Response`: generated code would hide the global class of that name.
+  ErrorObject: {
     type: 'object',
-    description: 'The body of every response of 400 and above.',
+    description: 'The body of every response of 400 and above. Further members may be added.',
     required: ['code', 'message', 'status'],
     properties: {
-      code: { type: 'string', enum: Object.keys(STATUS_OF), description: 'Machine-readable error code.' },
+      code: { $ref: '#/components/schemas/ErrorCode' },
       message: { type: 'string', description: 'Human-readable description.' },
       status: {
-        type: 'integer',
+        ...int32,
         minimum: 400,
         maximum: 599,
         description: 'The HTTP status code of the response.',
       },
     },
-    additionalProperties: false,
+  },
+  // Not an enum: a client with a closed list would fail on a code that is added later.
+  ErrorCode: {
+    type: 'string',
+    description: `Machine-readable error code. Further ones may be added. Known codes: ${KNOWN_CODES}.`,
+    examples: ['invalid_request'],
   },
 }
 

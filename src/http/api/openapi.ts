@@ -7,7 +7,7 @@ import { inKib, MAX_BODY_BYTES } from '../server/limits.ts'
 import { REMOVAL_DATE } from './deprecation.ts'
 import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_KEY_PATTERN } from './idempotency-key.ts'
 import { COMMON_HEADERS, HEADERS, header, RESPONSES, response } from './openapi-components.ts'
-import { int64, SCHEMAS, schema } from './openapi-schemas.ts'
+import { int32, int64, SCHEMAS, schema } from './openapi-schemas.ts'
 
 /** The public base URLs of the two environments. */
 export interface BaseUrls {
@@ -41,7 +41,7 @@ const listPets = {
       name: 'limit',
       in: 'query',
       description: 'Maximum number of animals returned.',
-      schema: { type: 'integer', ...PAGE_LIMIT },
+      schema: { ...int32, ...PAGE_LIMIT },
     },
     {
       name: 'status',
@@ -89,8 +89,13 @@ const createPet = {
       name: 'Idempotency-Key',
       in: 'header',
       description: `Any string of 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters, bare or as a quoted string. The same key with the same animal gives the first answer again; with another animal, 422.`,
-      schema: { type: 'string', pattern: IDEMPOTENCY_KEY_PATTERN },
-      example: '6b1c5a0e-4d53-4f0e-9d51-0d3f6a3c2b11',
+      schema: {
+        type: 'string',
+        minLength: 1,
+        // Two quotes, and a backslash before each character.
+        maxLength: 2 + 2 * IDEMPOTENCY_KEY_MAX_LENGTH,
+        pattern: IDEMPOTENCY_KEY_PATTERN,
+      },
     },
   ],
   requestBody: {
