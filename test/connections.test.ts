@@ -1,16 +1,11 @@
 // Connections of strangers: at the limit the longest idle one is closed, and responses that nobody reads are bounded.
 
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { suite, type TestContext, test } from 'node:test'
-import { pino } from 'pino'
-import type { Exchange } from '../src/http/server/exchange.ts'
-import { SERVER_LIMITS, type ServerLimits } from '../src/http/server/limits.ts'
+import type { ServerLimits } from '../src/http/server/limits.ts'
 import { jsonReply, type Reply } from '../src/http/server/reply.ts'
-import { newRequestId } from '../src/http/server/request-log.ts'
-import { createHttpServer } from '../src/http/server/server.ts'
-import { connectRaw, type RawConnection, requestHead, statusesOf } from './support/raw-http.ts'
+import { startTestServer } from './support/http-server.ts'
+import { type RawConnection, requestHead, statusesOf } from './support/raw-http.ts'
 import { waitUntil } from './support/wait.ts'
 
 const GET = requestHead('GET /quick HTTP/1.1', 'host: x')
@@ -20,7 +15,6 @@ const MIB = 1024 * 1024
 const LARGE_BODY = JSON.stringify('x'.repeat(16 * MIB))
 
 async function startServer(t: TestContext, limits: Partial<ServerLimits>) {
-  const lines: string[] = []
   const gate = Promise.withResolvers<Reply>()
   const answers: Record<string, () => Reply | Promise<Reply>> = {
     '/quick': () => jsonReply(200, '{}'),
@@ -28,39 +22,11 @@ async function startServer(t: TestContext, limits: Partial<ServerLimits>) {
     '/large': () => jsonReply(200, LARGE_BODY),
   }
   const seen: string[] = []
-  const { server } = createHttpServer({
-    requestId: newRequestId,
-    answer: ({ path }: Exchange) => {
-      seen.push(path)
-      return answers[path]?.() ?? jsonReply(404, '{}')
-    },
-    isAccepting: () => true,
-    log: pino({ level: 'warn', base: null }, { write: line => void lines.push(line) }),
-    limits: { ...SERVER_LIMITS, ...limits },
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-
-  /** Opens a connection and waits until the server has accepted it. */
-  async function open(): Promise<RawConnection> {
-    const accepted = once(server, 'connection')
-    const connection = connectRaw(address)
-    t.after(() => connection.socket.destroy())
-    await accepted
-    return connection
+  function answer(path: string): Reply | Promise<Reply> {
+    seen.push(path)
+    return answers[path]?.() ?? jsonReply(404, '{}')
   }
-
-  async function openSeveral(count: number): Promise<RawConnection[]> {
-    const opened: RawConnection[] = []
-    while (opened.length < count) opened.push(await open())
-    return opened
-  }
-
-  return { open, openSeveral, gate, seen, warnings: () => lines.map(line => JSON.parse(line)) }
+  return { ...(await startTestServer(t, { answer, limits })), gate, seen }
 }
 
 /** Sends a request, and resolves once the connection has received another response. */

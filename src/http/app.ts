@@ -42,6 +42,8 @@ export interface AppOptions {
   readonly documents: readonly Document[]
   /** False once the service is stopping. */
   readonly isAccepting: () => boolean
+  /** The most reads, and the most creations, that wait for the database. */
+  readonly maxInWork?: number
 }
 
 const DOCUMENT_HEADERS = Object.entries({
@@ -53,6 +55,9 @@ const DOCUMENT_HEADERS = Object.entries({
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-cache',
 }).flat()
+
+const LIVENESS = '/livez'
+const READINESS = '/readyz'
 
 const OK = jsonReply(200, '{"status":"ok"}')
 
@@ -71,15 +76,16 @@ export function createApp({
   log,
   documents,
   isAccepting,
+  maxInWork,
 }: AppOptions): HttpServer {
   const authenticate = createAuthenticator({ store, clock, environment, extraKey })
   const cors = createCors(corsOrigins)
-  const { listPets, createPet, getPet } = operations({ store, clock, basePath })
+  const { listPets, createPet, getPet } = operations({ store, clock, basePath, maxInWork })
   const findRoute = createRouter([
     { route: '/v1/pets', get: listPets, post: createPet },
     { route: '/v1/pets/{petId}', get: getPet, headers: deprecationHeaders(basePath) },
-    { route: '/livez', get: () => OK },
-    { route: '/readyz', get: checkReadiness },
+    { route: LIVENESS, get: () => OK },
+    { route: READINESS, get: checkReadiness },
     ...documents.map(documentResource),
   ])
 
@@ -134,7 +140,13 @@ export function createApp({
     return errorReply(error)
   }
 
-  return createHttpServer({ requestId: requestIds(extraKey), answer, isAccepting, log })
+  return createHttpServer({
+    requestId: requestIds(extraKey),
+    answer,
+    isAccepting,
+    isUrgent: isHealthCheck,
+    log,
+  })
 }
 
 /** Rendered on the first request, because the server's own address is not known earlier. */
@@ -158,4 +170,8 @@ function checkExpectation(request: IncomingMessage): void {
   for (const expectation of headerValues(request, 'expect')) {
     if (expectation.toLowerCase() !== '100-continue') throw expectationFailed()
   }
+}
+
+function isHealthCheck(path: string): boolean {
+  return path === LIVENESS || path === READINESS
 }

@@ -18,7 +18,7 @@ const REQUEST =
 /** The pause before a connection is opened again: without one, refused connections would keep this process busy. */
 const RECONNECT_MS = 10
 
-const counts: Record<string, number> = { opened: 0, closed: 0 }
+const counts: Record<string, number> = { opened: 0, answered: 0, closed: 0 }
 let isRunning = true
 
 function count(what: string): void {
@@ -28,6 +28,7 @@ function count(what: string): void {
 function open(): void {
   const socket = connect(Number(port), hostname)
   let text = ''
+  let isAnswered = false
   socket.setNoDelay().setEncoding('latin1')
   socket.on('connect', () => {
     count('opened')
@@ -41,6 +42,8 @@ function open(): void {
     if (text.length < bodyAt + length) return
     count(text.slice(9, 12))
     text = ''
+    if (!isAnswered) count('answered')
+    isAnswered = true
     if (isRunning) socket.write(REQUEST)
     else socket.destroy()
   })

@@ -26,3 +26,5 @@ export const idempotencyKeyReused = () =>
 
 export const notStored = (cause: unknown) =>
   unavailable(cause, 'The animal could not be added right now. Try again shortly.')
+
+export const overloaded = () => unavailable(undefined, 'The service has too much to do. Try again shortly.')

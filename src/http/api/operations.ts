@@ -8,6 +8,7 @@ import { parseBody, readBody } from '../server/body.ts'
 import type { Exchange } from '../server/exchange.ts'
 import { joinedHeader } from '../server/headers.ts'
 import { jsonReply, type Reply } from '../server/reply.ts'
+import { createAdmission } from './admission.ts'
 import { animalNotFound, gone, idempotencyKeyReused, notStored } from './api-errors.ts'
 import { REMOVED_AT } from './deprecation.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
@@ -19,14 +20,19 @@ export interface OperationOptions {
   readonly clock: Clock
   /** The path that `Location` and `Link` begin with, such as `/v1`. */
   readonly basePath: string
+  /** The most reads, and the most creations, that wait for the database. */
+  readonly maxInWork?: number | undefined
 }
 
-export function operations({ store, clock, basePath }: OperationOptions) {
+export function operations({ store, clock, basePath, maxInWork }: OperationOptions) {
   const firstPages = createPageCache()
+  // Two counts: while the disk stalls, creations wait, and reads go on.
+  const reads = createAdmission(maxInWork)
+  const creations = createAdmission(maxInWork)
 
   async function loadPage(query: string, revision: string | undefined): Promise<Reply> {
     const page = parseListQuery(query)
-    const animals = await store.listAnimalsAsJson(page)
+    const animals = await reads.run(() => store.listAnimalsAsJson(page))
     const links = pageLinks(basePath, page, animals)
     const reply = jsonReply(200, animals.json, links === undefined ? [] : ['link', links])
     if (page.after === undefined && page.before === undefined) firstPages.set(query, revision, reply)
@@ -41,11 +47,13 @@ export function operations({ store, clock, basePath }: OperationOptions) {
 
     async createPet(exchange: Exchange): Promise<Reply> {
       const { request, response, apiKey } = exchange
+      creations.check()
       const body = await readBody(request, response)
       const key = parseIdempotencyKey(joinedHeader(request, 'idempotency-key'))
       const animal = parseNewAnimal(parseBody(body, parseAnimalJson))
       const idempotency = apiKey && key !== undefined ? { scope: apiKey.scope, key } : undefined
-      const [outcome] = (await store.createAnimals([{ animal, idempotency }])) as [Outcome]
+      const created = await creations.run(() => store.createAnimals([{ animal, idempotency }]))
+      const [outcome] = created as [Outcome]
       if (outcome.kind === 'unavailable') throw notStored(outcome.cause)
       if (outcome.kind === 'key_reused') throw idempotencyKeyReused()
       const { id } = outcome.animal
@@ -58,7 +66,7 @@ export function operations({ store, clock, basePath }: OperationOptions) {
     async getPet(exchange: Exchange, petId: string): Promise<Reply> {
       if (clock() >= REMOVED_AT.getTime()) throw gone()
       const id = canonicalInteger(petId)
-      const json = id === undefined ? undefined : await store.findAnimalAsJson(id)
+      const json = id === undefined ? undefined : await reads.run(() => store.findAnimalAsJson(id))
       if (json === undefined) throw animalNotFound()
       exchange.animalId = id
       return jsonReply(200, json)

@@ -13,6 +13,7 @@ import { isDelivered, isWaiting, type Reply, send } from './reply.ts'
 import { logRequest, newRequestId } from './request-log.ts'
 import { parseTarget } from './request-target.ts'
 import { createSlowReaders } from './slow-readers.ts'
+import { createTurns } from './turns.ts'
 
 const OPTIONS = {
   headersTimeout: 10_000,
@@ -37,6 +38,8 @@ export interface HttpServerOptions {
   readonly answer: (exchange: Exchange) => Reply | Promise<Reply>
   /** False once the service is stopping. */
   readonly isAccepting: () => boolean
+  /** Whether a request to this path must be answered soon even under overload. */
+  readonly isUrgent: (path: string) => boolean
   readonly log: Logger
   readonly limits?: ServerLimits
 }
@@ -51,10 +54,12 @@ export function createHttpServer({
   requestId,
   answer,
   isAccepting,
+  isUrgent,
   log,
   limits = SERVER_LIMITS,
 }: HttpServerOptions): HttpServer {
   const connections = createConnections(limits.connections, log)
+  const turns = createTurns({ connectionCount: connections.count, isUrgent })
   const slowReaders = createSlowReaders(limits.waitingBytes, log)
   const broken = new WeakSet<Duplex>()
   /** Connections whose last request has arrived. Nothing that follows on them is treated as a request. */
@@ -84,6 +89,7 @@ export function createHttpServer({
       headers: NO_HEADERS,
     }
     connections.begin(socket, exchange)
+    turns.addRequest(socket, exchange)
     try {
       logRequest(exchange, log)
       // Awaited even if it is not a promise: the parser marks a request without a body as complete only after this turn.
@@ -102,7 +108,10 @@ export function createHttpServer({
   const server = createServer(OPTIONS, serve)
   // By default Node silently drops headers after the thousandth.
   server.maxHeadersCount = 0
-  server.on('connection', connections.add)
+  server.on('connection', socket => {
+    connections.add(socket)
+    turns.addConnection()
+  })
   // Without these two listeners Node answers by itself, before the credential is checked.
   server.on('checkContinue', serve)
   server.on('checkExpectation', serve)

@@ -1,0 +1,138 @@
+// Overload: event-loop turns stay short, every connection gets its turn, and what is too much is refused at once.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { suite, type TestContext, test } from 'node:test'
+import { pino } from 'pino'
+import { openSqliteStore } from '../src/database/sqlite/store.ts'
+import { createApp } from '../src/http/app.ts'
+import { jsonReply } from '../src/http/server/reply.ts'
+import type { Store } from '../src/store.ts'
+import { startTestServer } from './support/http-server.ts'
+import { type RawConnection, requestHead } from './support/raw-http.ts'
+import { API_KEY, client } from './support/service.ts'
+import { waitUntil } from './support/wait.ts'
+
+const CONNECTIONS = 300
+
+/** Sends a request, and the next one whenever it was answered. Returns the number of answers so far. */
+function retryForever({ socket }: RawConnection, path: string): () => number {
+  const request = requestHead(`GET ${path} HTTP/1.1`, 'host: x')
+  let answers = 0
+  socket.on('data', () => {
+    answers++
+    socket.write(request)
+  })
+  socket.write(request)
+  return () => answers
+}
+
+suite('hundreds of connections that retry at once', () => {
+  async function overloadedServer(t: TestContext) {
+    const requestsPerTurn: number[] = []
+    let requests = 0
+    function answer() {
+      if (requests++ === 0) {
+        setImmediate(() => {
+          requestsPerTurn.push(requests)
+          requests = 0
+        })
+      }
+      return jsonReply(200, '{}')
+    }
+    const server = await startTestServer(t, { answer, isUrgent: path => path === '/urgent' })
+    const opened = await server.openSeveral(CONNECTIONS)
+    return { ...server, requestsPerTurn, answersOf: opened.map(each => retryForever(each, '/')) }
+  }
+
+  test('are read in rotation, a few in each event-loop turn', async t => {
+    const { requestsPerTurn, answersOf } = await overloadedServer(t)
+    const answers = () => answersOf.map(count => count())
+    await waitUntil(() => answers().every(count => count >= 2), { what: 'each was answered twice' })
+    const firstTurns = requestsPerTurn.length
+    await waitUntil(() => answers().every(count => count >= 12), { what: 'each was answered ten times more' })
+    const most = Math.max(...requestsPerTurn.slice(firstTurns))
+    assert.ok(most <= 64, `${most} requests in one turn`)
+    assert.ok(Math.max(...answers()) <= 2 * Math.min(...answers()) + 2, String(answers()))
+  })
+
+  test('do not delay health checks', async t => {
+    const { open, answersOf } = await overloadedServer(t)
+    await waitUntil(() => answersOf.every(count => count() >= 2), { what: 'each was answered twice' })
+    const checks = retryForever(await open(), '/urgent')
+    await waitUntil(() => checks() >= 1, { what: 'the first check is answered' })
+    const [other = () => 0] = answersOf
+    const [checksBefore, othersBefore] = [checks(), other()]
+    await waitUntil(() => other() >= othersBefore + 10, { what: 'another connection is answered ten times' })
+    assert.ok(checks() - checksBefore >= 20, `${checks() - checksBefore} checks were answered`)
+  })
+})
+
+suite('requests that wait for the database', () => {
+  async function startApp(t: TestContext) {
+    const gate = Promise.withResolvers<void>()
+    const stored = openSqliteStore({ path: ':memory:', clock: Date.now, create: true })
+    let calls = 0
+    const blocked =
+      <Args extends readonly unknown[], Result>(method: (...args: Args) => Promise<Result>) =>
+      async (...args: Args) => {
+        calls++
+        await gate.promise
+        return method(...args)
+      }
+    const store: Store = {
+      ...stored,
+      listAnimalsAsJson: blocked(stored.listAnimalsAsJson),
+      createAnimals: blocked(stored.createAnimals),
+    }
+    const { server } = createApp({
+      store,
+      clock: Date.now,
+      environment: 'production',
+      basePath: '/v1',
+      extraKey: API_KEY,
+      corsOrigins: [],
+      log: pino({ level: 'silent' }),
+      documents: [],
+      isAccepting: () => true,
+      maxInWork: 3,
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { send, close } = client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    t.after(async () => {
+      close()
+      server.close()
+      await stored.close()
+    })
+    const headers = { 'content-type': 'application/json' }
+    return {
+      send,
+      create: () => send('POST', '/v1/pets', { headers, body: '{"name":"Bella","categoryId":7}' }),
+      list: () => send('GET', '/v1/pets'),
+      release: gate.resolve,
+      waitForCalls: (count: number) => waitUntil(() => calls === count, { what: 'the requests wait' }),
+    }
+  }
+
+  test('are refused beyond the limit with 503 and Retry-After, and admitted again later', async t => {
+    const { send, create, list, release, waitForCalls } = await startApp(t)
+    const creations = [create(), create(), create()]
+    await waitForCalls(3)
+    const refused = await create()
+    assert.equal(refused.status, 503)
+    assert.equal(refused.headers['retry-after'], '1')
+    // A read does not wait behind creations.
+    const lists = [list(), list(), list()]
+    await waitForCalls(6)
+    assert.equal((await list()).status, 503)
+    // The credential is checked first, and health checks are never refused.
+    assert.equal((await send('GET', '/v1/pets', { headers: { authorization: '' } })).status, 401)
+    assert.equal((await send('GET', '/livez')).status, 200)
+    release()
+    for (const creation of creations) assert.equal((await creation).status, 201)
+    for (const page of lists) assert.equal((await page).status, 200)
+    assert.equal((await create()).status, 201)
+    assert.equal((await list()).status, 200)
+  })
+})

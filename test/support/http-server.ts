@@ -1,0 +1,56 @@
+// The HTTP server without the application: for tests of connections.
+
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { pino } from 'pino'
+import type { Exchange } from '../../src/http/server/exchange.ts'
+import { SERVER_LIMITS, type ServerLimits } from '../../src/http/server/limits.ts'
+import type { Reply } from '../../src/http/server/reply.ts'
+import { newRequestId } from '../../src/http/server/request-log.ts'
+import { createHttpServer } from '../../src/http/server/server.ts'
+import { connectRaw, type RawConnection } from './raw-http.ts'
+import type { Scope } from './service.ts'
+
+export interface TestServerOptions {
+  readonly answer: (path: string) => Reply | Promise<Reply>
+  readonly isUrgent?: (path: string) => boolean
+  readonly limits?: Partial<ServerLimits>
+}
+
+export async function startTestServer(
+  t: Scope,
+  { answer, isUrgent = () => false, limits }: TestServerOptions,
+) {
+  const lines: string[] = []
+  const { server } = createHttpServer({
+    requestId: newRequestId,
+    answer: ({ path }: Exchange) => answer(path),
+    isAccepting: () => true,
+    isUrgent,
+    log: pino({ level: 'warn', base: null }, { write: line => void lines.push(line) }),
+    limits: { ...SERVER_LIMITS, ...limits },
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  /** Opens a connection and waits until the server has accepted it. */
+  async function open(): Promise<RawConnection> {
+    const accepted = once(server, 'connection')
+    const connection = connectRaw(address)
+    t.after(() => connection.socket.destroy())
+    await accepted
+    return connection
+  }
+
+  async function openSeveral(count: number): Promise<RawConnection[]> {
+    const opened: RawConnection[] = []
+    while (opened.length < count) opened.push(await open())
+    return opened
+  }
+
+  return { open, openSeveral, warnings: () => lines.map(line => JSON.parse(line)) }
+}
