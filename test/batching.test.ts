@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { batchCreations } from '../src/database/batching.ts'
+import { batchCreations, createBatcher } from '../src/database/batching.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
-import { ServiceError } from '../src/error.ts'
+import { ServiceError, unavailable } from '../src/error.ts'
 import type { Store } from '../src/store.ts'
 import { onEveryDatabase } from './support/databases.ts'
 import { startTestService, temporaryFolder } from './support/service.ts'
@@ -160,6 +160,102 @@ suite('batched creations', () => {
     await first
     await batched.createAnimals([creation('later')])
     assert.deepEqual(await names(store), ['first', 'later'])
+  })
+})
+
+suite('batched calls', () => {
+  const LIMITS = { size: 10, queueLength: 1_000, queueTimeoutMs: 30_000, inFlight: 2 }
+  const overloaded = () => unavailable(undefined, 'overloaded')
+
+  test('a call alone is sent in the event-loop turn in which it arrives', async () => {
+    const sent: number[][] = []
+    const run = async (calls: readonly number[]) => {
+      sent.push([...calls])
+      return calls
+    }
+    const send = createBatcher({ run, limits: LIMITS, turns: 1, overloaded })
+    let isLater = false
+    const first = send(1)
+    setImmediate(() => {
+      isLater = true
+    })
+    assert.equal(await first, 1)
+    assert.equal(isLater, false)
+    assert.deepEqual(await Promise.all([2, 3, 4].map(send)), [2, 3, 4])
+    assert.deepEqual(sent, [[1], [2, 3, 4]])
+  })
+
+  test('a batch that hangs does not delay others, and no more than the limit run at the same time', async () => {
+    const stuck = Promise.withResolvers<void>()
+    const sizes: number[] = []
+    let running = 0
+    let mostRunning = 0
+    const run = async (calls: readonly string[]) => {
+      sizes.push(calls.length)
+      mostRunning = Math.max(mostRunning, ++running)
+      await (calls.includes('stuck') ? stuck.promise : nextTurn())
+      running--
+      return calls
+    }
+    const send = createBatcher({ run, limits: LIMITS, turns: 1, overloaded })
+    const hanging = send('stuck')
+    await nextTurn()
+    const others = Array.from({ length: 35 }, (_, index) => send(`a${index}`))
+    assert.deepEqual(
+      await Promise.all(others),
+      others.map((_, index) => `a${index}`),
+    )
+    assert.deepEqual(sizes, [1, 10, 10, 10, 5])
+    assert.equal(mostRunning, 2)
+    stuck.resolve()
+    assert.equal(await hanging, 'stuck')
+  })
+
+  test('calls behind batches that all hang are rejected in time, and later ones are served', async () => {
+    const stuck = Promise.withResolvers<void>()
+    const run = async (calls: readonly number[]) => {
+      await stuck.promise
+      return calls
+    }
+    const limits = { ...LIMITS, size: 1, queueTimeoutMs: 100, queueLength: 3 }
+    const send = createBatcher({ run, limits, turns: 1, overloaded })
+    const hanging = [1, 2].map(send)
+    const waiting = [3, 4, 5].map(send)
+    await assert.rejects(send(6), isUnavailable)
+    for (const result of await Promise.allSettled(waiting)) {
+      assert.ok(result.status === 'rejected' && isUnavailable(result.reason))
+    }
+    stuck.resolve()
+    assert.deepEqual(await Promise.all(hanging), [1, 2])
+    assert.equal(await send(7), 7)
+  })
+
+  test('a batch that fails for a reason of one call runs one by one, until the database is unavailable', async () => {
+    const sent: string[][] = []
+    const run = async (calls: readonly string[]) => {
+      sent.push([...calls])
+      if (calls.length > 1 || calls[0] === 'bad') throw new Error('bad')
+      if (calls[0] === 'down') throw overloaded()
+      return calls
+    }
+    const send = createBatcher({ run, limits: LIMITS, turns: 1, overloaded })
+    const results = await Promise.allSettled(['a', 'bad', 'b', 'down', 'c', 'd'].map(send))
+    assert.deepEqual(
+      results.map(result => (result.status === 'fulfilled' ? result.value : result.reason.message)),
+      ['a', 'bad', 'b', 'overloaded', 'overloaded', 'overloaded'],
+    )
+    assert.deepEqual(sent.slice(1), [['a'], ['bad'], ['b'], ['down']])
+  })
+
+  test('a call that is larger than a batch is a batch of its own', async () => {
+    const sent: number[][] = []
+    const run = async (calls: readonly number[]) => {
+      sent.push([...calls])
+      return calls
+    }
+    const send = createBatcher({ run, limits: LIMITS, sizeOf: size => size, turns: 1, overloaded })
+    assert.deepEqual(await Promise.all([50, 4, 4, 4].map(send)), [50, 4, 4, 4])
+    assert.deepEqual(sent, [[50], [4, 4], [4]])
   })
 })
 

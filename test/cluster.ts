@@ -2,14 +2,12 @@
 // installed. Meanwhile instances restart one by one, one is killed, and PostgreSQL restarts. No animal may be lost.
 
 import assert from 'node:assert/strict'
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseJson } from '../client/src/json.ts'
 import { MAIN } from './support/command.ts'
+import { startPooler } from './support/pgbouncer.ts'
 import { freePort, startPostgres } from './support/postgres.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -39,7 +37,9 @@ const inFlight = new Map<string, number>()
 let phase = 'start'
 
 const postgres = await startPostgres([])
-const pooler = await startPooler()
+const pooler = await startPooler(postgres.url)
+if (pooler === undefined)
+  console.log('PgBouncer is not installed: the instances connect to PostgreSQL directly.')
 const instances = await Promise.all(Array.from({ length: INSTANCES }, startInstance))
 const balancer = await startBalancer()
 try {
@@ -256,46 +256,6 @@ async function startBalancer(): Promise<{ server: Server; port: number }> {
   const port = await freePort()
   await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
   return { server, port }
-}
-
-/** Starts PgBouncer in transaction mode, if it is installed. */
-async function startPooler(): Promise<{ url: string; stop(): void } | undefined> {
-  try {
-    execFileSync('pgbouncer', ['--version'], { stdio: 'ignore' })
-  } catch {
-    console.log('PgBouncer is not installed: the instances connect to PostgreSQL directly.')
-    return undefined
-  }
-  const folder = mkdtempSync(join(tmpdir(), 'animal-store-pgbouncer-'))
-  chmodSync(folder, 0o755)
-  const port = await freePort()
-  const { hostname, port: serverPort } = new URL(postgres.url)
-  writeFileSync(join(folder, 'users.txt'), '"postgres" "postgres"\n')
-  writeFileSync(
-    join(folder, 'pgbouncer.ini'),
-    `[databases]
-postgres = host=${hostname} port=${serverPort}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = plain
-auth_file = ${join(folder, 'users.txt')}
-pool_mode = transaction
-default_pool_size = 10
-max_client_conn = 200
-server_login_retry = 1
-`,
-  )
-  const user = process.getuid?.() === 0 ? ['-u', 'postgres'] : []
-  const child = spawn('pgbouncer', ['-q', ...user, join(folder, 'pgbouncer.ini')], { stdio: 'inherit' })
-  return {
-    url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
-    stop() {
-      child.kill('SIGKILL')
-      rmSync(folder, { recursive: true, force: true })
-    },
-  }
 }
 
 /** Compares the stored animals with the acknowledged ones and prints the result. */

@@ -11,6 +11,7 @@ const UNAVAILABLE = /^(08|28|3D|40|53|55|57|58)|^25(006|P03|P04)$/
 // privilege is missing (42501).
 const NEEDS_REPAIR = new Set(['2200H', '3F000', '42P01', '42703', '42501'])
 
+const NOT_SUPPORTED = '0A000'
 const UNIQUE_VIOLATION = '23505'
 const INTERNAL_ERROR = 'XX000'
 
@@ -40,6 +41,7 @@ function meansUnavailable(error: pg.DatabaseError): boolean {
     UNAVAILABLE.test(code) ||
     NEEDS_REPAIR.has(code) ||
     isIdTaken(error) ||
+    isOutdatedPlan(error) ||
     (code === INTERNAL_ERROR && WORKER_LOST.test(message))
   )
 }
@@ -55,6 +57,26 @@ export function isIdTaken(error: unknown): boolean {
 
 export function isReadOnly(error: unknown): boolean {
   return error instanceof ReadOnlyError || databaseError(error)?.code === '25006'
+}
+
+/**
+ * Whether a prepared statement is unknown to the server or prepared twice, because a pooler gave us another server
+ * connection. Such a statement has not run. PgBouncer uses 08P01 for most of its own errors.
+ */
+export function isPreparedStatementRefused(error: unknown): boolean {
+  const { code = '', message = '' } = databaseError(error) ?? {}
+  return ['26000', '42P05'].includes(code) || (code === '08P01' && /prepared statement/i.test(message))
+}
+
+/** Whether a column that a prepared statement returns has changed its type. The statement has not run. */
+export function isOutdatedPlan(error: unknown): boolean {
+  const cause = databaseError(error)
+  return cause?.code === NOT_SUPPORTED && cause.routine === 'RevalidateCachedQuery'
+}
+
+/** Whether the engine cannot run a statement of this form. */
+export function isNotSupported(error: unknown): boolean {
+  return databaseError(error)?.code === NOT_SUPPORTED && !isOutdatedPlan(error)
 }
 
 /** Returns the error that the server reported, if there is one. */

@@ -9,8 +9,8 @@ import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
 
 /** One look-up batch takes milliseconds, so a second is enough for everything that the queue holds. */
-const KNOWN_KEYS: BatchLimits = { size: 256, queueLength: 4_096, queueTimeoutMs: 1_000 }
-const OTHER_KEYS: BatchLimits = { size: 256, queueLength: 1_024, queueTimeoutMs: 1_000 }
+const KNOWN_KEYS: BatchLimits = { size: 256, queueLength: 4_096, queueTimeoutMs: 600 }
+const OTHER_KEYS: BatchLimits = { size: 256, queueLength: 1_024, queueTimeoutMs: 600 }
 
 /** Digests of keys that were found are kept, about 100 bytes each. */
 const MAX_KNOWN = 10_000

@@ -7,7 +7,7 @@ import animals from './migrations/001-animals.ts'
 import apiKeys from './migrations/002-api-keys.ts'
 import idempotencyKeys from './migrations/003-idempotency-keys.ts'
 import pagesByStatus from './migrations/004-pages-by-status.ts'
-import type { Pool } from './pool.ts'
+import type { Pool, Warn } from './pool.ts'
 
 const MIGRATIONS = [animals, apiKeys, idempotencyKeys, pagesByStatus]
 
@@ -29,8 +29,6 @@ const UNDEFINED_TABLE = '42P01'
 // "create table if not exists" fails with one of these if two instances run it at the same moment.
 const DUPLICATES = new Set(['23505', '42P07', '42710'])
 const ATTEMPTS = 10
-
-export type Warn = (message: string) => void
 
 /** Several instances may start at the same time: each step locks the one row of the version table. */
 export async function migrate(pool: Pool, warn: Warn): Promise<void> {

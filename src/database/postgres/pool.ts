@@ -5,6 +5,7 @@ import { ServiceError, unavailable } from '../../error.ts'
 import { cancelQuery } from './cancel.ts'
 import { isCancelledStandbyWait, isReadOnly, toServiceError } from './errors.ts'
 import { checkWritable, createHosts } from './hosts.ts'
+import { createPreparedStatements } from './prepared.ts'
 import { parsePostgresUrl } from './url.ts'
 
 /** A request may have to wait for both: a free or new connection, and then its statement. */
@@ -34,8 +35,16 @@ export interface Pool {
   close(): Promise<void>
 }
 
-/** The pool opens at most `connections` connections. */
-export function openPool(url: string, connections: number): Pool {
+/** Takes a message for the operator. */
+export type Warn = (message: string) => void
+
+export interface PoolOptions {
+  /** How many connections the pool opens at most. */
+  readonly connections: number
+  readonly warn: Warn
+}
+
+export function openPool(url: string, { connections, warn }: PoolOptions): Pool {
   const hosts = createHosts(parsePostgresUrl(url).urls)
   const pool = new pg.Pool({
     Client: hosts.Client,
@@ -124,13 +133,19 @@ export function openPool(url: string, connections: number): Pool {
     }
   }
 
+  const sendPrepared = createPreparedStatements(warn)
+
+  function run(config: pg.QueryConfig): Promise<pg.QueryResult> {
+    return sendPrepared(config, named => withClient(client => client.query(named)))
+  }
+
   async function queryRows<Value>(config: pg.QueryArrayConfig): Promise<Value[][]> {
-    const { rows } = await withClient(client => client.query<Value[]>(config))
-    return rows
+    const { rows } = (await run(config)) as pg.QueryArrayResult
+    return rows as Value[][]
   }
 
   return {
-    query: (sql, values) => withClient(client => client.query(sql, values as unknown[])),
+    query: (text, values = []) => run({ text, values: values as unknown[] }),
 
     rows: (text, values) => queryRows({ text, values: values as unknown[], rowMode: 'array' }),
 

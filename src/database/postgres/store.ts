@@ -1,18 +1,17 @@
-// The Store on PostgreSQL, shared by any number of instances. It uses no session state, advisory locks or notifications,
+// The Store on PostgreSQL, shared by any number of instances. It needs no session state, advisory locks or notifications,
 // so that it works through a pooler and on databases that are compatible with PostgreSQL.
 
 import type { ClientBase } from 'pg'
-import { type AnimalText, renderAnimal, renderAnimals } from '../../animal.ts'
 import { isActive } from '../../api-key.ts'
 import type { Clock } from '../../clock.ts'
-import { IDEMPOTENCY_WINDOW_MS, type Page, type Store, UnusableDatabase } from '../../store.ts'
-import { pageStart } from '../page-start.ts'
-import { keyValues, toAnimal, toAnimalText, toKey } from '../rows.ts'
+import { IDEMPOTENCY_WINDOW_MS, type Store, UnusableDatabase } from '../../store.ts'
+import { keyValues, toKey } from '../rows.ts'
+import { createAnimalReads } from './animal-reads.ts'
 import { createAnimals } from './create-animals.ts'
 import { DEFAULT_CONNECTIONS } from './defaults.ts'
 import { createKeyLookups } from './key-lookups.ts'
 import { migrate, withSchemaLock } from './migrate.ts'
-import { openPool, type Pool } from './pool.ts'
+import { openPool, type Pool, type Warn } from './pool.ts'
 import { createReadiness } from './readiness.ts'
 import { describeFailure, retryWhileStarting } from './start.ts'
 import * as sql from './statements.ts'
@@ -29,8 +28,7 @@ export interface PostgresStoreOptions {
   readonly waitMs?: number | undefined
   /** Called once if the store has to wait, with the reason. */
   readonly onWait?: (reason: string) => void
-  /** Takes a message for the operator. */
-  readonly warn?: ((message: string) => void) | undefined
+  readonly warn?: Warn | undefined
 }
 
 /** Connects and migrates. Throws an UnusableDatabase if the database cannot be used. */
@@ -42,7 +40,7 @@ export async function openPostgresStore({
   onWait = () => {},
   warn = () => {},
 }: PostgresStoreOptions): Promise<Store> {
-  const pool = openPool(url, connections)
+  const pool = openPool(url, { connections, warn })
   try {
     if (waitMs === undefined) await prepareDatabase(pool, warn)
     else
@@ -61,31 +59,7 @@ export async function openPostgresStore({
   const readiness = createReadiness(pool)
 
   return {
-    async listAnimals(page) {
-      const rows = await pool.rows(...listQuery(page, page.limit))
-      return inOrder(page, rows).map(toAnimal)
-    },
-
-    async listAnimalsAsJson(page) {
-      // One row more than the limit shows whether more animals follow in the direction of reading. Text rows avoid the
-      // conversion to bigint and back, which took an eighth of a page (bench/notes.md).
-      const rows = await pool.textRows(...listQuery(page, page.limit + 1))
-      const hasMore = rows.length > page.limit
-      if (hasMore) rows.pop()
-      const hasOthers = typeof rows[0]?.[4] === 'string'
-      const animals = inOrder(page, rows).map(toAnimalText)
-      const [hasPrevious, hasNext] = page.before === undefined ? [hasOthers, hasMore] : [hasMore, hasOthers]
-      return {
-        json: renderAnimals(animals),
-        previous: idIf(hasPrevious, animals[0]),
-        next: idIf(hasNext, animals.at(-1)),
-      }
-    },
-
-    async findAnimalAsJson(id) {
-      const [row] = await pool.textRows(sql.FIND_ANIMAL, [id])
-      return row && renderAnimal(toAnimalText(row))
-    },
+    ...createAnimalReads(pool, warn),
 
     revision: () => undefined,
 
@@ -142,32 +116,10 @@ export async function openPostgresStore({
   }
 }
 
-async function prepareDatabase(pool: Pool, warn: (message: string) => void): Promise<void> {
+async function prepareDatabase(pool: Pool, warn: Warn): Promise<void> {
   const { rows } = await pool.query('show server_encoding')
   if (rows[0].server_encoding !== 'UTF8') {
     throw new UnusableDatabase('The PostgreSQL database must have the encoding UTF8.')
   }
   await migrate(pool, warn)
-}
-
-function listQuery(page: Page, rows: number): [string, unknown[]] {
-  const { before, status } = page
-  if (before !== undefined) {
-    return status === undefined
-      ? [sql.LIST_ANIMALS_BEFORE, [before, rows]]
-      : [sql.LIST_ANIMALS_BEFORE_BY_STATUS, [status, before, rows]]
-  }
-  const { start, limit } = pageStart({ ...page, limit: rows })
-  return status === undefined
-    ? [sql.LIST_ANIMALS, [start, limit]]
-    : [sql.LIST_ANIMALS_BY_STATUS, [status, start, limit]]
-}
-
-/** A page before an id is read by descending id. */
-function inOrder<Row>({ before }: Page, rows: Row[]): Row[] {
-  return before === undefined ? rows : rows.reverse()
-}
-
-function idIf(condition: boolean, animal: AnimalText | undefined): bigint | undefined {
-  return condition && animal !== undefined ? BigInt(animal.id) : undefined
 }

@@ -1,0 +1,189 @@
+// Reads animals. Reads that arrive in the same event-loop turn travel in one statement, which costs a third of one
+// statement for each (bench/notes.md). An engine that refuses such a statement gets one statement for each read.
+
+import { type AnimalText, renderAnimal, renderAnimals, type Status } from '../../animal.ts'
+import { unavailable } from '../../error.ts'
+import type { JsonPage, Page, Store } from '../../store.ts'
+import { type BatchLimits, createBatcher } from '../batching.ts'
+import { pageStart } from '../page-start.ts'
+import { toAnimal, toAnimalText } from '../rows.ts'
+import { isNotSupported } from './errors.ts'
+import type { Pool, Warn } from './pool.ts'
+import * as sql from './statements.ts'
+
+/** The items are animals, at most 6 KB each as JSON. So one batch is at most 12 MB. */
+const PAGES: BatchLimits = { size: 2_000, queueLength: 100_000, queueTimeoutMs: 600, inFlight: 2 }
+const ANIMALS: BatchLimits = { size: 256, queueLength: 4_096, queueTimeoutMs: 600, inFlight: 2 }
+
+/** For an engine that gets one statement for each read. */
+const SINGLE_READS: BatchLimits = { size: 1, queueLength: 4_096, queueTimeoutMs: 1_000, inFlight: 8 }
+
+/** A page as the statements take it: the animals from an inclusive bound on, or those before an exclusive one. */
+interface Span {
+  readonly isBackward: boolean
+  readonly bound: bigint
+  readonly limit: number
+  readonly status: Status | undefined
+}
+
+type AnimalReads = Pick<Store, 'listAnimals' | 'listAnimalsAsJson' | 'findAnimalAsJson'>
+
+export function createAnimalReads(pool: Pool, warn: Warn): AnimalReads {
+  let isBatching = true
+
+  const runLimited = createBatcher<() => Promise<unknown>, unknown>({
+    run: reads => Promise.all(reads.map(read => read())),
+    limits: SINGLE_READS,
+    turns: 1,
+    overloaded,
+  })
+
+  function batch<Call, Result>({ runAll, runOne, ...options }: Batch<Call, Result>) {
+    const runSingle = (call: Call) => runLimited(() => runOne(call)) as Promise<Result>
+    async function run(calls: readonly Call[]): Promise<readonly Result[]> {
+      if (isBatching) {
+        try {
+          return await runAll(calls)
+        } catch (error) {
+          if (!isNotSupported(error)) throw error
+          if (isBatching)
+            warn('The database refuses statements for several reads. Sending one for each read.')
+          isBatching = false
+        }
+      }
+      return Promise.all(calls.map(runSingle))
+    }
+    const send = createBatcher({ ...options, run, turns: 1, overloaded })
+    return (call: Call) => (isBatching ? send(call) : runSingle(call))
+  }
+
+  /** Pages of the same kind share a statement. */
+  function batchPages(statement: string) {
+    return batch<Span, JsonPage>({
+      runAll: spans => readPages(pool, statement, spans),
+      runOne: span => readPage(pool, span),
+      limits: PAGES,
+      sizeOf: ({ limit }) => limit,
+    })
+  }
+
+  const forward = batchPages(sql.LIST_PAGES)
+  const backward = batchPages(sql.LIST_PAGES_BEFORE)
+  const forwardByStatus = batchPages(sql.LIST_PAGES_BY_STATUS)
+  const backwardByStatus = batchPages(sql.LIST_PAGES_BEFORE_BY_STATUS)
+
+  return {
+    async listAnimals(page) {
+      const span = toSpan(page)
+      return inOrder(span, await pool.rows(...listQuery(span))).map(toAnimal)
+    },
+
+    listAnimalsAsJson(page) {
+      const span = toSpan(page)
+      if (span.status === undefined) return span.isBackward ? backward(span) : forward(span)
+      return span.isBackward ? backwardByStatus(span) : forwardByStatus(span)
+    },
+
+    findAnimalAsJson: batch({
+      runAll: ids => findAnimals(pool, ids),
+      runOne: id => findAnimal(pool, id),
+      limits: ANIMALS,
+    }),
+  }
+}
+
+interface Batch<Call, Result> {
+  readonly runAll: (calls: readonly Call[]) => Promise<readonly Result[]>
+  readonly runOne: (call: Call) => Promise<Result>
+  readonly limits: BatchLimits
+  readonly sizeOf?: (call: Call) => number
+}
+
+/** Reads equal pages once. */
+async function readPages(pool: Pool, statement: string, spans: readonly Span[]): Promise<JsonPage[]> {
+  const distinct = new Map<string, number>()
+  const bounds: bigint[] = []
+  const limits: number[] = []
+  const statuses: Status[] = []
+  const positions = spans.map(({ bound, limit, status }) => {
+    const key = `${bound},${limit},${status}`
+    const known = distinct.get(key)
+    if (known !== undefined) return known
+    if (status !== undefined) statuses.push(status)
+    distinct.set(key, limits.push(limit))
+    return bounds.push(bound)
+  })
+  const lists = [bounds, limits, ...(statuses.length > 0 ? [statuses] : [])]
+  const rows = await pool.textRows(statement, lists.map(toArray))
+  const pages = new Map(
+    rows.map(([position, json, previous, next]) => [
+      Number(position),
+      { json: json as string, previous: toId(previous), next: toId(next) },
+    ]),
+  )
+  return positions.map(position => pages.get(position) as JsonPage)
+}
+
+/** Finds out with a second statement whether there are animals on the other side of the bound. */
+async function readPage(pool: Pool, span: Span): Promise<JsonPage> {
+  // One row more than the limit shows whether more animals follow in the direction of reading.
+  const more = span.limit === 0 ? 0 : span.limit + 1
+  const rows = await pool.textRows(...listQuery({ ...span, limit: more }))
+  const others = await pool.textRows(...listQuery({ ...span, isBackward: !span.isBackward, limit: 1 }))
+  const hasMore = rows.length > span.limit
+  if (hasMore) rows.pop()
+  const hasOthers = others.length > 0
+  const animals = inOrder(span, rows).map(toAnimalText)
+  const [hasPrevious, hasNext] = span.isBackward ? [hasMore, hasOthers] : [hasOthers, hasMore]
+  return {
+    json: renderAnimals(animals),
+    previous: idIf(hasPrevious, animals[0]),
+    next: idIf(hasNext, animals.at(-1)),
+  }
+}
+
+async function findAnimals(pool: Pool, ids: readonly bigint[]): Promise<(string | undefined)[]> {
+  const rows = (await pool.textRows(sql.FIND_ANIMALS, [toArray(ids)])) as [string, string][]
+  const found = new Map(rows)
+  return ids.map(id => found.get(String(id)))
+}
+
+async function findAnimal(pool: Pool, id: bigint): Promise<string | undefined> {
+  const [row] = await pool.textRows(sql.FIND_ANIMAL, [id])
+  return row && renderAnimal(toAnimalText(row))
+}
+
+function toSpan(page: Page): Span {
+  const { before, status } = page
+  if (before !== undefined) return { isBackward: true, bound: before, limit: page.limit, status }
+  const { start, limit } = pageStart(page)
+  return { isBackward: false, bound: start, limit, status }
+}
+
+function listQuery({ isBackward, bound, limit, status }: Span): [string, unknown[]] {
+  return status === undefined
+    ? [isBackward ? sql.LIST_ANIMALS_BEFORE : sql.LIST_ANIMALS, [bound, limit]]
+    : [isBackward ? sql.LIST_ANIMALS_BEFORE_BY_STATUS : sql.LIST_ANIMALS_BY_STATUS, [bound, limit, status]]
+}
+
+/** A page before an id is read by descending id. */
+function inOrder<Row>({ isBackward }: Span, rows: Row[]): Row[] {
+  return isBackward ? rows.reverse() : rows
+}
+
+/** None of these values needs quotes. Without them, pg need not look at each one. */
+function toArray(values: readonly (bigint | number | Status)[]): string {
+  return `{${values.join()}}`
+}
+
+function toId(text: string | null | undefined): bigint | undefined {
+  return typeof text === 'string' ? BigInt(text) : undefined
+}
+
+function idIf(condition: boolean, animal: AnimalText | undefined): bigint | undefined {
+  return condition && animal !== undefined ? BigInt(animal.id) : undefined
+}
+
+function overloaded() {
+  return unavailable(undefined, 'The catalogue could not be read in time. Try again shortly.')
+}

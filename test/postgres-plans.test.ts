@@ -1,0 +1,98 @@
+// The plans of every PostgreSQL statement with a million animals: none may read the whole table, whether PostgreSQL plans
+// a statement for its values or once for all values.
+
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import pg from 'pg'
+import { systemClock } from '../src/clock.ts'
+import * as sql from '../src/database/postgres/statements.ts'
+import { openPostgresStore } from '../src/database/postgres/store.ts'
+import { administer, newDatabase } from './support/postgres.ts'
+import { shared } from './support/service.ts'
+
+const DIGEST = `'\\x${'0'.repeat(64)}'`
+const MIDDLE_IDS = "'{500000,7,999999,123456}'"
+const LIMITS = "'{20,100,1,20}'"
+// Few animals are sold, and none of them is among the first half.
+const WANTED = "'{sold,sold,available,pending}'"
+
+/** The values of each statement, as SQL. `undefined` for a statement that has no plan. */
+const VALUES: Record<keyof typeof sql, readonly string[] | undefined> = {
+  LIST_PAGES: [MIDDLE_IDS, LIMITS],
+  LIST_PAGES_BEFORE: [MIDDLE_IDS, LIMITS],
+  LIST_PAGES_BY_STATUS: [MIDDLE_IDS, LIMITS, WANTED],
+  LIST_PAGES_BEFORE_BY_STATUS: [MIDDLE_IDS, LIMITS, WANTED],
+  FIND_ANIMALS: [MIDDLE_IDS],
+  LIST_ANIMALS: ['500000', '101'],
+  LIST_ANIMALS_BEFORE: ['500000', '101'],
+  LIST_ANIMALS_BY_STATUS: ['100', '101', "'sold'"],
+  LIST_ANIMALS_BEFORE_BY_STATUS: ['999999', '101', "'sold'"],
+  FIND_ANIMAL: ['500000'],
+  CREATE_ANIMALS: ["'{a,b}'", "'{1,2}'", "'{sold,null}'"],
+  CREATE_ANIMALS_WITH_KEYS: ["'{a,b}'", "'{1,2}'", "'{sold,null}'", "'{s,null}'", "'{k,null}'", '1', '0'],
+  FIND_BY_IDEMPOTENCY_KEY: ["'{s,s}'", "'{1,2}'"],
+  DELETE_EXPIRED_IDEMPOTENCY_KEYS: ['1000', '1000'],
+  FIND_KEYS_BY_DIGEST: [`array[${DIGEST}]::bytea[]`],
+  LIST_KEYS: ["'production'"],
+  LOCK_KEY: ["'key_1'", "'production'"],
+  HAS_KEYS: ["'production'"],
+  INSERT_KEY: ["'key_1'", "'n'", "'production'", DIGEST, "'s'", '1', 'null', 'null'],
+  REVOKE_KEY: ['1', "'key_1'", "'production'"],
+  EXPIRE_KEY: ['1', "'key_1'", "'production'"],
+  PING: [],
+  FIND_NEXT_ID: [],
+  LOCK_ANIMALS: undefined,
+  MOVE_SEQUENCE: ['9223372036854775807'],
+}
+
+suite('with a million animals, PostgreSQL', () => {
+  const database = shared(async t => {
+    const url = await newDatabase(t)
+    await (await openPostgresStore({ url, clock: systemClock })).close()
+    const client = new pg.Client({ connectionString: url })
+    client.on('error', () => {})
+    await client.connect()
+    t.after(() => client.end())
+    await client.query(`
+      insert into animals (name, category_id, status)
+      select 'Animal ' || i, i % 50,
+        case when i > 500000 and i % 10000 = 0 then 'sold' when i % 3 = 0 then 'pending' when i % 3 = 1 then 'available' end
+      from generate_series(1, 1000000) i;
+      insert into idempotency_keys (scope, key, animal_id, created_at)
+      select 's', i::text, i, i from generate_series(1, 50000) i`)
+    await client.query('analyze')
+    return { url, client }
+  })
+
+  async function plansOf(statement: string, values: readonly string[]): Promise<string> {
+    const { client } = database()
+    const plans: string[] = []
+    for (const part of statement.split(';')) {
+      await client.query(`prepare planned as ${part}`)
+      const execute = values.length === 0 ? 'planned' : `planned (${values.join()})`
+      const { rows } = await client.query(`explain execute ${execute}`)
+      await client.query('deallocate planned')
+      plans.push(rows.map(row => row['QUERY PLAN']).join('\n'))
+    }
+    return plans.join('\n')
+  }
+
+  for (const mode of ['force_generic_plan', 'force_custom_plan']) {
+    for (const [name, statement] of Object.entries(sql)) {
+      const values = VALUES[name as keyof typeof sql]
+      if (values === undefined) continue
+      test(`reads no table of animals as a whole for ${name}, ${mode}`, async () => {
+        await database().client.query(`set plan_cache_mode = ${mode}`)
+        const plan = await plansOf(statement, values)
+        assert.doesNotMatch(plan, /Seq Scan on animals/)
+        if (/^LIST_.*_BY_STATUS/.test(name)) assert.doesNotMatch(plan, /using animals_pkey/)
+        else if (/^LIST_(ANIMALS|PAGES)/.test(name)) assert.doesNotMatch(plan, /animals_by_status/)
+      })
+    }
+  }
+
+  test('really has a million animals', async () => {
+    const { rows } = await administer('select count(*)::int as count from animals', database().url)
+    assert.equal(rows[0].count, 1_000_000)
+  })
+})
