@@ -1,76 +1,106 @@
 // The HTML of the catalogue page. Most parts are hidden until browser/catalogue.ts shows them.
 
-import { NAME_MAX_LENGTH, PAGE_LIMIT, STATUSES } from '../animal.ts'
+import { PAGE_LIMIT, STATUSES } from '../animal.ts'
 import { type Environment, KEY_PREFIX } from '../api-key.ts'
-import { INT64_MAX, INT64_MIN } from '../json.ts'
+import { renderPanel } from './catalogue-panel.ts'
 import { type Html, html } from './html.ts'
+import { icon, SLEEPING_CAT } from './icons.ts'
 
 const PAGE_SIZES = [10, PAGE_LIMIT.default, 50, PAGE_LIMIT.maximum]
 
+const SHORTCUTS: readonly (readonly [keys: readonly string[], action: string])[] = [
+  [['n'], 'New animal'],
+  [['/'], 'Go to an id'],
+  [['j', '↓'], 'Next animal'],
+  [['k', '↑'], 'Previous animal'],
+  [[']'], 'Next page'],
+  [['['], 'Previous page'],
+  [['f'], 'Filter by status'],
+  [['Esc'], 'Close the panel'],
+  [['?'], 'Show this list'],
+]
+
+/** The part of the bar that only this page has. */
+export function renderCatalogueTools(): Html {
+  return html`<div id="tools" hidden>
+<form id="go-to" role="search"><label class="visually-hidden" for="go-to-id">Go to id</label>${icon('search')}<input id="go-to-id" inputmode="numeric" autocomplete="off" spellcheck="false" placeholder="Go to id" maxlength="20" aria-keyshortcuts="/"><kbd aria-hidden="true">/</kbd></form>
+<button class="new-animal primary" type="button" aria-keyshortcuts="n">${icon('plus')}New animal<kbd aria-hidden="true">n</kbd></button>
+<button id="more" class="icon-button" type="button" popovertarget="menu" aria-label="More" title="More">${icon('more')}</button>
+<div id="menu" popover>
+<a href="./docs">API reference</a>
+<a href="./openapi.json">OpenAPI document</a>
+<button id="show-shortcuts" type="button" popovertarget="menu" popovertargetaction="hide">Keyboard shortcuts<kbd aria-hidden="true">?</kbd></button>
+<button id="sign-out" type="button" popovertarget="menu" popovertargetaction="hide">Sign out</button>
+</div>
+</div>`
+}
+
 export function renderCatalogue(environment: Environment): Html {
-  return html`<noscript><p class="panel">This page needs JavaScript. Programs can use the API at <code>/v1/pets</code>: see the <a href="./docs">API reference</a>.</p></noscript>
+  return html`<noscript><p class="card">This page needs JavaScript. Programs can use the API at <code>v1/pets</code>: see the <a href="./docs">API reference</a>.</p></noscript>
 ${renderSignIn(environment)}
 <section id="catalogue" aria-labelledby="title" hidden>
-<div class="heading"><h1 id="title" tabindex="-1">Animals</h1><button id="add" type="button">Add an animal</button></div>
-${renderOverview()}
-${renderFilters()}
-<p id="summary" role="status"></p>
+${renderStock()}
+<div id="workspace">
 <div id="list">
-<table aria-labelledby="title" aria-busy="true"><thead><tr><th scope="col">Name</th><th scope="col">Id</th><th scope="col">Category</th><th scope="col">Status</th></tr></thead>
+${renderToolbar()}
+<div class="progress" aria-hidden="true"></div>
+<table aria-labelledby="title" aria-busy="true"><thead><tr><th id="id-column" class="number" scope="col">Id</th><th scope="col">Name</th><th class="number" scope="col">Category</th><th scope="col">Status</th></tr></thead>
 <tbody id="rows"></tbody></table>
-<div id="list-message" class="panel" hidden><h2></h2><p></p><a class="button" href="./">Show the first page</a></div>
+${renderListMessage()}
+<nav id="pager" aria-label="Pages"><a id="first" data-page aria-disabled="true">${icon('first')}<span>First</span></a><a id="previous" data-page rel="prev" aria-disabled="true">${icon('previous')}<span>Previous</span></a>
+<p id="summary" role="status"></p>
+<a id="next" data-page rel="next" aria-disabled="true"><span>Next</span>${icon('next')}</a>
+<button class="new-animal primary" type="button">${icon('plus')}New<span class="visually-hidden"> animal</span></button></nav>
 </div>
-<nav class="pages" aria-label="Pages"><a id="first">First page</a><a id="previous" rel="prev">Previous</a><a id="next" rel="next">Next</a></nav>
+${renderPanel()}
+</div>
 </section>
-${renderAddDialog()}
-<div id="notice" role="status" hidden><span></span> <button id="retry" type="button">Try now</button></div>`
+${renderShortcuts()}
+<div id="notices">${['connection', 'export', 'message'].map(name => html`<div id="${name}-notice" class="notice" role="status" hidden><span></span><button type="button" hidden></button></div>`)}</div>`
 }
 
 function renderSignIn(environment: Environment): Html {
-  return html`<section id="sign-in" class="panel" aria-labelledby="sign-in-title" hidden>
-<h1 id="sign-in-title">Animal Store</h1>
-<p>This is the <strong>${environment}</strong> catalogue. Sign in with an API key. This tab stores the key until you sign out or close the tab.</p>
+  return html`<section id="sign-in" class="card" aria-labelledby="sign-in-title" hidden>
+<h1 id="sign-in-title">Sign in</h1>
+<p>This is the <strong>${environment}</strong> catalogue. Sign in with an API key.</p>
 <form>
 <label for="key">API key</label>
 <input id="key" name="key" type="password" required autocomplete="off" spellcheck="false" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="sign-in-problem">
 <p id="sign-in-problem" class="problem" role="alert"></p>
-<button>Sign in</button>
+<div class="check"><input id="remember" type="checkbox" aria-describedby="remember-hint"><label for="remember">Remember on this device</label></div>
+<p id="remember-hint" class="hint"><span>The key is forgotten when you close this tab.</span><span class="warning">Everybody who uses this browser can then see the catalogue and add to it, until you sign out. Leave this off on a shared computer.</span></p>
+<button class="primary">Sign in</button>
 </form>
 </section>`
 }
 
-function renderOverview(): Html {
-  return html`<section class="overview" aria-labelledby="overview-title">
-<h2 id="overview-title">Seen in this tab</h2>
-<svg id="chart" viewBox="0 0 1000 24" preserveAspectRatio="none" role="img" aria-labelledby="overview-text">${[...STATUSES, 'none'].map(status => html`<rect class="${status}" x="0" y="0" width="0" height="24"></rect>`)}</svg>
-<ul id="legend">${[...STATUSES, 'none'].map(status => html`<li class="${status}"><span>${status === 'none' ? 'no status' : status}</span> <b>0</b></li>`)}</ul>
-<p id="overview-text"></p>
+function renderStock(): Html {
+  return html`<section id="stock" aria-label="Stock">
+<div><h1 id="title" tabindex="-1">Animals</h1> <p id="stock-total"></p></div>
+<svg id="stock-chart" viewBox="0 0 1000 8" preserveAspectRatio="none" role="img" aria-label="Nothing has been counted yet.">${[...STATUSES, 'none'].map(status => html`<rect class="${status}" x="0" y="0" width="0" height="8"></rect>`)}</svg>
+<ul id="stock-legend">${STATUSES.map(status => html`<li class="${status}"><button type="button" data-status="${status}">${status} <b></b></button></li>`)}<li class="none"><span>no status <b></b></span></li></ul>
 </section>`
 }
 
-function renderFilters(): Html {
-  return html`<form id="filters">
-<label for="status">Status</label> <select id="status" name="status"><option value="">all</option>${STATUSES.map(status => html`<option>${status}</option>`)}</select>
-<label for="limit">Per page</label> <select id="limit" name="limit">${PAGE_SIZES.map(size => html`<option>${size}</option>`)}</select>
-</form>`
+function renderToolbar(): Html {
+  return html`<div id="toolbar">
+<div class="scroll-edges"><div id="filter" class="segments" role="group" aria-label="Filter by status"><button type="button" data-status="" aria-pressed="true" aria-keyshortcuts="f">All <small></small></button>${STATUSES.map(status => html`<button type="button" data-status="${status}" aria-pressed="false">${status} <small></small></button>`)}</div></div>
+<div id="view">
+<div class="segments" role="group" aria-label="Order"><a id="oldest" data-page href="./">Oldest</a><a id="newest" data-page href="./?order=newest">Newest</a></div>
+<select id="limit" aria-label="Animals per page" title="Animals per page">${PAGE_SIZES.map(size => html`<option>${size}</option>`)}</select>
+<button id="export" class="icon-button" type="button" aria-label="Download CSV" title="Download this list as CSV. Names that a spreadsheet would run as a formula get a leading apostrophe.">${icon('download')}</button>
+</div>
+</div>`
 }
 
-function renderAddDialog(): Html {
-  return html`<dialog id="add-dialog" aria-labelledby="add-dialog-title">
-<form novalidate>
-<h2 id="add-dialog-title">Add an animal</h2>
-<fieldset>
-<label for="name">Name</label>
-<input id="name" name="name" autocomplete="off" aria-describedby="name-rule">
-<p id="name-rule" class="rule" data-rule="1 to ${NAME_MAX_LENGTH} characters, not blank."></p>
-<label for="category">Category</label>
-<input id="category" name="category" inputmode="numeric" autocomplete="off" aria-describedby="category-rule">
-<p id="category-rule" class="rule" data-rule="A whole number from ${INT64_MIN} to ${INT64_MAX}."></p>
-<label for="new-status">Status</label>
-<select id="new-status" name="status"><option value="">none</option>${STATUSES.map(status => html`<option>${status}</option>`)}</select>
-<p id="add-problem" class="problem" role="alert"></p>
-<div class="actions"><button type="submit">Add</button> <button type="button" class="secondary" id="cancel">Cancel</button></div>
-</fieldset>
-</form>
+function renderListMessage(): Html {
+  return html`<div id="list-message" hidden>${SLEEPING_CAT}<h2></h2><p></p>
+<div class="actions"><a class="button" data-page href="./">Show the first page</a><button class="new-animal primary" type="button">${icon('plus')}New animal</button></div></div>`
+}
+
+function renderShortcuts(): Html {
+  return html`<dialog id="shortcuts" aria-labelledby="shortcuts-title">
+<form method="dialog"><h2 id="shortcuts-title">Keyboard shortcuts</h2><button class="icon-button" aria-label="Close" title="Close">${icon('close')}</button></form>
+<dl>${SHORTCUTS.map(([keys, action]) => html`<div><dt>${action}</dt><dd>${keys.map(key => html`<kbd>${key}</kbd>`)}</dd></div>`)}</dl>
 </dialog>`
 }

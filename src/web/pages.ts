@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import type { Environment } from '../api-key.ts'
 import type { ApiDescription } from './api-description.ts'
-import { renderCatalogue } from './catalogue.ts'
+import { renderCatalogue, renderCatalogueTools } from './catalogue.ts'
 import { type Html, html } from './html.ts'
 import { renderReference } from './reference.ts'
 import { createScriptLoader } from './scripts.ts'
@@ -21,15 +21,32 @@ const CATALOGUE_MODULES = [
   'src/web/browser/catalogue',
   'src/web/browser/add-animal-form',
   'src/web/browser/animal-table',
+  'src/web/browser/browser-storage',
+  'src/web/browser/clipboard',
+  'src/web/browser/csv',
+  'src/web/browser/csv-download',
+  'src/web/browser/details',
   'src/web/browser/elements',
+  'src/web/browser/go-to-id',
+  'src/web/browser/list-page',
+  'src/web/browser/live',
   'src/web/browser/location',
   'src/web/browser/navigation',
+  'src/web/browser/new-animal-fields',
   'src/web/browser/notice',
-  'src/web/browser/overview',
   'src/web/browser/page-loader',
-  'src/web/browser/previous-page',
+  'src/web/browser/page-size',
+  'src/web/browser/pager',
+  'src/web/browser/panel',
+  'src/web/browser/scroll-edges',
+  'src/web/browser/selection',
   'src/web/browser/session',
   'src/web/browser/session-key',
+  'src/web/browser/shortcuts',
+  'src/web/browser/status-badge',
+  'src/web/browser/stock',
+  'src/web/browser/stock-count',
+  'src/web/browser/waiting',
   'client/src/animal-store',
   'client/src/error',
   'client/src/json',
@@ -41,15 +58,21 @@ const CATALOGUE_MODULES = [
 ]
 const REFERENCE_MODULES = ['src/web/browser/try-it']
 
-/** The last one has the rules for small screens, which must win over the others. */
+/** The last ones have the rules for small screens and paper, which must win over the others. */
 const CATALOGUE_STYLES = [
   'tokens.css',
   'style.css',
-  'animal-table.css',
-  'add-animal-form.css',
+  'bar.css',
   'catalogue.css',
+  'stock.css',
+  'list.css',
+  'list-end.css',
+  'panel.css',
+  'notice.css',
+  'small-screen.css',
+  'print.css',
 ]
-const REFERENCE_STYLES = ['tokens.css', 'style.css', 'reference.css']
+const REFERENCE_STYLES = ['tokens.css', 'style.css', 'bar.css', 'reference.css']
 
 export function pages({ environment, document }: PageOptions) {
   const modules = [...CATALOGUE_MODULES, ...REFERENCE_MODULES]
@@ -62,7 +85,7 @@ export function pages({ environment, document }: PageOptions) {
         content: renderCatalogue(environment),
         modules: CATALOGUE_MODULES,
         styles: CATALOGUE_STYLES,
-        action: html`<button id="sign-out" class="secondary" type="button" hidden>Sign out</button>`,
+        tools: renderCatalogueTools(),
       }),
     ),
     page('/docs', () =>
@@ -105,10 +128,11 @@ interface LayoutOptions {
   readonly content: Html
   readonly modules: readonly string[]
   readonly styles: readonly string[]
-  readonly action?: Html
+  /** Controls in the bar. */
+  readonly tools?: Html
 }
 
-function renderLayout({ title, environment, content, modules, styles, action }: LayoutOptions): Html {
+function renderLayout({ title, environment, content, modules, styles, tools }: LayoutOptions): Html {
   // Relative addresses, because a proxy may serve the pages below any prefix.
   const [entry = '', ...others] = modules.map(module => `.${scriptPath(module)}`)
   return html`<!doctype html>
@@ -124,8 +148,8 @@ ${styles.map(file => html`<link rel="stylesheet" href="./assets/${file}">`)}
 ${others.map(url => html`<link rel="modulepreload" href="${url}">`)}
 </head>
 <body>
-<header class="bar"><a class="brand" href="./">Animal Store</a><span class="environment ${environment}">${environment}</span>
-<nav aria-label="Site"><a href="./docs">API reference</a><a href="./openapi.json">OpenAPI</a></nav>${action}</header>
+<header id="bar"><div><a class="brand" href="./"><img src="./assets/icon.svg" alt="" width="24" height="24"><span>Animal Store</span></a><span class="environment ${environment}">${environment}</span>
+<nav aria-label="Site"><a href="./docs">API reference</a><a href="./openapi.json">OpenAPI</a></nav>${tools}</div></header>
 <main>${content}</main>
 </body>
 </html>

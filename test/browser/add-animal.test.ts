@@ -8,7 +8,9 @@ import {
   holdRequests,
   newAnimals,
   openAddForm,
+  readIds,
   readRows,
+  readStock,
   startWithAnimals,
   useCatalogue,
   waitForList,
@@ -22,29 +24,53 @@ async function fillIn(page: Page, name: string, category: string): Promise<void>
   await page.getByLabel('Category').fill(category)
 }
 
+function addButton(page: Page) {
+  return page.getByRole('button', { name: 'Add', exact: true })
+}
+
 suite('the form', () => {
   const emptyService = shared(startTestService)
 
-  test('checks the fields while the user types', async t => {
+  test('says what is wrong with a field after the user has left it', async t => {
     const { page } = await open(t, emptyService())
     await openAddForm(page)
-    const state = (rule: string) => page.locator(rule).getAttribute('data-state')
-    assert.deepEqual([await state('#name-rule'), await state('#category-rule')], ['untouched', 'untouched'])
-    const cases: [string, string, string][] = [
-      ['#name', ' ', 'invalid'],
-      ['#name', 'x'.repeat(1_001), 'invalid'],
-      ['#name', '🐈'.repeat(1_000), 'valid'],
-      ['#category', '1.5', 'invalid'],
-      ['#category', '9223372036854775808', 'invalid'],
-      ['#category', '-9223372036854775808', 'valid'],
+    const hint = (field: string) => page.locator(`${field}-hint`).innerText()
+    const isInvalid = (field: string) => page.locator(field).getAttribute('aria-invalid')
+    const cases: [string, string, string | undefined][] = [
+      ['#name', ' ', 'Enter a name.'],
+      ['#name', 'x'.repeat(1_001), 'This name has 1,001 characters. 1,000 are possible.'],
+      ['#name', '🐈'.repeat(1_000), undefined],
+      ['#category', 'seven', 'Enter a whole number, such as 7.'],
+      ['#category', '1.5', 'Enter a whole number, such as 7.'],
+      ['#category', '9223372036854775808', 'Enter a number from'],
+      ['#category', '9'.repeat(10_000), 'Enter a number from'],
+      ['#category', '-9223372036854775808', undefined],
+      ['#category', ' +007 ', undefined],
     ]
-    for (const [field, text, expected] of cases) {
+    for (const [field, text, problem] of cases) {
+      const shown = text.slice(0, 30)
+      await page.locator(field).fill('')
+      await page.locator(field).blur()
+      await page.locator(field).fill('1')
       await page.locator(field).fill(text)
-      assert.equal(await state(`${field}-rule`), expected, text.slice(0, 30))
-      assert.equal(await page.locator(field).getAttribute('aria-invalid'), String(expected === 'invalid'))
+      assert.equal(await isInvalid(field), 'false', `${shown} is rejected while it is typed`)
+      await page.locator(field).blur()
+      assert.equal(await isInvalid(field), String(problem !== undefined), shown)
+      if (problem !== undefined) assert.ok((await hint(field)).startsWith(problem), await hint(field))
+      await page.locator(field).fill('1')
+      assert.equal(await isInvalid(field), 'false', 'the problem is still shown after the user has fixed it')
     }
-    await page.locator('#name').fill('')
-    await page.getByRole('button', { name: 'Add', exact: true }).click()
+  })
+
+  test('says what is missing only when it is sent, and moves there', async t => {
+    const { page } = await open(t, emptyService())
+    await openAddForm(page)
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    assert.equal(await page.locator('#panel [aria-invalid=true]').count(), 0)
+    await addButton(page).click()
+    await page.getByText('Enter a name.').waitFor()
+    await page.getByText('Enter the number of the category.').waitFor()
     assert.equal(await page.locator('#name').evaluate(field => field === document.activeElement), true)
   })
 
@@ -59,23 +85,50 @@ suite('the form', () => {
       }),
     )
     await fillIn(page, 'Kim', '8')
-    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await addButton(page).click()
     await page.getByText('name must be another one. (request abc-1)').waitFor()
-    assert.equal(await page.getByRole('dialog').isVisible(), true)
+    assert.equal(await page.getByLabel('Name').inputValue(), 'Kim')
   })
 
-  test('adds one animal for a double click, and shows it', async t => {
+  test('adds one animal for a double click, keeps the place in the list, and offers to show it', async t => {
     const service = await startWithAnimals(t, newAnimals(50))
-    const { page } = await open(t, service, { path: '/?status=sold' })
-    await page.getByText('No sold animals').waitFor()
+    const { page } = await open(t, service, { path: '/?limit=10&after=10' })
+    await waitForList(page, '?limit=10&after=10', '11')
     await fillIn(page, 'Bella <b>', '9007199254740993')
-    await page.getByRole('dialog').getByLabel('Status').selectOption('pending')
-    await page.getByRole('button', { name: 'Add', exact: true }).dblclick()
-    await waitForList(page, '?after=50', '51')
-    assert.deepEqual(await readRows(page), [['Bella <b>', '51', '9007199254740993', 'pending']])
-    assert.equal(await page.locator('tr.new').count(), 1)
-    await page.getByText('Added Bella <b> with id 51.').waitFor()
+    await page.getByRole('radio', { name: 'pending' }).check()
+    await addButton(page).dblclick()
+    await page.getByText('Added Bella <b>').waitFor()
+    assert.equal(await page.locator('#panel').isVisible(), false)
+    await waitForList(page, '?limit=10&after=10', '11')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await waitForList(page, '?limit=10&after=50', '51')
+    assert.deepEqual(await readRows(page), [['51', 'Bella <b>', '9007199254740993', 'pending']])
+    await page.getByRole('heading', { name: 'Bella <b>' }).waitFor()
     assert.equal((await service.store.listAnimals({ limit: 100 })).length, 51)
+    assert.deepEqual(await readStock(page), ['51', '50', '1', '0', '0'])
+  })
+
+  test('stays open for another animal, with the same category and status', async t => {
+    const service = await startTestService(t)
+    const { page } = await open(t, service)
+    await fillIn(page, 'Kim', '8')
+    await page.getByRole('radio', { name: 'sold' }).check()
+    await page.getByLabel('Add another').check()
+    for (const name of ['Kim', 'Rex', 'Otto']) {
+      await page.keyboard.type(name === 'Kim' ? '' : name)
+      await page.getByLabel('Name').press('Enter')
+      await page.getByText(`Added ${name}`).waitFor()
+      await page.waitForFunction(() => document.activeElement?.id === 'name')
+    }
+    assert.equal(await page.locator('#panel [aria-invalid=true]').count(), 0)
+    await page.locator('#rows tr').nth(2).waitFor()
+    assert.deepEqual(await readRows(page), [
+      ['1', 'Kim', '8', 'sold'],
+      ['2', 'Rex', '8', 'sold'],
+      ['3', 'Otto', '8', 'sold'],
+    ])
+    await page.keyboard.press('Escape')
+    assert.equal(await page.locator('#panel').isVisible(), false)
   })
 
   test('adds one animal if the response is lost and the user tries again', async t => {
@@ -83,14 +136,16 @@ suite('the form', () => {
     const { page } = await open(t, service)
     await fillIn(page, 'Kim', '8')
     await page.route('**/v1/pets', async route => {
-      await route.fetch()
+      if (route.request().method() === 'POST') await route.fetch()
       await route.abort()
     })
-    await page.getByRole('button', { name: 'Add', exact: true }).click()
-    await page.getByText('The server cannot be reached').waitFor()
+    await addButton(page).click()
+    await page.getByText('The server cannot be reached. Press Add to try again').waitFor()
     await page.unroute('**/v1/pets')
-    await page.getByRole('button', { name: 'Add', exact: true }).click()
-    await waitForList(page, '?after=0', '1')
+    await addButton(page).click()
+    await page.getByText('Added Kim').waitFor()
+    await page.locator('#rows tr').first().waitFor()
+    assert.deepEqual(await readIds(page), ['1'])
     assert.equal((await service.store.listAnimals({ limit: 100 })).length, 1)
   })
 
@@ -98,13 +153,14 @@ suite('the form', () => {
     const { page } = await open(t, await startTestService(t))
     await fillIn(page, 'Kim', '8')
     const { arrived, release } = await holdRequests(page, 'POST')
-    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await addButton(page).click()
     await arrived
     await page.getByRole('button', { name: 'Adding …' }).waitFor()
     await page.keyboard.press('Escape')
-    assert.equal(await page.getByRole('dialog').isVisible(), true)
-    assert.equal(await page.getByRole('button', { name: 'Cancel' }).isDisabled(), true)
+    await page.locator('#add-animal .close').click()
+    assert.equal(await page.getByLabel('Name').isDisabled(), true)
+    assert.equal(await page.locator('#add-animal').isVisible(), true)
     release()
-    await page.getByText('Added Kim with id 1.').waitFor()
+    await page.getByText('Added Kim').waitFor()
   })
 })

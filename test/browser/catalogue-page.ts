@@ -73,7 +73,7 @@ export function newAnimals(
 /** Signs in without the form, as if this tab had done so before (src/web/browser/session-key.ts). */
 async function storeKey(page: Page, address: string): Promise<void> {
   await page.goto(`${address}/livez`)
-  await page.evaluate(key => sessionStorage.setItem('animal-store-key', key), API_KEY)
+  await page.evaluate(key => sessionStorage.setItem('animal-store-key:/', key), API_KEY)
 }
 
 export async function signIn(page: Page, key = API_KEY): Promise<void> {
@@ -86,7 +86,7 @@ export async function waitForCatalogue(page: Page): Promise<void> {
   await page.getByRole('heading', { name: 'Animals', exact: true }).waitFor()
 }
 
-/** Waits until the list has loaded. Returns the cells of each row. */
+/** Waits until the list has loaded. Returns the cells of each row: id, name, category and status. */
 export async function readRows(page: Page): Promise<string[][]> {
   await page.locator('table[aria-busy=false]').waitFor({ state: 'attached' })
   return page
@@ -95,7 +95,7 @@ export async function readRows(page: Page): Promise<string[][]> {
 }
 
 export async function readIds(page: Page): Promise<string[]> {
-  return (await readRows(page)).map(([, id = '']) => id)
+  return (await readRows(page)).map(([id = '']) => id)
 }
 
 /** Waits until the URL has this query and the list starts with this id. */
@@ -107,8 +107,21 @@ export async function waitForList(page: Page, search: string, firstId: string): 
 }
 
 export async function openAddForm(page: Page): Promise<void> {
-  await page.getByRole('button', { name: 'Add an animal' }).click()
-  await page.getByRole('dialog').waitFor()
+  await page.locator('#bar').getByRole('button', { name: 'New animal' }).click()
+  await page.getByRole('heading', { name: 'New animal' }).waitFor()
+}
+
+export async function signOut(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+}
+
+/** Waits until the whole stock has been counted. Returns the counts: total, available, pending, sold, no status. */
+export async function readStock(page: Page): Promise<(string | null)[]> {
+  await page.locator('#stock[data-state=complete]').waitFor()
+  return page
+    .locator('#stock-total, #stock-legend b')
+    .evaluateAll(counts => counts.map(count => count.textContent))
 }
 
 /** Answers every API request of the page with this error. */

@@ -26,6 +26,8 @@ suite('the catalogue page', () => {
     await page.getByText('The catalogue is empty. Add the first animal.').waitFor()
     await page.goto(`${service.address}/?status=sold`)
     await page.getByText('No animal has this status now.').waitFor()
+    await page.getByRole('link', { name: 'Show the first page' }).click()
+    await page.getByText('The catalogue is empty').waitFor()
     await page.goto(`${service.address}/?after=5`)
     await page.getByText('No animal comes after id 5.').waitFor()
     await page.getByRole('link', { name: 'Show the first page' }).click()
@@ -53,6 +55,8 @@ suite('the catalogue page', () => {
     const cases: [string, string][] = [
       ['?limit=500', 'limit must be a whole number from 1 to 100'],
       ['?after=x', 'after must be a whole number'],
+      ['?before=x', 'before must be a whole number'],
+      ['?order=random', 'order must be one of'],
       ['?status=lost', 'status must be one of'],
     ]
     for (const [search, message] of cases) {
@@ -80,6 +84,7 @@ suite('the catalogue page', () => {
 
   test('says when the server answers 503, and retries immediately on request', async t => {
     const { page } = await open(t, service())
+    await readRows(page)
     await failRequests(page, 503, 'unavailable')
     await page.getByRole('link', { name: 'Next' }).click()
     await page.getByText('The server cannot answer right now.').waitFor()

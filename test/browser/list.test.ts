@@ -1,13 +1,11 @@
-// The list on the catalogue page: rows, filters, paging and the overview.
+// The list on the catalogue page: rows, filters, page size, order and paging.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, test } from 'node:test'
-import { AnimalStore } from '../../client/src/animal-store.ts'
-import { findPreviousPage } from '../../src/web/browser/previous-page.ts'
+import type { Page } from 'playwright-core'
 import {
-  API_KEY,
   type Scope,
   shared,
   startTestService,
@@ -18,6 +16,7 @@ import {
   newAnimals,
   readIds,
   readRows,
+  readStock,
   startWithAnimals,
   useCatalogue,
   waitForList,
@@ -36,103 +35,133 @@ async function startWithRows(t: Scope, values: readonly string[]): Promise<TestS
   return service
 }
 
+function link(page: Page, name: string) {
+  return page.getByRole('link', { name, exact: true })
+}
+
 suite('the list', () => {
   test('shows exact integers, and names as plain text', async t => {
     const markup = '<img src=x onerror="document.title=1"> &amp;'
     const service = await startWithRows(t, [
       `(9007199254740993, '${markup}', -9223372036854775808, null)`,
-      `(9223372036854775807, '  two  spaces ', 9223372036854775807, 'sold')`,
+      `(9223372036854775806, '  two  spaces ', 9223372036854775807, 'sold')`,
     ])
     const { page } = await open(t, service)
     assert.deepEqual(await readRows(page), [
-      [markup, '9007199254740993', '-9223372036854775808', '–'],
-      ['  two  spaces ', '9223372036854775807', '9223372036854775807', 'sold'],
+      ['9007199254740993', markup, '-9223372036854775808', 'no status'],
+      ['9223372036854775806', '  two  spaces ', '9223372036854775807', 'sold'],
     ])
     assert.equal(await page.locator('#rows img').count(), 0)
     assert.equal(await page.title(), 'Animal Store')
   })
 
-  test('filters by status and page size, and puts both in the URL', async t => {
+  test('filters by status, and puts the filter in the URL', async t => {
     const { page } = await open(t, service())
     assert.equal((await readRows(page)).length, 20)
-    await page.getByLabel('Status', { exact: true }).first().selectOption('sold')
+    const filter = page.getByRole('group', { name: 'Filter by status' })
+    await filter.getByRole('button', { name: 'sold' }).click()
     await waitForList(page, '?status=sold', '2')
-    await page.getByLabel('Per page').selectOption('10')
-    await waitForList(page, '?status=sold&limit=10', '2')
     assert.deepEqual(
       (await readRows(page)).map(([, , , status]) => status),
-      Array(10).fill('sold'),
+      Array(20).fill('sold'),
     )
-    const link = page.url()
+    await readStock(page)
+    assert.equal(await filter.locator('[aria-pressed=true]').textContent(), 'sold 40')
     await page.goto('about:blank')
-    await page.goto(link)
+    await page.goto(`${service().address}/?status=sold`)
+    await waitForList(page, '?status=sold', '2')
+    await filter.getByRole('button', { name: 'All' }).click()
+    await waitForList(page, '', '1')
+  })
+
+  test('remembers the page size, and puts it in the URL', async t => {
+    const { page, context } = await open(t, service(), { path: '/?status=sold' })
+    const size = page.getByLabel('Animals per page')
+    await size.selectOption('10')
     await waitForList(page, '?status=sold&limit=10', '2')
-    assert.equal(await page.getByLabel('Per page').inputValue(), '10')
-    assert.equal(link, `${service().address}/?status=sold&limit=10`)
+    assert.equal((await readRows(page)).length, 10)
+    await page.goto(service().address)
+    await waitForList(page, '', '1')
+    assert.equal((await readRows(page)).length, 10)
+    await link(page, 'Next').click()
+    await waitForList(page, '?limit=10&after=10', '11')
+    // A link from elsewhere wins, and changes nothing.
+    await page.goto(`${service().address}/?limit=50`)
+    await waitForList(page, '?limit=50', '1')
+    assert.equal((await readRows(page)).length, 50)
+    const otherTab = await context.newPage()
+    await otherTab.goto(service().address)
+    assert.equal(await otherTab.locator('#limit').inputValue(), '10')
   })
 
   test('pages forward and back, with its links and with the buttons of the browser', async t => {
     const { page } = await open(t, service(), { path: '/?limit=50' })
-    const next = page.getByRole('link', { name: 'Next' })
-    const previous = page.getByRole('link', { name: 'Previous' })
     await waitForList(page, '?limit=50', '1')
-    assert.equal(await previous.count(), 0, 'the first page has no previous page')
-    await next.click()
+    assert.equal(await link(page, 'Previous').count(), 0, 'the first page has no previous page')
+    await link(page, 'Next').click()
     await waitForList(page, '?limit=50&after=50', '51')
-    await next.click()
+    await link(page, 'Next').click()
     await waitForList(page, '?limit=50&after=100', '101')
-    assert.equal(await next.count(), 0, 'the last page has no next page')
-    await previous.click()
-    await waitForList(page, '?limit=50&after=50', '51')
-    await previous.click()
+    assert.equal(await link(page, 'Next').count(), 0, 'the last page has no next page')
+    await link(page, 'Previous').click()
+    await waitForList(page, '?limit=50&before=101', '51')
+    await link(page, 'Previous').click()
     await waitForList(page, '?limit=50', '1')
     for (const [search, firstId] of [
-      ['?limit=50&after=50', '51'],
+      ['?limit=50&before=101', '51'],
       ['?limit=50&after=100', '101'],
     ] as const) {
       await page.goBack()
       await waitForList(page, search, firstId)
     }
-    await page.goForward()
-    await waitForList(page, '?limit=50&after=50', '51')
     await page.reload()
-    await waitForList(page, '?limit=50&after=50', '51')
-    await previous.waitFor()
-    await page.getByRole('link', { name: 'First page' }).click()
+    await waitForList(page, '?limit=50&after=100', '101')
+    await link(page, 'First').click()
     await waitForList(page, '?limit=50', '1')
   })
 
   test('moves one page for a double click', async t => {
     const { page } = await open(t, service())
-    await page.getByRole('link', { name: 'Next' }).click()
+    await link(page, 'Next').click()
     await waitForList(page, '?after=20', '21')
-    await page.getByRole('link', { name: 'Next' }).dblclick()
+    await link(page, 'Next').dblclick()
     await waitForList(page, '?after=40', '41')
-    await page.getByRole('link', { name: 'Previous' }).click()
-    await waitForList(page, '?after=20', '21')
-    await page.getByRole('link', { name: 'Previous' }).dblclick()
-    await waitForList(page, '', '1')
+    await link(page, 'Previous').dblclick()
+    await waitForList(page, '?before=41', '21')
     await page.goBack()
-    await waitForList(page, '?after=20', '21')
+    await waitForList(page, '?after=40', '41')
+  })
+
+  test('shows a whole first page if fewer animals precede a page than fit on one', async t => {
+    const { page } = await open(t, service(), { path: '/?after=5' })
+    await waitForList(page, '?after=5', '6')
+    await link(page, 'Previous').click()
+    await waitForList(page, '', '1')
+    assert.equal((await readIds(page)).length, 20)
+    assert.equal(await link(page, 'First').count(), 0)
   })
 
   test('needs one request for any page', async t => {
-    const service = await startWithAnimals(t, newAnimals(10_000, ['sold', 'pending']))
-    const { page } = await open(t, service)
+    const { page } = await open(t, service())
     const requests: string[] = []
     page.on('request', request => {
-      if (request.url().includes('/v1/')) requests.push(request.url().slice(service.address.length))
+      if (request.url().includes('/v1/')) requests.push(request.url().slice(service().address.length))
     })
-    await page.goto(`${service.address}/?status=pending&limit=10&after=9000`)
-    await waitForList(page, '?status=pending&limit=10&after=9000', '9002')
-    assert.equal((await readIds(page)).length, 10)
-    assert.deepEqual(requests, ['/v1/pets?status=pending&limit=10&after=9000'])
+    await page.goto(`${service().address}/?status=sold&limit=10&after=90`)
+    await waitForList(page, '?status=sold&limit=10&after=90', '92')
+    // The stock is counted by requests of 100 animals without a filter.
+    assert.deepEqual(
+      requests.filter(url => !/^\/v1\/pets\?limit=100(&after=\d+)?$/.test(url)),
+      ['/v1/pets?status=sold&limit=10&after=90'],
+    )
+    assert.equal(requests[0], '/v1/pets?status=sold&limit=10&after=90')
   })
 
   test('does not shift the layout while it loads', async t => {
     const { page } = await open(t, service())
     await page.goto(`${service().address}/?after=20`)
     await waitForList(page, '?after=20', '21')
+    await page.locator('#stock[data-state=complete]').waitFor()
     const shift = await page.evaluate(async () => {
       const observer = new PerformanceObserver(() => {})
       observer.observe({ type: 'layout-shift', buffered: true })
@@ -144,73 +173,66 @@ suite('the list', () => {
   })
 })
 
-suite('the previous page of a page that was opened by a link', () => {
-  /** Consecutive, then far apart, then consecutive again. */
-  const ids = [
-    ...Array.from({ length: 150 }, (_, index) => BigInt(index + 1)),
-    ...Array.from({ length: 40 }, (_, index) => 10_000n + BigInt(index) * 1_000_000_007n),
-    ...Array.from({ length: 60 }, (_, index) => 9_000_000_000_000_000_000n + BigInt(index)),
-  ]
-  const serviceWithGaps = shared(scope =>
-    startWithRows(
-      scope,
-      ids.map(id => `(${id}, 'a', 1, null)`),
-    ),
-  )
+suite('the newest animals', () => {
+  test('come first after one click, and page in both directions', async t => {
+    const { page } = await open(t, service(), { path: '/?limit=50' })
+    await waitForList(page, '?limit=50', '1')
+    await link(page, 'Newest').click()
+    await waitForList(page, '?limit=50&order=newest', '120')
+    assert.deepEqual(
+      await readIds(page),
+      Array.from({ length: 50 }, (_, index) => String(120 - index)),
+    )
+    assert.equal(await link(page, 'Previous').count(), 0)
+    await link(page, 'Next').click()
+    await waitForList(page, '?limit=50&order=newest&before=71', '70')
+    await link(page, 'Next').click()
+    await waitForList(page, '?limit=50&order=newest&before=21', '20')
+    assert.equal(await link(page, 'Next').count(), 0)
+    await link(page, 'Previous').click()
+    await waitForList(page, '?limit=50&order=newest&after=20', '70')
+    await link(page, 'Previous').click()
+    await waitForList(page, '?limit=50&order=newest', '120')
+    await link(page, 'Oldest').click()
+    await waitForList(page, '?limit=50', '1')
+  })
 
-  for (const limit of [10, 50]) {
-    test(`is exact where ids have gaps, with ${limit} animals per page`, async t => {
-      const end = 195
-      const lastId = String(ids[end - 1])
-      const path = `/?limit=${limit}&after=${lastId}`
-      const { page } = await open(t, serviceWithGaps(), { path })
-      await readRows(page)
-      await page.getByRole('link', { name: 'Previous' }).click()
-      await page.waitForFunction(
-        id => [...document.querySelectorAll('#rows tr')].at(-1)?.children[1]?.textContent === id,
-        lastId,
-      )
-      assert.deepEqual(await readIds(page), ids.slice(end - limit, end).map(String))
-    })
-
-    for (const end of [245, 195, 185, 160, 152, limit + 5]) {
-      test(`ends at animal ${end}, where ids have gaps, with ${limit} animals per page`, async () => {
-        const store = new AnimalStore({ baseUrl: `${serviceWithGaps().address}/v1`, apiKey: API_KEY })
-        const location = { status: undefined, limit, after: ids[end - 1] }
-        const { after } = await findPreviousPage(store, location, new AbortController().signal)
-        const { animals } = await store.listAnimals({ limit, after })
-        assert.deepEqual(
-          animals.map(({ id }) => id),
-          ids.slice(end - limit, end),
-        )
-      })
-    }
-  }
-
-  test('is the first page if fewer animals precede it than a page has', async t => {
-    const { page } = await open(t, service())
-    await page.goto(`${service().address}/?after=5`)
-    await readRows(page)
-    await page.getByRole('link', { name: 'Previous' }).click()
-    await waitForList(page, '', '1')
+  test('can be filtered', async t => {
+    const { page } = await open(t, service(), { path: '/?order=newest' })
+    await waitForList(page, '?order=newest', '120')
+    await page.locator('#filter').getByRole('button', { name: 'sold' }).click()
+    await waitForList(page, '?status=sold&order=newest', '119')
   })
 })
 
-suite('the overview', () => {
-  test('counts each loaded animal once, and says what it counts', async t => {
-    const animals = newAnimals(50, ['available', 'sold', 'sold', undefined])
-    const { page } = await open(t, await startWithAnimals(t, animals))
-    await page.getByText('Counted: the 20 animals loaded since this page was opened').waitFor()
-    const readCounts = async () => (await page.locator('#legend').innerText()).match(/\d+/g)
-    assert.deepEqual(await readCounts(), ['5', '0', '10', '5'])
-    await page.getByRole('link', { name: 'Next' }).click()
-    await page.getByText('Counted: the 40 animals').waitFor()
-    await page.goBack()
-    await waitForList(page, '', '1')
-    assert.deepEqual(await readCounts(), ['10', '0', '20', '10'])
-    const widths = await page
-      .locator('#chart rect')
-      .evaluateAll(bars => bars.map(bar => bar.getAttribute('width')))
-    assert.deepEqual(widths, ['250.0', '0.0', '500.0', '250.0'])
+suite('go to id', () => {
+  test('shows the animal, whatever the filter, page and order are', async t => {
+    const { page } = await open(t, service(), { path: '/?status=sold&limit=10&order=newest' })
+    await waitForList(page, '?status=sold&limit=10&order=newest', '119')
+    await page.getByLabel('Go to id').fill(' 57 ')
+    await page.keyboard.press('Enter')
+    await waitForList(page, '?limit=10&after=56', '57')
+    assert.equal(await page.locator('tr[aria-current] td').first().textContent(), '57')
+    await page.getByRole('heading', { name: 'Animal 57' }).waitFor()
+  })
+
+  test('says if there is no such animal, and shows the next ones', async t => {
+    const service = await startWithRows(t, ["(-9223372036854775808, 'a', 1, null)", "(9, 'b', 1, null)"])
+    const { page } = await open(t, service)
+    const goTo = async (id: string) => {
+      await page.getByLabel('Go to id').fill(id)
+      await page.keyboard.press('Enter')
+    }
+    await goTo('5')
+    await waitForList(page, '?after=4', '9')
+    await page.getByText('No animal has the id 5.').waitFor()
+    await goTo('-9223372036854775808')
+    await waitForList(page, '', '-9223372036854775808')
+    await page.getByRole('heading', { name: 'a', exact: true }).waitFor()
+    await goTo('10')
+    await page.getByText('No animal comes after id 9.').waitFor()
+    await goTo('9.5')
+    await page.getByText('An id is a whole number').waitFor()
+    assert.equal(await page.getByLabel('Go to id').getAttribute('aria-invalid'), 'true')
   })
 })

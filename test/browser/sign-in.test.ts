@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { shared } from '../support/service.ts'
 import {
   failRequests,
@@ -9,12 +10,18 @@ import {
   openAddForm,
   readRows,
   signIn,
+  signOut,
   startWithAnimals,
   useCatalogue,
   waitForCatalogue,
 } from './catalogue-page.ts'
 
 const UNKNOWN_KEY = 'a-key-that-does-not-exist'
+
+/** How many items the tab and the device store. */
+function storedItems(page: Page): Promise<number[]> {
+  return page.evaluate(() => [sessionStorage.length, localStorage.length])
+}
 
 const open = useCatalogue()
 const service = shared(scope => startWithAnimals(scope, newAnimals(100)))
@@ -32,7 +39,7 @@ suite('signing in', () => {
       assert.equal(await page.locator('#catalogue').isVisible(), false)
     }
     await signIn(page)
-    assert.deepEqual(await readRows(page), [['Animal 100', '100', '99', 'available']])
+    assert.deepEqual(await readRows(page), [['100', 'Animal 100', '99', 'available']])
   })
 
   test('does not open the catalogue until the server has accepted the key', async t => {
@@ -43,7 +50,7 @@ suite('signing in', () => {
     await signIn(page, UNKNOWN_KEY)
     await page.getByText('The server cannot be reached. Try again.').waitFor()
     assert.equal(await page.locator('#catalogue').isVisible(), false)
-    assert.equal(await page.evaluate(() => sessionStorage.length), 0)
+    assert.deepEqual(await storedItems(page), [0, 0])
   })
 
   test('lasts until the user signs out, in this tab only', async t => {
@@ -53,11 +60,46 @@ suite('signing in', () => {
     const otherTab = await context.newPage()
     await otherTab.goto(service().address)
     await otherTab.getByLabel('API key').waitFor()
-    await page.getByRole('button', { name: 'Sign out' }).click()
+    await signOut(page)
     await page.getByLabel('API key').waitFor()
-    assert.deepEqual(await page.evaluate(() => [sessionStorage.length, localStorage.length]), [0, 0])
+    assert.deepEqual(await storedItems(page), [0, 0])
     await page.reload()
     await page.getByLabel('API key').waitFor()
+  })
+})
+
+suite('remembering the key on this device', () => {
+  test('is off, and warns when it is turned on', async t => {
+    const { page } = await open(t, service(), { isSignedIn: false })
+    const remember = page.getByLabel('Remember on this device')
+    const warning = page.getByText('Leave this off on a shared computer.')
+    assert.deepEqual([await remember.isChecked(), await warning.isVisible()], [false, false])
+    await remember.check()
+    await warning.waitFor()
+    await signIn(page, UNKNOWN_KEY)
+    await page.getByText('This key is not accepted here.').waitFor()
+    assert.deepEqual(await storedItems(page), [0, 0], 'a key that was not accepted is stored')
+  })
+
+  test('signs in other tabs, until one signs out', async t => {
+    const { page, context } = await open(t, service(), { isSignedIn: false })
+    await page.getByLabel('Remember on this device').check()
+    await signIn(page)
+    const otherTab = await context.newPage()
+    await otherTab.goto(service().address)
+    await waitForCatalogue(otherTab)
+    const names = await page.evaluate(() => Object.keys(localStorage))
+    assert.deepEqual(names, ['animal-store-key:/'])
+    await signOut(otherTab)
+    await page.getByLabel('API key').waitFor()
+    assert.deepEqual(
+      [await storedItems(page), await storedItems(otherTab)],
+      [
+        [0, 0],
+        [0, 0],
+      ],
+    )
+    assert.equal(await page.getByLabel('Remember on this device').isChecked(), false)
   })
 })
 
@@ -66,8 +108,7 @@ suite('signing out', () => {
     const { page } = await open(t, service())
     await openAddForm(page)
     await page.getByLabel('Name').fill('Not sent')
-    await page.getByRole('button', { name: 'Cancel' }).click()
-    await page.getByRole('button', { name: 'Sign out' }).click()
+    await signOut(page)
     await signIn(page)
     await openAddForm(page)
     assert.equal(await page.getByLabel('Name').inputValue(), '')
@@ -86,7 +127,7 @@ suite('the environment', () => {
     test(`is always visible: ${environment}`, async t => {
       const service = await startWithAnimals(t, newAnimals(100), { environment })
       const { page } = await open(t, service, { path: '/?limit=100', isSignedIn: false })
-      const label = page.locator('.bar .environment')
+      const label = page.locator('#bar .environment')
       const checkVisible = async () => {
         assert.equal(await label.textContent(), environment)
         const box = await label.boundingBox()

@@ -1,69 +1,168 @@
-// The script of the catalogue page: connects session, navigation, table and form, and starts the page.
+// The script of the catalogue page: connects its parts and starts it.
 
-import type { Animal, Page } from '../../../client/src/animal-store.ts'
+import type { Animal } from '../../../client/src/animal-store.ts'
 import { createAddAnimalForm } from './add-animal-form.ts'
 import { createAnimalTable } from './animal-table.ts'
+import { enableCsvDownload } from './csv-download.ts'
+import { createDetails } from './details.ts'
 import { find } from './elements.ts'
+import { createGoToId } from './go-to-id.ts'
+import type { ListPage } from './list-page.ts'
+import { createLive } from './live.ts'
+import { isFirstPage, pageFrom } from './location.ts'
 import { createNavigation } from './navigation.ts'
-import { createNotice } from './notice.ts'
-import { createOverview } from './overview.ts'
+import { createNotice, MESSAGE_MS } from './notice.ts'
 import { createPageLoader } from './page-loader.ts'
+import { createPager } from './pager.ts'
+import { createPanel } from './panel.ts'
+import { enableScrollEdges } from './scroll-edges.ts'
+import { createSelection } from './selection.ts'
 import { createSession } from './session.ts'
+import { enableShortcuts } from './shortcuts.ts'
+import { showStock } from './stock.ts'
+import { createStockCount } from './stock-count.ts'
 
-const ADDED_NOTICE_MS = 8_000
+const LONGEST_NAME_IN_NOTICE = 60
 
-const table = createAnimalTable()
-const overview = createOverview()
-const notice = createNotice(() => {
-  find('#title', HTMLElement).focus()
-  loader.load()
-})
+const message = createNotice('message')
+const table = createAnimalTable(id => selection.select(id))
+const pager = createPager()
+const stockCount = createStockCount(showStock)
+const live = createLive(lookForNewAnimals)
 const session = createSession({ onSignIn: () => loader.load(), onSignOut: clearPage })
-const navigation = createNavigation({
-  onNavigate: () => loader.load(),
-  onUnknownPrevious: () => loader.goToPrevious(),
+const navigation = createNavigation(() => loader.load())
+const loader = createPageLoader({
+  session,
+  navigation,
+  notice: createNotice('connection'),
+  onLoading: () => table.showLoading(navigation.current.limit),
+  onLoaded: showPage,
+  onRefreshed: refreshPage,
+  onError(text) {
+    table.showError(text)
+    pager.clear()
+    selection.setAnimals([])
+  },
 })
-const loader = createPageLoader({ session, navigation, table, notice, onLoaded: showPage })
-
-/** The animal that the user just added, until the page that shows it has loaded. */
-let added: Animal | undefined
-
 const form = createAddAnimalForm({
+  panel: () => panel,
   create(animal, idempotencyKey) {
     const { store, signal } = session
     if (store === undefined) throw new Error('the user is signed out')
     return store.createAnimal(animal, { idempotencyKey, signal })
   },
-  onAdded(animal) {
-    const { status, limit } = navigation.current
-    added = animal
-    // The list is ordered by id, so this page starts with the new animal.
-    navigation.goTo({ status: status === animal.status ? status : undefined, limit, after: animal.id - 1n })
-  },
+  onAdded: showAdded,
   onUnauthorized: () => session.signOut('This key is no longer accepted.'),
 })
+const panel = createPanel({
+  canClose: () => !form.isSending,
+  onClosed(content) {
+    if (content === 'details') selection.focusRow()
+    else form.returnFocus()
+    selection.clear()
+  },
+})
+const selection = createSelection({ table, details: createDetails(), panel, turnPage })
+const goToId = createGoToId({
+  onGo: goToAnimal,
+  onInvalid: () => message.show('An id is a whole number, such as 1204.', { forMs: MESSAGE_MS }),
+})
 
-find('#add', HTMLButtonElement).addEventListener('click', () => form.open())
+/** The id that the user wants to see, until the page that would show it has loaded. */
+let wantedId: bigint | undefined
+/** The ids on the page that is shown. */
+let shownIds: ReadonlySet<bigint> = new Set()
+let isCounting = false
+
+enableShortcuts(
+  {
+    n: () => form.open(),
+    '/': () => goToId.focus(),
+    j: () => selection.move(1),
+    ArrowDown: () => selection.move(1),
+    k: () => selection.move(-1),
+    ArrowUp: () => selection.move(-1),
+    ']': () => turnPage(1),
+    '[': () => turnPage(-1),
+    f: () => find('#filter [aria-pressed=true]', HTMLButtonElement).focus(),
+  },
+  () => session.isCatalogueShown && !form.isSending,
+)
+enableCsvDownload({
+  notice: createNotice('export'),
+  source: () => session.backgroundStore && { store: session.backgroundStore, signal: session.signal },
+  status: () => navigation.current.status,
+})
+enableScrollEdges()
+for (const button of document.querySelectorAll('.new-animal'))
+  button.addEventListener('click', () => form.open())
 session.restore()
 
-function showPage(page: Page): void {
+function showPage(page: ListPage): void {
+  showList(page)
+  live.start()
+  if (wantedId !== undefined && !shownIds.has(wantedId))
+    message.show(`No animal has the id ${wantedId}.`, { forMs: MESSAGE_MS })
+  wantedId = undefined
+  if (isCounting || session.backgroundStore === undefined) return
+  isCounting = true
+  stockCount.start(session.backgroundStore, session.signal)
+}
+
+function showList(page: ListPage): void {
+  table.showPage(page)
+  pager.show(page)
+  shownIds = new Set(page.animals.map(({ id }) => id))
+  selection.setAnimals(page.animals)
+}
+
+function refreshPage(page: ListPage): void {
+  const known = shownIds
+  showList(page)
+  table.markNew(new Set([...shownIds].filter(id => !known.has(id))))
+}
+
+/** Animals appear at one end of the list only, so other pages stay as they are. */
+async function lookForNewAnimals(): Promise<void> {
+  const { store, signal } = session
+  if (store === undefined) return
+  const added = await stockCount.catchUp(store, signal).catch(() => undefined)
   const { current } = navigation
-  table.showPage({ page, location: current, previous: navigation.previous(), addedId: added?.id })
-  overview.add(page.animals)
-  document.title = [current.status, current.after && `after ${current.after}`, 'Animal Store']
-    .filter(Boolean)
-    .join(' · ')
-  if (added !== undefined) {
-    notice.show(`Added ${added.name} with id ${added.id}.`, { forMs: ADDED_NOTICE_MS })
-  }
-  added = undefined
+  if (added !== 0 && current.order === 'newest' && isFirstPage(current)) await loader.refresh()
+}
+
+function showAdded(animal: Animal): void {
+  const name = [...animal.name].slice(0, LONGEST_NAME_IN_NOTICE).join('')
+  message.show(`Added ${name}${name === animal.name ? '' : '…'}`, {
+    action: { label: 'Show', run: () => goToAnimal(animal.id) },
+    forMs: MESSAGE_MS,
+  })
+  loader.refresh()
+  if (session.store !== undefined) stockCount.catchUp(session.store, session.signal).catch(() => undefined)
+}
+
+function goToAnimal(id: bigint): void {
+  message.hide()
+  wantedId = id
+  selection.selectWhenLoaded(id)
+  navigation.goTo(pageFrom(id, navigation.current))
+}
+
+function turnPage(direction: 1 | -1): boolean {
+  const target = direction === 1 ? pager.next : pager.previous
+  if (target !== undefined) navigation.goTo(target)
+  return target !== undefined
 }
 
 function clearPage(): void {
   loader.stop()
-  added = undefined
+  live.stop()
+  isCounting = false
+  panel.close()
   form.reset()
-  overview.clear()
+  goToId.clear()
+  selection.clear()
   table.clear()
-  notice.hide()
+  pager.clear()
+  message.hide()
 }

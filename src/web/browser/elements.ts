@@ -20,15 +20,26 @@ export function createElement<Tag extends keyof HTMLElementTagNameMap>(
 
 /** Without a URL, the link is disabled but stays visible, so that the other links do not move. */
 export function setLink(link: HTMLAnchorElement, url: string | undefined): void {
-  if (url === undefined) {
-    link.removeAttribute('href')
-    link.setAttribute('aria-disabled', 'true')
-  } else {
+  if (url !== undefined) {
     link.href = url
     link.removeAttribute('aria-disabled')
+    return
   }
+  // A link without a target loses the focus, and the keyboard would start at the top again.
+  if (document.activeElement === link) find('#title', HTMLElement).focus({ preventScroll: true })
+  link.removeAttribute('href')
+  link.setAttribute('aria-disabled', 'true')
+}
+
+export function setAttribute(element: Element, name: string, value: string | undefined): void {
+  if (value === undefined) element.removeAttribute(name)
+  else element.setAttribute(name, value)
+}
+
+export function formatNumber(count: number): string {
+  return count.toLocaleString('en')
 }
 
 export function formatCount(count: number, noun: string): string {
-  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
+  return `${formatNumber(count)} ${noun}${count === 1 ? '' : 's'}`
 }

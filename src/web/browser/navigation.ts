@@ -1,83 +1,72 @@
-// Navigation in the list: the links between pages, the filters, and the browser's history.
+// Navigation in the list: the links between pages, the filter, the page size, and the browser's history.
 
+import { isStatus, type Status } from '../../animal.ts'
 import { ServiceError } from '../../error.ts'
-import { find } from './elements.ts'
-import { type ListLocation, parseListLocation, toUrl } from './location.ts'
-
-/** The browser stores the trail with every history entry, so its length is limited. */
-const MAX_TRAIL_LENGTH = 1_000
-
-/** `after` of each page that led to this one. Null is the first page. */
-type Trail = readonly (string | null)[]
-
-interface HistoryState {
-  readonly trail: Trail
-}
-
-export interface NavigationOptions {
-  readonly onNavigate: () => void
-  /** Called for the link to the previous page if the trail does not have that page. */
-  readonly onUnknownPrevious: () => void
-}
+import { find, setAttribute, setLink } from './elements.ts'
+import { firstPage, isFirstPage, type ListLocation, parseListLocation, toUrl } from './location.ts'
+import { rememberPageSize } from './page-size.ts'
 
 export interface Navigation {
   /** The last valid location of the URL. */
   readonly current: ListLocation
-  /** Reads the location from the URL and shows it in the filters. Returns the error message if the URL is invalid. */
+  /** Reads the location from the URL and shows it in the toolbar. Returns the error message if the URL is invalid. */
   readUrl(): string | undefined
-  /** The page that led to this one or, after a link from elsewhere, an estimate. Undefined on the first page. */
-  previous(): ListLocation | undefined
   goTo(location: ListLocation): void
+  /** Changes the URL without a new history entry, to another one for the animals that are shown. */
+  replace(location: ListLocation): void
+  filterBy(status: Status | undefined): void
 }
 
-export function createNavigation({ onNavigate, onUnknownPrevious }: NavigationOptions): Navigation {
-  const filters = find('#filters', HTMLFormElement)
-  const statusFilter = find('#status', HTMLSelectElement)
-  const limitFilter = find('#limit', HTMLSelectElement)
+export function createNavigation(onNavigate: () => void): Navigation {
+  const filterButtons = document.querySelectorAll<HTMLButtonElement>('#filter button, #stock-legend button')
+  const limitSelect = find('#limit', HTMLSelectElement)
+  const oldest = find('#oldest', HTMLAnchorElement)
+  const newest = find('#newest', HTMLAnchorElement)
+  const idColumn = find('#id-column', HTMLTableCellElement)
   let current = parseListLocation('')
 
-  function goTo(next: ListLocation, trail: Trail = []): void {
-    history.pushState({ trail: trail.slice(-MAX_TRAIL_LENGTH) } satisfies HistoryState, '', toUrl(next))
+  function goTo(next: ListLocation): void {
+    history.pushState(null, '', toUrl(next))
+    scrollTo(0, 0)
     onNavigate()
   }
 
-  function onClick(selector: string, follow: (target: ListLocation) => void): void {
-    find(selector, HTMLAnchorElement).addEventListener('click', event => {
-      const link = event.currentTarget as HTMLAnchorElement
-      // With these keys the browser opens the link in a new tab or window.
-      if (!link.hasAttribute('href') || event.ctrlKey || event.metaKey || event.shiftKey) return
-      event.preventDefault()
-      // After a double click, the page is already loading.
-      if (link.href === location.href) return
-      find('#title', HTMLElement).focus()
-      follow(parseListLocation(link.search))
-    })
+  function filterBy(status: Status | undefined): void {
+    goTo(firstPage({ ...current, status }))
   }
 
-  onClick('#first', target => goTo(target))
-  onClick('#list-message a', target => goTo(target))
-  onClick('#next', target =>
-    goTo(target, [...readTrail(), current.after === undefined ? null : String(current.after)]),
-  )
-  onClick('#previous', target => {
-    const trail = readTrail()
-    if (trail.length === 0) onUnknownPrevious()
-    else goTo(target, trail.slice(0, -1))
+  document.addEventListener('click', event => {
+    const link = event.target instanceof Element ? event.target.closest('a[data-page]') : null
+    if (!(link instanceof HTMLAnchorElement) || !link.hasAttribute('href')) return
+    // With these keys the browser opens the link in a new tab or window.
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return
+    event.preventDefault()
+    // After a double click, the page is already loading.
+    if (link.href !== location.href) goTo(parseListLocation(link.search))
   })
-  filters.addEventListener('change', () => {
-    const { value: status } = statusFilter
-    const { value: limit } = limitFilter
-    goTo(parseListLocation(new URLSearchParams({ limit, ...(status !== '' && { status }) }).toString()))
+  for (const button of filterButtons) {
+    button.addEventListener('click', () => {
+      const { status } = button.dataset
+      filterBy(isStatus(status) ? status : undefined)
+    })
+  }
+  limitSelect.addEventListener('change', () => {
+    rememberPageSize(limitSelect.value)
+    goTo(firstPage({ ...current, limit: Number(limitSelect.value) }))
   })
-  filters.addEventListener('submit', event => event.preventDefault())
   addEventListener('popstate', () => onNavigate())
 
-  function showFilters({ status, limit }: ListLocation): void {
-    // A link may have a page size that the filter does not offer.
-    const isOffered = [...limitFilter.options].some(({ value }) => value === String(limit))
-    if (!isOffered) limitFilter.add(new Option(String(limit)))
-    limitFilter.value = String(limit)
-    statusFilter.value = status ?? ''
+  function showLocation({ status, limit, order }: ListLocation): void {
+    // A link may have a page size that the selection does not offer.
+    const isOffered = [...limitSelect.options].some(({ value }) => value === String(limit))
+    if (!isOffered) limitSelect.add(new Option(String(limit)))
+    limitSelect.value = String(limit)
+    for (const button of filterButtons) button.ariaPressed = String(button.dataset.status === (status ?? ''))
+    setLink(oldest, toUrl(firstPage({ ...current, order: 'oldest' })))
+    setLink(newest, toUrl(firstPage({ ...current, order: 'newest' })))
+    setAttribute(oldest, 'aria-current', order === 'oldest' ? 'true' : undefined)
+    setAttribute(newest, 'aria-current', order === 'newest' ? 'true' : undefined)
+    idColumn.ariaSort = order === 'oldest' ? 'ascending' : 'descending'
   }
 
   function parseUrl(): string | undefined {
@@ -89,27 +78,29 @@ export function createNavigation({ onNavigate, onUnknownPrevious }: NavigationOp
     }
   }
 
+  function showTitle(): void {
+    const { status, order, after, before } = current
+    const page = after === undefined ? before && `before ${before}` : `after ${after}`
+    const parts = [status, order === 'newest' && isFirstPage(current) && order, page, 'Animal Store']
+    document.title = parts.filter(Boolean).join(' · ')
+  }
+
   return {
     get current() {
       return current
     },
     readUrl() {
       const error = parseUrl()
-      showFilters(current)
+      showLocation(current)
+      showTitle()
       return error
     },
-    previous() {
-      const { after, limit } = current
-      if (after === undefined) return undefined
-      const last = readTrail().at(-1)
-      if (last !== undefined) return { ...current, after: last === null ? undefined : BigInt(last) }
-      const estimate = after - BigInt(limit)
-      return { ...current, after: estimate > 0n ? estimate : undefined }
-    },
     goTo,
+    replace(next) {
+      history.replaceState(null, '', toUrl(next))
+      current = next
+      showTitle()
+    },
+    filterBy,
   }
-}
-
-function readTrail(): Trail {
-  return (history.state as HistoryState | null)?.trail ?? []
 }

@@ -1,13 +1,20 @@
-// The notice at the bottom of the page: the page is waiting, the server cannot be reached, an animal was added.
+// The notices at the bottom of the page: the server cannot be reached, a list is being saved, an animal was added.
 
 import { find } from './elements.ts'
 
 /** After this time the page says that it is still waiting. */
 export const SLOW_MS = 3_000
 
+/** How long a message stays that needs no answer. */
+export const MESSAGE_MS = 8_000
+
+export interface NoticeAction {
+  readonly label: string
+  readonly run: () => void
+}
+
 export interface NoticeOptions {
-  /** Shows the button that retries immediately. */
-  readonly canRetry?: boolean
+  readonly action?: NoticeAction
   /** Hides the notice after this time. By default it stays until it is replaced or hidden. */
   readonly forMs?: number
 }
@@ -17,24 +24,38 @@ export interface Notice {
   hide(): void
 }
 
-export function createNotice(onRetry: () => void): Notice {
-  const notice = find('#notice', HTMLElement)
-  const retry = find('#retry', HTMLButtonElement)
+/** Each name has its own place, so that one notice does not replace another. */
+export function createNotice(name: 'connection' | 'export' | 'message'): Notice {
+  const notice = find(`#${name}-notice`, HTMLElement)
+  const textElement = find(`#${name}-notice span`, HTMLElement)
+  const button = find(`#${name}-notice button`, HTMLButtonElement)
   let timer: ReturnType<typeof setTimeout> | undefined
-  retry.addEventListener('click', onRetry)
+  let current: NoticeAction | undefined
 
   function hide(): void {
     clearTimeout(timer)
+    // A hidden button loses the focus, and the keyboard would start at the top again.
+    if (document.activeElement === button) find('#title', HTMLElement).focus({ preventScroll: true })
     notice.hidden = true
   }
 
+  /** A notice does not disappear while somebody is about to use its button. */
+  function hideLater(ms: number): void {
+    clearTimeout(timer)
+    timer = setTimeout(() => (notice.matches(':hover, :focus-within') ? hideLater(ms) : hide()), ms)
+  }
+
+  button.addEventListener('click', () => current?.run())
+
   return {
-    show(text, { canRetry = false, forMs } = {}) {
-      find('#notice span', HTMLElement).textContent = text
-      retry.hidden = !canRetry
-      notice.hidden = false
+    show(text, { action, forMs } = {}) {
       clearTimeout(timer)
-      if (forMs !== undefined) timer = setTimeout(hide, forMs)
+      current = action
+      if (textElement.textContent !== text) textElement.textContent = text
+      button.textContent = action?.label ?? ''
+      button.hidden = action === undefined
+      notice.hidden = false
+      if (forMs !== undefined) hideLater(forMs)
     },
     hide,
   }

@@ -1,11 +1,10 @@
 // Loads the pages of the list. A new request cancels the previous one, and requests are retried while the server cannot
 // be reached.
 
-import { type AnimalStore, AnimalStoreError, type Page } from '../../../client/src/animal-store.ts'
-import type { AnimalTable } from './animal-table.ts'
+import { type AnimalStore, AnimalStoreError } from '../../../client/src/animal-store.ts'
+import { fetchListPage, type ListPage } from './list-page.ts'
 import type { Navigation } from './navigation.ts'
 import { type Notice, SLOW_MS } from './notice.ts'
-import { findPreviousPage } from './previous-page.ts'
 import type { Session } from './session.ts'
 
 const FIRST_RETRY_MS = 1_000
@@ -16,64 +15,87 @@ const OFFLINE = 'You are offline. This page continues when the network is back.'
 export interface PageLoaderOptions {
   readonly session: Session
   readonly navigation: Navigation
-  readonly table: AnimalTable
   readonly notice: Notice
-  readonly onLoaded: (page: Page) => void
+  readonly onLoading: () => void
+  readonly onLoaded: (page: ListPage) => void
+  /** The page that is shown already, with animals that may be new. */
+  readonly onRefreshed: (page: ListPage) => void
+  /** The page cannot be loaded, and trying again would not help. */
+  readonly onError: (message: string) => void
 }
 
 export interface PageLoader {
   /** Loads the page that the URL names. */
   load(): Promise<void>
-  /** Searches for the previous page and goes there. */
-  goToPrevious(): Promise<void>
+  /** Loads the page that is shown again, unnoticed. Does nothing if another page is being loaded. */
+  refresh(): Promise<void>
   /** Cancels the request in flight and the next retry. */
   stop(): void
 }
 
 export function createPageLoader(options: PageLoaderOptions): PageLoader {
-  const { session, navigation, table, notice, onLoaded } = options
+  const { session, navigation, notice, onLoading, onLoaded, onRefreshed, onError } = options
   let controller = new AbortController()
   let retryTimer: ReturnType<typeof setTimeout> | undefined
   let failures = 0
+  /** True while the user waits for a page, or for the next attempt to load one. */
+  let isWaiting = false
 
   function cancel(): void {
     controller.abort()
     clearTimeout(retryTimer)
   }
 
-  async function run(request: (store: AnimalStore, signal: AbortSignal) => Promise<void>): Promise<void> {
-    if (session.store === undefined) return
+  async function run(request: (store: AnimalStore, signal: AbortSignal) => Promise<void>): Promise<unknown> {
+    if (session.store === undefined) return undefined
     cancel()
     controller = new AbortController()
     const { signal } = controller
     try {
       await request(session.store, signal)
+      return undefined
     } catch (error) {
-      if (!signal.aborted) showFailure(error)
+      return signal.aborted ? undefined : error
     }
   }
 
-  function load(): Promise<void> {
-    return run(async (store, signal) => {
+  async function load(): Promise<void> {
+    isWaiting = true
+    const error = await run(async (store, signal) => {
       const slowTimer = setTimeout(
         () => notice.show('This takes longer than usual. Still waiting …'),
         SLOW_MS,
       )
       try {
         const urlError = navigation.readUrl()
-        table.showLoading(navigation.current.limit)
+        onLoading()
         // An invalid URL is reported only after the server has accepted the key.
-        const query = urlError === undefined ? navigation.current : { limit: 1 }
-        const page = await store.listAnimals({ ...query, signal })
+        if (urlError === undefined) showPage(await fetchListPage(store, navigation.current, signal))
+        else await store.listAnimals({ limit: 1, signal })
         session.showCatalogue()
+        isWaiting = false
         failures = 0
         notice.hide()
-        if (urlError === undefined) onLoaded(page)
-        else table.showError(urlError)
+        if (urlError !== undefined) onError(urlError)
       } finally {
         clearTimeout(slowTimer)
       }
     })
+    if (error !== undefined) showFailure(error)
+  }
+
+  function showPage(page: ListPage): void {
+    session.showCatalogue()
+    if (page.location !== navigation.current) navigation.replace(page.location)
+    onLoaded(page)
+  }
+
+  async function refresh(): Promise<void> {
+    if (isWaiting) return
+    const { current } = navigation
+    const error = await run(async (store, signal) => onRefreshed(await fetchListPage(store, current, signal)))
+    // Other failures are not reported, because nobody waits. The next refresh may succeed.
+    if (error instanceof AnimalStoreError && error.code === 'unauthorized') showFailure(error)
   }
 
   function showFailure(error: unknown): void {
@@ -85,16 +107,18 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
   }
 
   function showError(message: string): void {
+    isWaiting = false
     session.showCatalogue()
     notice.hide()
-    table.showError(message)
+    onError(message)
   }
 
   /** Doubles the delay after each failure. The button, or the browser going online again, retries immediately. */
   function retryLater(error: AnimalStoreError): void {
     const delay = Math.min(FIRST_RETRY_MS * 2 ** failures, MAX_RETRY_MS)
     failures++
-    notice.show(navigator.onLine ? `${describe(error)} Trying again …` : OFFLINE, { canRetry: true })
+    const text = navigator.onLine ? `${describe(error)} Trying again …` : OFFLINE
+    notice.show(text, { action: { label: 'Try now', run: load } })
     retryTimer = setTimeout(load, delay)
   }
 
@@ -106,12 +130,10 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
 
   return {
     load,
-    goToPrevious: () =>
-      run(async (store, signal) =>
-        navigation.goTo(await findPreviousPage(store, navigation.current, signal)),
-      ),
+    refresh,
     stop() {
       cancel()
+      isWaiting = false
       failures = 0
     },
   }

@@ -1,24 +1,30 @@
-// The API key of the session, in the browser's storage for this tab. If the browser blocks storage, the session ends
-// when the user leaves the page.
+// The API key of the session. It is stored for this tab and, if the user asks for it, for this device.
 
-const STORAGE_NAME = 'animal-store-key'
+import { deviceValue, tabValue } from './browser-storage.ts'
 
-export function saveKey(key: string): void {
-  try {
-    sessionStorage.setItem(STORAGE_NAME, key)
-  } catch {}
+const NAME = 'animal-store-key'
+
+const tabKey = tabValue(NAME)
+const deviceKey = deviceValue(NAME)
+
+export function saveKey(key: string, onDevice: boolean): void {
+  tabKey.save(key)
+  if (onDevice) deviceKey.save(key)
 }
 
+/** Clears the key on this device too, which signs out the other tabs that use it. */
 export function clearKey(): void {
-  try {
-    sessionStorage.removeItem(STORAGE_NAME)
-  } catch {}
+  tabKey.clear()
+  deviceKey.clear()
 }
 
 export function loadKey(): string | undefined {
-  try {
-    return sessionStorage.getItem(STORAGE_NAME) ?? undefined
-  } catch {
-    return undefined
-  }
+  return tabKey.load() ?? deviceKey.load()
+}
+
+/** Calls back when another tab has cleared the key on this device. */
+export function onKeyCleared(callback: () => void): void {
+  addEventListener('storage', ({ key, oldValue, newValue }) => {
+    if (key === deviceKey.storageName && newValue === null && oldValue === loadKey()) callback()
+  })
 }

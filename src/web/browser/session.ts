@@ -2,7 +2,7 @@
 
 import { AnimalStore } from '../../../client/src/animal-store.ts'
 import { find } from './elements.ts'
-import { clearKey, loadKey, saveKey } from './session-key.ts'
+import { clearKey, loadKey, onKeyCleared, saveKey } from './session-key.ts'
 
 export interface SessionOptions {
   readonly onSignIn: () => void
@@ -10,13 +10,16 @@ export interface SessionOptions {
 }
 
 export interface Session {
-  /** The client with the user's key. Undefined while signed out. */
+  /** The client with the user's key, without retries: the page says what happens. Undefined while signed out. */
   readonly store: AnimalStore | undefined
+  /** The same with retries, for requests that nobody waits for. */
+  readonly backgroundStore: AnimalStore | undefined
   /** Aborted when the user signs out. */
   readonly signal: AbortSignal
   readonly isCatalogueShown: boolean
   /** Signs in with the stored key, or shows the sign-in form. */
   restore(): void
+  /** Called when the server has accepted the key. */
   showCatalogue(): void
   /** Shows the sign-in form with an error message, if there is one. */
   signOut(message?: string): void
@@ -27,35 +30,42 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
   const signInButton = find('#sign-in button', HTMLButtonElement)
   const problem = find('#sign-in-problem', HTMLElement)
   const keyField = find('#key', HTMLInputElement)
+  const remember = find('#remember', HTMLInputElement)
   const catalogue = find('#catalogue', HTMLElement)
-  const signOutButton = find('#sign-out', HTMLButtonElement)
+  const tools = find('#tools', HTMLElement)
   let store: AnimalStore | undefined
+  let backgroundStore: AnimalStore | undefined
+  let apiKey = ''
   let controller = new AbortController()
 
-  /** A new key opens the catalogue only after the server has accepted it. A stored key was accepted before. */
+  /** A new key is stored and opens the catalogue only after the server has accepted it. A stored key was accepted. */
   function signIn(key: string, wasAccepted: boolean): void {
+    const baseUrl = new URL('v1', document.baseURI).href
     try {
-      store = new AnimalStore({ baseUrl: new URL('./v1', location.href).href, apiKey: key, retries: 0 })
+      store = new AnimalStore({ baseUrl, apiKey: key, retries: 0 })
+      backgroundStore = new AnimalStore({ baseUrl, apiKey: key })
     } catch {
       signOut('This is not a valid key. A key has only ASCII letters, digits and symbols, and no spaces.')
       return
     }
+    apiKey = key
     controller = new AbortController()
     problem.textContent = ''
     signInButton.disabled = true
-    saveKey(key)
     if (wasAccepted) showCatalogue()
     onSignIn()
   }
 
   function showCatalogue(): void {
     if (!catalogue.hidden) return
+    saveKey(apiKey, remember.checked)
     signInPanel.hidden = true
     signInButton.disabled = false
     keyField.value = ''
     keyField.ariaInvalid = 'false'
+    remember.checked = false
     catalogue.hidden = false
-    signOutButton.hidden = false
+    tools.hidden = false
     find('#title', HTMLElement).focus()
   }
 
@@ -63,9 +73,10 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
     clearKey()
     controller.abort()
     store = undefined
+    backgroundStore = undefined
     onSignOut()
     catalogue.hidden = true
-    signOutButton.hidden = true
+    tools.hidden = true
     signInPanel.hidden = false
     signInButton.disabled = false
     problem.textContent = message
@@ -78,7 +89,8 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
     event.preventDefault()
     signIn(keyField.value.trim(), false)
   })
-  signOutButton.addEventListener('click', () => signOut())
+  find('#sign-out', HTMLButtonElement).addEventListener('click', () => signOut())
+  onKeyCleared(() => signOut())
   // The Back button can restore this page from the browser's cache after the user has signed out elsewhere in the tab.
   addEventListener('pageshow', ({ persisted }) => {
     if (persisted && store !== undefined && loadKey() === undefined) signOut()
@@ -87,6 +99,9 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
   return {
     get store() {
       return store
+    },
+    get backgroundStore() {
+      return backgroundStore
     },
     get signal() {
       return controller.signal

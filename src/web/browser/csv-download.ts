@@ -1,0 +1,83 @@
+// Saves the filtered list as a CSV file. It fetches one page after another and shows its progress.
+
+import type { Animal, AnimalStore, ListOptions, Page, Status } from '../../../client/src/animal-store.ts'
+import { PAGE_LIMIT } from '../../animal.ts'
+import { CSV_HEADER, isFormula, renderCsvLine } from './csv.ts'
+import { createElement, find, formatCount, formatNumber } from './elements.ts'
+import { MESSAGE_MS, type Notice } from './notice.ts'
+
+export interface CsvDownloadOptions {
+  readonly notice: Notice
+  /** Returns undefined while the user is signed out. */
+  readonly source: () => { readonly store: AnimalStore; readonly signal: AbortSignal } | undefined
+  readonly status: () => Status | undefined
+}
+
+export function enableCsvDownload({ notice, source, status }: CsvDownloadOptions): void {
+  const button = find('#export', HTMLButtonElement)
+
+  async function download(): Promise<void> {
+    const from = source()
+    if (from === undefined) return
+    const filter = status()
+    const cancelled = new AbortController()
+    const signal = AbortSignal.any([from.signal, cancelled.signal])
+    const cancel = { label: 'Cancel', run: () => cancelled.abort() }
+    let count = 0
+    let formulas = 0
+    // The browser may keep the parts of a Blob on the disk, so that a long list does not fill the memory.
+    let file = new Blob([CSV_HEADER], { type: 'text/csv' })
+    button.disabled = true
+    notice.show('Saving the list …', { action: cancel })
+    try {
+      for await (const animals of pages(from.store, filter, signal)) {
+        file = new Blob([file, ...animals.map(renderCsvLine)], { type: 'text/csv' })
+        count += animals.length
+        formulas += animals.filter(({ name }) => isFormula(name)).length
+        notice.show(`Saving the list: ${formatCount(count, 'animal')} so far …`, { action: cancel })
+      }
+      save(file, filter === undefined ? 'animals.csv' : `animals-${filter}.csv`)
+      notice.show(describe(count, formulas), { forMs: MESSAGE_MS })
+    } catch (error) {
+      if (signal.aborted) notice.hide()
+      else
+        notice.show(`The list could not be saved: ${messageOf(error)}`, {
+          action: { label: 'Try again', run: download },
+        })
+    } finally {
+      button.disabled = false
+    }
+  }
+
+  button.addEventListener('click', download)
+}
+
+async function* pages(
+  store: AnimalStore,
+  status: Status | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<readonly Animal[]> {
+  let options: ListOptions | undefined = { status, limit: PAGE_LIMIT.maximum }
+  while (options !== undefined) {
+    const { animals, next }: Page = await store.listAnimals({ ...options, signal })
+    yield animals
+    options = next
+  }
+}
+
+function save(file: Blob, name: string): void {
+  const url = URL.createObjectURL(file)
+  createElement('a', { href: url, download: name }).click()
+  // The browser has taken the file when the click returns.
+  URL.revokeObjectURL(url)
+}
+
+function describe(count: number, formulas: number): string {
+  const saved = `Saved ${formatCount(count, 'animal')}.`
+  if (formulas === 0) return saved
+  return `${saved} ${formatNumber(formulas)} of the names got a leading apostrophe, because a spreadsheet would run them as formulas.`
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,56 @@
+// The details of one animal in the panel: its whole name, and its id and JSON to copy.
+
+import type { Animal } from '../../../client/src/animal-store.ts'
+import { copyText } from './clipboard.ts'
+import { find } from './elements.ts'
+import { createStatusBadge } from './status-badge.ts'
+
+export interface Details {
+  show(animal: Animal): void
+  /** For a panel that covers the list, so that a keyboard or screen reader continues there. */
+  focus(): void
+}
+
+export function createDetails(): Details {
+  const name = find('#details-name', HTMLElement)
+  const id = find('#details-id', HTMLElement)
+  const json = find('#details-json', HTMLElement)
+  enableCopying('#copy-id', id)
+  enableCopying('#copy-json', json)
+
+  return {
+    show(animal) {
+      name.textContent = animal.name
+      id.textContent = String(animal.id)
+      find('#details-category', HTMLElement).textContent = String(animal.categoryId)
+      find('#details-status', HTMLElement).replaceChildren(createStatusBadge(animal.status))
+      json.textContent = renderIndented(animal)
+    },
+    focus: () => name.focus(),
+  }
+}
+
+function enableCopying(selector: string, source: HTMLElement): void {
+  const button = find(selector, HTMLButtonElement)
+  const { ariaLabel: label } = button
+  const showLabel = (text: string | null) => {
+    button.ariaLabel = text
+    button.title = text ?? ''
+  }
+  button.addEventListener('click', async () => {
+    const isCopied = await copyText(source)
+    button.dataset.state = isCopied ? 'copied' : 'failed'
+    showLabel(isCopied ? 'Copied' : 'Press Ctrl+C to copy')
+  })
+  button.addEventListener('blur', () => {
+    delete button.dataset.state
+    showLabel(label)
+  })
+}
+
+/** Written by hand, because `JSON.stringify` cannot render exact integers in every browser. */
+function renderIndented({ id, name, categoryId, status }: Animal): string {
+  const members = [`"id": ${id}`, `"name": ${JSON.stringify(name)}`, `"categoryId": ${categoryId}`]
+  if (status !== undefined) members.push(`"status": ${JSON.stringify(status)}`)
+  return `{\n  ${members.join(',\n  ')}\n}`
+}

@@ -1,0 +1,98 @@
+// The fields of the form for a new animal. A field shows what is wrong with it after the user has left it, in words that
+// do not assume any knowledge of the API.
+
+import type { NewAnimal } from '../../../client/src/animal-store.ts'
+import { isStatus, NAME_MAX_LENGTH, parseNewAnimal } from '../../animal.ts'
+import { canonicalInteger, INT64_MAX, INT64_MIN } from '../../json.ts'
+import { find, formatNumber } from './elements.ts'
+
+/** Longer ones are out of range anyway, and slow to convert. */
+const MAX_DIGITS = 30
+
+export interface NewAnimalFields {
+  /** Returns the animal, or undefined if a field is invalid, which then has the focus. */
+  read(): NewAnimal | undefined
+  /** Empties the name, which is another one for the next animal, and moves the focus there. */
+  startNext(): void
+  /** Empties all fields. */
+  reset(): void
+}
+
+export function createNewAnimalFields(form: HTMLFormElement): NewAnimalFields {
+  const name = find('#name', HTMLInputElement)
+  const category = find('#category', HTMLInputElement)
+  const fields = [
+    { input: name, problem: () => nameProblem(name.value) },
+    { input: category, problem: () => categoryProblem(category.value) },
+  ]
+
+  for (const { input, problem } of fields) {
+    // A field that was only passed through is not wrong yet.
+    input.addEventListener('blur', () => input.value !== '' && showProblem(input, problem()))
+    input.addEventListener('input', () => {
+      if (input.ariaInvalid === 'true') showProblem(input, problem())
+    })
+  }
+
+  function clearProblems(): void {
+    for (const { input } of fields) showProblem(input, undefined)
+  }
+
+  clearProblems()
+  return {
+    read() {
+      for (const { input, problem } of fields) showProblem(input, problem())
+      const invalid = fields.find(({ input }) => input.ariaInvalid === 'true')
+      invalid?.input.focus()
+      const categoryId = parseCategory(category.value)
+      if (invalid !== undefined || categoryId === undefined) return undefined
+      const status = new FormData(form).get('status')
+      return { name: name.value, categoryId, ...(isStatus(status) && { status }) }
+    },
+    startNext() {
+      name.value = ''
+      clearProblems()
+      name.focus()
+    },
+    reset() {
+      form.reset()
+      clearProblems()
+    },
+  }
+}
+
+/** The line below a field shows either its hint or its problem, so that nothing moves. */
+function showProblem(input: HTMLInputElement, problem: string | undefined): void {
+  const hint = find(`#${input.id}-hint`, HTMLElement)
+  const text = problem ?? hint.dataset.hint ?? ''
+  input.ariaInvalid = String(problem !== undefined)
+  if (hint.textContent !== text) hint.textContent = text
+}
+
+function nameProblem(name: string): string | undefined {
+  if (name.trim() === '') return 'Enter a name.'
+  const length = [...name].length
+  if (length > NAME_MAX_LENGTH) {
+    return `This name has ${formatNumber(length)} characters. ${formatNumber(NAME_MAX_LENGTH)} are possible.`
+  }
+  try {
+    parseNewAnimal({ name, categoryId: 0n })
+    return undefined
+  } catch {
+    return 'This name has characters that cannot be stored.'
+  }
+}
+
+function categoryProblem(category: string): string | undefined {
+  if (category.trim() === '') return 'Enter the number of the category.'
+  if (!/^\s*[+-]?\d+\s*$/.test(category)) return 'Enter a whole number, such as 7.'
+  if (parseCategory(category) === undefined) return `Enter a number from ${INT64_MIN} to ${INT64_MAX}.`
+  return undefined
+}
+
+/** Accepts a plus sign and leading zeros, which people type and which change nothing. */
+function parseCategory(text: string): bigint | undefined {
+  const digits = text.trim()
+  if (!/^[+-]?\d+$/.test(digits) || digits.length > MAX_DIGITS) return undefined
+  return canonicalInteger(BigInt(digits.replace('+', '')).toString())
+}

@@ -1,0 +1,76 @@
+// The panel beside the list. On a small screen it is a sheet that covers the list, and the rest of the page cannot be
+// used until it is closed.
+
+import { find } from './elements.ts'
+
+/** The width from which the panel stands beside the list, as in panel.css. */
+const WIDE = '(width >= 45rem)'
+
+export type PanelContent = 'details' | 'add-animal'
+
+export interface Panel {
+  /** What the panel shows. Undefined while it is closed. */
+  readonly content: PanelContent | undefined
+  /** False if the panel covers the list. */
+  readonly isBesideList: boolean
+  open(content: PanelContent): void
+  close(): void
+}
+
+export interface PanelOptions {
+  /** Asked before the user closes the panel. */
+  readonly canClose: () => boolean
+  readonly onClosed: (content: PanelContent) => void
+}
+
+export function createPanel({ canClose, onClosed }: PanelOptions): Panel {
+  const panel = find('#panel', HTMLElement)
+  const backdrop = find('#backdrop', HTMLElement)
+  const wide = matchMedia(WIDE)
+  const coveredParts = ['#bar', '#stock', '#list'].map(selector => find(selector, HTMLElement))
+  let content: PanelContent | undefined
+
+  function show(): void {
+    const isSheet = content !== undefined && !wide.matches
+    panel.hidden = content === undefined
+    backdrop.hidden = !isSheet
+    for (const part of coveredParts) part.inert = isSheet
+    for (const name of ['details', 'add-animal'] as const)
+      find(`#${name}`, HTMLElement).hidden = name !== content
+  }
+
+  function close(): void {
+    if (content === undefined) return
+    const closed = content
+    content = undefined
+    show()
+    onClosed(closed)
+  }
+
+  function closeIfAllowed(): void {
+    if (canClose()) close()
+  }
+
+  for (const button of document.querySelectorAll('#panel .close'))
+    button.addEventListener('click', closeIfAllowed)
+  backdrop.addEventListener('click', closeIfAllowed)
+  addEventListener('keydown', event => {
+    if (event.key === 'Escape' && !event.defaultPrevented && !document.querySelector('dialog[open]'))
+      closeIfAllowed()
+  })
+  wide.addEventListener('change', show)
+
+  return {
+    get content() {
+      return content
+    },
+    get isBesideList() {
+      return wide.matches
+    },
+    open(next) {
+      content = next
+      show()
+    },
+    close,
+  }
+}

@@ -1,0 +1,30 @@
+// Keyboard shortcuts. They do nothing while the user types, or while a dialog is open.
+
+import { find } from './elements.ts'
+
+/** Actions by `key` of a keyboard event. */
+export type Shortcuts = Readonly<Record<string, () => void>>
+
+const TYPING = 'input:not([type=radio], [type=checkbox]), textarea, select'
+
+/** These elements use the arrow keys themselves. */
+const USES_ARROWS = 'input, pre, [popover]'
+
+/** `isEnabled` is asked for each key, because the catalogue may be hidden. */
+export function enableShortcuts(shortcuts: Shortcuts, isEnabled: () => boolean): void {
+  const dialog = find('#shortcuts', HTMLDialogElement)
+  const showDialog = () => dialog.showModal()
+  find('#show-shortcuts', HTMLButtonElement).addEventListener('click', showDialog)
+
+  addEventListener('keydown', event => {
+    const { key, target } = event
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || !isEnabled()) return
+    if (!(target instanceof Element) || target.matches(TYPING) || target.closest('dialog')) return
+    if (key.startsWith('Arrow') && target.closest(USES_ARROWS)) return
+    const action = key === '?' ? showDialog : Object.hasOwn(shortcuts, key) && shortcuts[key]
+    if (!action) return
+    // Otherwise the key would also be typed into the field that the action moves to, or scroll the page.
+    event.preventDefault()
+    action()
+  })
+}
