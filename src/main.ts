@@ -4,13 +4,15 @@ import { readFileSync } from 'node:fs'
 import { backupDatabase, restoreDatabase } from './cli/backup.ts'
 import { type Command, CommandFailed, type Streams } from './cli/command.ts'
 import { exportAnimals } from './cli/export.ts'
+import { help, overview } from './cli/help.ts'
 import { importAnimals } from './cli/import.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from './cli/keys.ts'
 import { migrate } from './cli/migrate.ts'
 import { openapi } from './cli/openapi.ts'
-import { describeSettings, readSettings, SettingsError } from './cli/read-settings.ts'
+import { readSettings, SettingsError } from './cli/read-settings.ts'
 import { serve } from './cli/serve.ts'
 import { closest } from './cli/suggest.ts'
+import { describeSystemError } from './cli/system-error.ts'
 import { ServiceError } from './error.ts'
 
 const COMMANDS = [
@@ -27,6 +29,10 @@ const COMMANDS = [
   openapi,
 ] as readonly Command[]
 
+/** The width of the help where it is not printed to a terminal, and its largest width. */
+const DEFAULT_COLUMNS = 100
+const MAX_COLUMNS = 120
+
 const FAILED = 1
 const MISUSED = 2
 
@@ -41,16 +47,14 @@ process.stderr.on('error', () => {})
 process.exitCode = await main(process.argv.slice(2))
 
 async function main(args: readonly string[]): Promise<number> {
-  const command = COMMANDS.find(({ name }) => args.slice(0, name.split(' ').length).join(' ') === name)
+  const command = findCommand(args)
   if (has(args, '--version')) {
     const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
     streams.out(version)
     return 0
   }
-  if (has(args, '--help', '-h') || args[0] === 'help') {
-    streams.out(command === undefined ? overview() : help(command))
-    return 0
-  }
+  const wordsAfterHelp = args[0] === 'help' ? args.slice(1) : args
+  if (has(args, '--help', '-h') || args[0] === 'help') return printHelp(wordsAfterHelp)
   if (command === undefined) return misused(args)
   try {
     const rest = args.slice(command.name.split(' ').length)
@@ -75,56 +79,54 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 function reasonOf({ message, cause }: ServiceError): string {
-  return cause instanceof Error ? cause.message : message
+  return cause instanceof Error ? describeSystemError(cause) : message
+}
+
+function findCommand(args: readonly string[]): Command | undefined {
+  return COMMANDS.find(({ name }) => args.slice(0, name.split(' ').length).join(' ') === name)
+}
+
+/** The commands that start with this word, such as `keys`. */
+function groupOf(word: string): Command[] {
+  return COMMANDS.filter(({ name }) => name.startsWith(`${word} `))
+}
+
+/** Prints the help of a command or a group, or of all commands. */
+function printHelp(args: readonly string[]): number {
+  const columns = Math.min(process.stdout.columns ?? DEFAULT_COLUMNS, MAX_COLUMNS)
+  const words = args.filter(word => !word.startsWith('-'))
+  const [first = ''] = words
+  const command = findCommand(words)
+  const group = groupOf(first)
+  if (command !== undefined) streams.out(help(command, columns))
+  else if (first === '') streams.out(overview(COMMANDS, columns))
+  else if (group.length > 0) streams.out(overview(group, columns, first))
+  else return misused(words)
+  return 0
 }
 
 function misused(args: readonly string[]): number {
   const words = args.slice(0, 2).filter(word => !word.startsWith('-'))
-  if (words.length === 0) {
-    streams.say(overview())
+  const [first = ''] = words
+  if (first === '') {
+    streams.say(overview(COMMANDS, Math.min(process.stderr.columns ?? DEFAULT_COLUMNS, MAX_COLUMNS)))
     return MISUSED
   }
-  const typed = words.join(' ')
-  const group = COMMANDS.filter(({ name }) => name.startsWith(`${words[0]} `))
+  const group = groupOf(first)
   if (group.length > 0 && words.length === 1) {
     streams.say(
-      `"${typed}" must be followed by one of ${group.map(({ name }) => name.split(' ')[1]).join(', ')}.`,
+      `"${first}" must be followed by one of ${group.map(({ name }) => name.split(' ')[1]).join(', ')}.`,
     )
     return MISUSED
   }
-  const suggestion = closest(typed, [...COMMANDS.map(({ name }) => name), 'keys'])
+  const typed = words.join(' ')
+  const names = [...COMMANDS.map(({ name }) => name), 'keys', 'help']
+  // The second word may be an operand.
+  const suggestion = closest(typed, names) ?? closest(first, names)
   streams.say(
     `There is no command "${typed}".${suggestion ? ` Did you mean "${suggestion}"?` : ''} See animal-store --help.`,
   )
   return MISUSED
-}
-
-function overview(): string {
-  const width = Math.max(...COMMANDS.map(command => usage(command).length))
-  const lines = COMMANDS.map(command => `  ${usage(command).padEnd(width)}  ${command.summary}`)
-  return [
-    'Usage: animal-store COMMAND [FLAGS]',
-    '',
-    ...lines,
-    '',
-    'See animal-store COMMAND --help for the flags of a command.',
-  ].join('\n')
-}
-
-function help(command: Command): string {
-  return [
-    `Usage: animal-store ${usage(command)} [FLAGS]`,
-    '',
-    command.summary,
-    '',
-    describeSettings(command.settings),
-    '  --help',
-    '  --version',
-  ].join('\n')
-}
-
-function usage({ name, operands = [] }: Command): string {
-  return [name, ...operands].join(' ')
 }
 
 function has(args: readonly string[], ...flags: readonly string[]): boolean {

@@ -103,7 +103,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
       assert.equal(code, 1)
       assert.match(
         err,
-        /^Line 1700: name must not be blank\.\n1000 animals stored\. Resume with --from-line 1001\.$/m,
+        /^Line 1700: name must not be blank\.\n1,000 animals stored\. Resume with --from-line 1001\.$/m,
       )
       assert.equal((await exported()).trimEnd().split('\n').length, 1_000)
     })
@@ -113,7 +113,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
       const all = lines(2_500)
       assert.equal((await importLines(all.with(1_699, 'nonsense').join('\n'))).code, 1)
       const { err } = await importLines(all.join('\n'), '--from-line', '1001')
-      assert.match(err, /^1500 animals imported/m)
+      assert.match(err, /^1,500 animals imported/m)
       const names = (await exported())
         .trimEnd()
         .split('\n')
@@ -157,7 +157,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
       await waitUntil(isStored, { what: '3000 animals are stored' })
       child.kill('SIGINT')
       const { err } = await ended
-      assert.match(err, /^Stopped\.\n3000 animals stored\. Resume with --from-line 3001\.$/m)
+      assert.match(err, /^Stopped\.\n3,000 animals stored\. Resume with --from-line 3001\.$/m)
       assert.equal(await count(), 3_000)
     })
   })
@@ -313,9 +313,9 @@ suite('the formats', () => {
       'CSV that is not UTF-8',
       'csv',
       Buffer.from('name,categoryId\nB\xe9b\xe9,7\n', 'latin1'),
-      /^Line 2: the line must be UTF-8\./,
+      /^Line 2: the line must be UTF-8;/,
     ],
-    ['JSON that is not UTF-8', 'jsonl', Buffer.from([0x7b, 0xff, 0x7d]), /^Line 1: the line must be UTF-8\./],
+    ['JSON that is not UTF-8', 'jsonl', Buffer.from([0x7b, 0xff, 0x7d]), /^Line 1: the line must be UTF-8;/],
     [
       'a JSON line of more than 256 KiB',
       'jsonl',
@@ -328,7 +328,7 @@ suite('the formats', () => {
       `name,categoryId\n${'x'.repeat(500_000)},7\n`,
       /^Line 2: the entry must be shorter than 256 KiB/,
     ],
-    ['an array', 'jsonl', '[1]', /^Line 1: The body must be a JSON object/],
+    ['an array', 'jsonl', '[1]', /^Line 1: the file must not be a JSON array/],
   ]
   const store = shared(openEmptyStore)
   for (const [name, format, input, expected] of invalid) {

@@ -5,6 +5,9 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import type { Command } from '../src/cli/command.ts'
+import { help, overview } from '../src/cli/help.ts'
+import { importAnimals } from '../src/cli/import.ts'
 import { readSettings, SettingsError } from '../src/cli/read-settings.ts'
 import { serve as serveCommand } from '../src/cli/serve.ts'
 import { run, serve } from './support/command.ts'
@@ -19,11 +22,17 @@ function commandLine(args: readonly string[], env: Record<string, string> = {}):
 }
 
 suite('animal-store', { concurrency: 2 }, () => {
-  const help: [string[], RegExp][] = [
+  const helps: [string[], RegExp][] = [
     [['--help'], /serve[\s\S]*keys create[\s\S]*keys rotate ID[\s\S]*openapi/],
     [['-h'], /Usage: animal-store COMMAND/],
     [['help'], /Usage: animal-store COMMAND/],
-    [['keys', '--help'], /keys create/],
+    [['keys', '--help'], /^Usage: animal-store keys COMMAND[\s\S]*keys create(?![\s\S]*serve)/],
+    [['help', 'keys'], /^Usage: animal-store keys COMMAND/],
+    [
+      ['help', 'import'],
+      /^Usage: animal-store import FILE[\s\S]*Examples:\n {2}animal-store import animals.csv/,
+    ],
+    [['help', 'keys', 'rotate'], /--overlap TIME/],
     [['serve', '--help'], /--port PORT[\s\S]*PORT, default 8080[\s\S]*ANIMAL_STORE_API_KEY/],
     [['keys', 'create', '--help'], /--name NAME[\s\S]*--expires TIME/],
     [['keys', 'list', '--help'], /--json/],
@@ -31,7 +40,7 @@ suite('animal-store', { concurrency: 2 }, () => {
     [['keys', 'rotate', 'x', '--help'], /--overlap TIME/],
     [['openapi', '--help'], /--staging-url/],
   ]
-  for (const [args, expected] of help) {
+  for (const [args, expected] of helps) {
     test(`"${commandLine(args)}" prints help on stdout and exits with 0`, async t => {
       const { code, out, err } = await run(t, args, { cwd: temporaryFolder(t) })
       assert.equal(code, 0)
@@ -61,6 +70,11 @@ suite('animal-store', { concurrency: 2 }, () => {
     [['feed', 'elephants'], /There is no command "feed elephants". See animal-store --help/],
     [['keys'], /"keys" must be followed by one of create, list, revoke, rotate/],
     [['key'], /Did you mean "keys"\?/],
+    [['help', 'imprt'], /Did you mean "import"\?/],
+    [['imprt', 'animals.csv'], /Did you mean "import"\?/],
+    [['serve', '--prot', '9001'], /^--prot is not a flag of this command; did you mean --port\?\n$/],
+    [['keys', 'create', '--nmae', 'x'], /^--nmae is not a flag of this command; did you mean --name\?\n$/],
+    [['serve', '--nonsense', '9001'], /^--nonsense is not a flag of this command; see --help\n$/],
     [[], /Usage: animal-store COMMAND/],
     [['--port', '1'], /Usage: animal-store COMMAND|There is no command/],
   ]
@@ -72,6 +86,30 @@ suite('animal-store', { concurrency: 2 }, () => {
       assert.equal(out, '')
     })
   }
+})
+
+suite('help', () => {
+  const widths = (columns: number) => ({
+    overview: overview([serveCommand as Command, importAnimals as Command], columns),
+    command: help(serveCommand as Command, columns),
+  })
+
+  test('fits into the width of the terminal', () => {
+    for (const columns of [40, 60, 80, 120]) {
+      for (const text of Object.values(widths(columns))) {
+        for (const line of text.split('\n')) {
+          // A word is never broken, and an example is one line.
+          const isBreakable = line.trim().includes(' ') && !line.includes('animal-store')
+          assert.ok(!isBreakable || line.length <= columns, `${columns}: ${line}`)
+        }
+      }
+    }
+  })
+
+  test('loses no word at any width', () => {
+    const words = (text: string) => text.split(/\s+/).filter(Boolean)
+    assert.deepEqual(words(widths(40).command), words(widths(200).command))
+  })
 })
 
 suite('settings', { concurrency: 2 }, () => {

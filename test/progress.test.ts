@@ -7,14 +7,14 @@ import { type Progress, progressOn } from '../src/cli/progress.ts'
 function drawnOn(
   isTTY: boolean,
   use: (progress: Progress, pass: (ms: number) => void) => void,
-  unit?: string,
+  { columns = 100, unit }: { columns?: number; unit?: string } = {},
 ): string {
   let drawn = ''
   let now = 0
   const write = (text: string) => {
     drawn += text
   }
-  const stream = { isTTY, write } as unknown as NodeJS.WriteStream
+  const stream = { isTTY, columns, write } as unknown as NodeJS.WriteStream
   use(
     progressOn(stream, 'imported', () => now, unit),
     ms => {
@@ -35,8 +35,26 @@ suite('progress', () => {
     })
     assert.equal(
       drawn,
-      '\r[######..................] 25 % imported 100,000 animals, 50,000 a second, 6 s left\u001b[K\r\u001b[K',
+      '\r[####............] 25 % imported 100,000 animals, 50,000 a second, 6 s left\u001b[K\r\u001b[K',
     )
+  })
+
+  test('leaves out what does not fit into the width of the terminal', () => {
+    const drawnIn = (columns: number) =>
+      drawnOn(
+        true,
+        (progress, pass) => {
+          pass(2_000)
+          progress.update(1_234_567, 0.5)
+        },
+        { columns },
+      )
+    const words = 'imported 1,234,567 animals, 617,284 a second, 2 s left'
+    assert.equal(drawnIn(80), `\r[########........] 50 % ${words}\u001b[K`)
+    assert.equal(drawnIn(79), `\r[########........] 50 % ${words}\u001b[K`)
+    assert.equal(drawnIn(78), `\r${words}\u001b[K`)
+    assert.equal(drawnIn(40), '\rimported 1,234,567 animals\u001b[K')
+    assert.equal(drawnIn(10), '\r\u001b[K')
   })
 
   test('has no bar and no time left if the size is unknown', () => {
@@ -68,7 +86,7 @@ suite('progress', () => {
         pass(10_000)
         progress.update(500, 0.5)
       },
-      'MB',
+      { unit: 'MB' },
     )
     assert.equal(drawn, 'imported 500 MB, 50 a second, 10 s left\n')
   })

@@ -13,6 +13,8 @@ export interface Command<Name extends SettingName = SettingName> {
   readonly name: string
   readonly summary: string
   readonly settings: readonly Name[]
+  /** Complete command lines for the help, without the name of the program. */
+  readonly examples?: readonly string[]
   /** The arguments after the flags, by their names in the help. An optional one is in brackets. */
   readonly operands?: readonly string[]
   readonly run: (settings: Settings<Name>, operands: readonly string[], streams: Streams) => Promise<void>

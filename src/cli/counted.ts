@@ -1,5 +1,5 @@
 // Counts in messages.
 
-export function counted(animals: number | bigint): string {
-  return BigInt(animals) === 1n ? '1 animal' : `${animals} animals`
+export function counted(count: number | bigint, noun = 'animal'): string {
+  return `${count.toLocaleString('en')} ${noun}${BigInt(count) === 1n ? '' : 's'}`
 }

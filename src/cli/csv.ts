@@ -1,29 +1,36 @@
-// CSV as in RFC 4180. csv-parse splits lines into records and fields.
+// CSV as in RFC 4180 and as spreadsheets write it. csv-parse splits lines into records and fields.
 
 import { CsvError, parse } from 'csv-parse/sync'
 import { type Animal, parseNewAnimal } from '../animal.ts'
 import { invalid } from '../error.ts'
 import { canonicalInteger, exactInteger } from '../json.ts'
+import { type Columns, findColumns, type Separator, takeSeparator } from './csv-header.ts'
 import { checkBytes, isBlank, type Reader } from './entry.ts'
 import { endOfLine, type Lines, MAX_ENTRY_BYTES } from './lines.ts'
 
 export const CSV_HEADER = 'id,name,categoryId,status\n'
 
 const QUOTE = 0x22
-const COMMA = 0x2c
 const LINE_FEED = 0x0a
 
-/** A number in JSON: no plus sign, no leading zero. */
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+/** A number in JSON without an exponent: no plus sign, no leading zero. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/
 
 export function renderCsvLine({ id, name, categoryId, status }: Animal): string {
   const field = /[",\r\n]|^\s|\s$/.test(name) ? `"${name.replaceAll('"', '""')}"` : name
   return `${id},${field},${categoryId},${status ?? ''}\n`
 }
 
-/** The header names the columns, in any order. Columns that an animal does not have are ignored. */
+/** How a spreadsheet shows a number that is too long for its column. Saving the file drops the other digits. */
+const SCIENTIFIC = /^\s*-?\d+(?:[.,]\d+)?[eE][+-]?\d+\s*$/
+
+/**
+ * The header names the columns, in any order. Columns that an animal does not have are ignored, and so are rows without
+ * any value, which spreadsheets may write at the end.
+ */
 export function csvReader(fromLine: number): Reader {
-  let columns: readonly string[] | undefined
+  let separator: Separator | undefined
+  let columns: Columns | undefined
   /** How many of the bytes have been searched for the end of an open quote. */
   let searched = 0
 
@@ -31,16 +38,18 @@ export function csvReader(fromLine: number): Reader {
     for (;;) {
       const names = columns
       if (names !== undefined) lines.skipTo(fromLine)
+      separator ??= takeSeparator(lines)
+      if (separator === undefined) return
       if (searched > 0 && !isWorthParsing(lines, searched)) {
         searched = lines.bytes.length
         return
       }
-      const records = takeRecords(lines, names === undefined)
+      const records = takeRecords(lines, separator, names === undefined)
       searched = records.length === 0 ? lines.bytes.length : 0
       if (records.length === 0) return
       for (const record of records) {
-        if (isBlank(record.bytes)) continue
-        if (names === undefined) columns = parseHeader(fieldsOf(record))
+        if (isBlank(record.bytes) || record.fields?.every(isEmpty)) continue
+        if (names === undefined) columns = findColumns(fieldsOf(record))
         else yield { ...record, animal: () => parseNewAnimal(toObject(names, fieldsOf(record))) }
       }
     }
@@ -68,7 +77,7 @@ interface CsvRecord {
  * Takes the header record, or all records up to and including the first malformed one. Leaves an incomplete record in
  * `lines`.
  */
-function takeRecords(lines: Lines, isHeader: boolean): CsvRecord[] {
+function takeRecords(lines: Lines, separator: Separator, isHeader: boolean): CsvRecord[] {
   const records: CsvRecord[] = []
   const { bytes } = lines
   let start = 0
@@ -83,6 +92,7 @@ function takeRecords(lines: Lines, isHeader: boolean): CsvRecord[] {
   try {
     parse(bytes, {
       to: isHeader ? 1 : -1,
+      delimiter: separator,
       record_delimiter: ['\r\n', '\n'],
       relax_column_count: true,
       // The line numbers of csv-parse count a carriage return within a field as a line. Its byte offsets are exact.
@@ -90,7 +100,7 @@ function takeRecords(lines: Lines, isHeader: boolean): CsvRecord[] {
     })
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
-    const end = endOfRecord(bytes, start)
+    const end = endOfRecord(bytes, start, separator)
     if (end !== undefined) take(end)
     else if (lines.isEnded || isTooLong(lines)) take(endOfLine(bytes, start + MAX_ENTRY_BYTES - 1))
   }
@@ -98,13 +108,13 @@ function takeRecords(lines: Lines, isHeader: boolean): CsvRecord[] {
 }
 
 /** Returns the end of a malformed record, or undefined if a quote in it is not closed. csv-parse does not say. */
-function endOfRecord(bytes: Buffer, start: number): number | undefined {
+function endOfRecord(bytes: Buffer, start: number, separator: Separator): number | undefined {
   let state = 'start' as 'start' | 'plain' | 'quoted' | 'closed'
   for (let at = start; at < bytes.length; at++) {
     const byte = bytes[at]
     if (state === 'quoted') state = byte === QUOTE ? 'closed' : 'quoted'
     else if (byte === LINE_FEED) return at + 1
-    else if (byte === COMMA) state = 'start'
+    else if (byte === separator.charCodeAt(0)) state = 'start'
     // Only at the start of a field does a quote open it. After a closing quote, another one is a quote in the field.
     else state = byte === QUOTE && state !== 'plain' ? 'quoted' : 'plain'
   }
@@ -117,26 +127,26 @@ function fieldsOf({ bytes, fields }: CsvRecord): readonly string[] {
   return fields
 }
 
-function parseHeader(columns: readonly string[]): readonly string[] {
-  const times = (name: string) => columns.filter(column => column === name).length
-  if (times('name') !== 1 || times('categoryId') !== 1 || times('status') > 1) {
-    throw invalid('the first line must name the columns: name and categoryId once each, status at most once.')
-  }
-  return columns
+function isEmpty(field: string): boolean {
+  return field === ''
 }
 
-function toObject(columns: readonly string[], fields: readonly string[]): Record<string, unknown> {
-  if (fields.length !== columns.length) {
-    throw invalid(`the line must have ${columns.length} fields, not ${fields.length}.`)
+function toObject(columns: Columns, fields: readonly string[]): Record<string, unknown> {
+  if (fields.length !== columns.count) {
+    throw invalid(`the line must have ${columns.count} fields, not ${fields.length}.`)
   }
-  const field = (name: string) => fields[columns.indexOf(name)]
-  const number = field('categoryId') ?? ''
+  const number = fields[columns.categoryId] ?? ''
+  if (SCIENTIFIC.test(number)) {
+    throw invalid(
+      `categoryId ${JSON.stringify(number)} has lost digits in a spreadsheet: format the column as a whole number there, and save it again.`,
+    )
+  }
   return {
-    name: field('name'),
+    name: fields[columns.name],
     // The canonical spelling is the usual one, and faster to parse.
     categoryId:
       canonicalInteger(number) ?? (NUMBER.test(number) ? exactInteger(number) : undefined) ?? number,
     // An empty field is an animal without a status.
-    status: field('status') || undefined,
+    status: fields[columns.status] || undefined,
   }
 }

@@ -20,7 +20,8 @@ export type Reader = (lines: Lines) => Iterable<Entry>
 export function checkBytes(bytes: Buffer): void {
   if (bytes.length >= MAX_ENTRY_BYTES)
     throw invalid(`the entry must be shorter than ${MAX_ENTRY_BYTES / 1024} KiB.`)
-  if (!isUtf8(bytes)) throw invalid('the line must be UTF-8.')
+  if (!isUtf8(bytes))
+    throw invalid('the line must be UTF-8; spreadsheets call that format "CSV UTF-8" or "Unicode (UTF-8)".')
 }
 
 export function isBlank(bytes: Buffer): boolean {

@@ -18,6 +18,7 @@ export const exportAnimals = command({
   name: 'export',
   summary: 'Write all animals to a file, or to standard output if FILE is - or not given.',
   settings: ['format', 'databaseUrl', 'environment'],
+  examples: ['export animals.csv', 'export | gzip > animals.jsonl.gz'],
   operands: ['[FILE]'],
   async run({ format, ...target }, [file = '-'], { say }) {
     await withStore(target, false, async store => {

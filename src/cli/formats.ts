@@ -18,7 +18,19 @@ export const FORMATS: Readonly<Record<FormatName, Format>> = {
   csv: { header: CSV_HEADER, render: renderCsvLine, reader: csvReader },
 }
 
-/** Chooses the format by the name of a file. */
+/** Chooses the format of an export by the name of its file. */
 export function formatOf(file: string): FormatName {
-  return file.toLowerCase().endsWith('.csv') ? 'csv' : 'jsonl'
+  return formatByName(file) ?? 'jsonl'
+}
+
+/** Chooses the format of an import by the name of its file, or else by its first byte that is not white space. */
+export function formatOfSource(file: string, start: Buffer): FormatName {
+  const isJson = /^(?:\ufeff)?\s*[{[]/.test(start.toString())
+  return formatByName(file) ?? (isJson || start.length === 0 ? 'jsonl' : 'csv')
+}
+
+function formatByName(file: string): FormatName | undefined {
+  const ending = /\.(\w+)$/.exec(file.toLowerCase())?.[1] ?? ''
+  if (['csv', 'tsv'].includes(ending)) return 'csv'
+  return ['jsonl', 'ndjson', 'json'].includes(ending) ? 'jsonl' : undefined
 }

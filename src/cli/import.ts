@@ -7,8 +7,8 @@ import { ServiceError } from '../error.ts'
 import type { Creation, Store } from '../store.ts'
 import { CommandFailed, command, type Streams } from './command.ts'
 import { counted } from './counted.ts'
-import type { Entry } from './entry.ts'
-import { FORMATS, formatOf } from './formats.ts'
+import type { Entry, Reader } from './entry.ts'
+import { FORMATS, formatOfSource } from './formats.ts'
 import { Lines } from './lines.ts'
 import { withStore } from './open-store.ts'
 import { type Progress, progressOn } from './progress.ts'
@@ -22,12 +22,18 @@ export const importAnimals = command({
   name: 'import',
   summary: 'Add the animals of a file, or of standard input if FILE is -.',
   settings: ['format', 'skipInvalid', 'fromLine', 'databaseUrl', 'environment'],
+  examples: [
+    'import animals.csv',
+    'import animals.csv --skip-invalid',
+    'import animals.csv --from-line 1001',
+    'import - < animals.jsonl',
+  ],
   operands: ['FILE'],
   async run({ format, skipInvalid, fromLine, ...target }, [file = '-'], streams) {
     const source = await openSource(file)
     const progress = progressOn(process.stderr, 'imported')
     const { stopSignal, release } = stopOnSignals()
-    const options = { format: format ?? formatOf(file), skipInvalid, fromLine, stopSignal }
+    const options = { format, skipInvalid, fromLine, stopSignal }
     try {
       await withStore(target, true, store => importAll({ store, source, progress, streams, ...options }))
     } finally {
@@ -74,7 +80,8 @@ async function openSource(file: string): Promise<Source> {
 export interface Import {
   readonly store: Store
   readonly source: Source
-  readonly format: FormatName
+  /** Without it, the name and the content of the source decide. */
+  readonly format: FormatName | undefined
   readonly skipInvalid: boolean
   readonly fromLine: number
   /** Stops the import after the batch that is being stored. */
@@ -143,7 +150,7 @@ export async function importAll(task: Import): Promise<void> {
   }
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
   say(
-    `${counted(stored)} imported in ${seconds} s${skipped > 0 ? `, ${skipped} ${skipped === 1 ? 'line' : 'lines'} skipped` : ''}.`,
+    `${counted(stored)} imported in ${seconds} s${skipped > 0 ? `, ${counted(skipped, 'line')} skipped` : ''}.`,
   )
 }
 
@@ -161,7 +168,7 @@ async function* batchesOf(
   { source, format, fromLine, skipInvalid }: Import,
   onInvalid: (message: string, lines: number) => void,
 ): AsyncGenerator<Batch> {
-  const read = FORMATS[format].reader(fromLine)
+  let read: Reader | undefined
   const lines = new Lines()
   let complete: Batch[] = []
   let batch = emptyBatch()
@@ -195,13 +202,14 @@ async function* batchesOf(
   try {
     for await (const chunk of source.stream) {
       readBytes += chunk.length
+      read ??= FORMATS[format ?? formatOfSource(source.name, chunk)].reader(fromLine)
       lines.push(chunk)
       for (const entry of read(lines)) take(entry)
       yield* complete
       complete = []
     }
     lines.end()
-    for (const entry of read(lines)) take(entry)
+    for (const entry of read?.(lines) ?? []) take(entry)
     complete.push(batch)
   } catch (error) {
     failure = error
@@ -222,6 +230,5 @@ function describeFailure(error: unknown, { name }: Source): string {
 }
 
 function reasonOf(error: unknown): string {
-  const cause = error instanceof ServiceError ? error.cause : error
-  return cause instanceof Error ? cause.message : String(cause)
+  return describeSystemError(error instanceof ServiceError ? (error.cause ?? error) : error)
 }

@@ -22,6 +22,11 @@ export function jsonLinesReader(fromLine: number): Reader {
 
 function parseLine(line: Buffer): unknown {
   checkBytes(line)
+  if (line.toString('latin1').trimStart().startsWith('[')) {
+    throw invalid(
+      "the file must not be a JSON array: write one animal per line, for example with jq -c '.[]'.",
+    )
+  }
   try {
     return parseAnimalJson(line.toString())
   } catch {

@@ -8,6 +8,7 @@ export const createKey = command({
   name: 'keys create',
   summary: 'Create a key and show it once.',
   settings: ['name', 'expires', 'databaseUrl', 'environment', 'json'],
+  examples: ['keys create --name "my laptop" --expires 90d', 'keys create --name ci --json'],
   async run({ name = '', expires, json, ...target }, _operands, streams) {
     await withStore(target, true, async (store, environment) => {
       const createdAt = new Date()
@@ -23,6 +24,7 @@ export const listKeys = command({
   name: 'keys list',
   summary: 'List the keys, including revoked and expired ones.',
   settings: ['databaseUrl', 'environment', 'json'],
+  examples: ['keys list', 'keys list --environment staging --json'],
   async run({ json, ...target }, _operands, { out, say }) {
     await withStore(target, false, async (store, environment) => {
       const keys = await store.listKeys(environment)
@@ -37,6 +39,7 @@ export const revokeKey = command({
   name: 'keys revoke',
   summary: 'Revoke a key. Every running instance rejects it within 5 seconds.',
   settings: ['databaseUrl', 'environment', 'json'],
+  examples: ['keys revoke 3f2a9c51'],
   operands: ['ID'],
   async run({ json, ...target }, [id = ''], { out, say }) {
     await withStore(target, false, async (store, environment) => {
@@ -52,6 +55,7 @@ export const rotateKey = command({
   name: 'keys rotate',
   summary: 'Create a successor to a key and let the old one expire.',
   settings: ['overlap', 'databaseUrl', 'environment', 'json'],
+  examples: ['keys rotate 3f2a9c51 --overlap 24h'],
   operands: ['ID'],
   async run({ overlap, json, ...target }, [id = ''], streams) {
     await withStore(target, false, async (store, environment) => {

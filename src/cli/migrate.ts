@@ -8,6 +8,7 @@ export const migrate = command({
   name: 'migrate',
   summary: 'Migrate the database to the latest schema, and exit.',
   settings: ['databaseUrl', 'databaseWait', 'environment'],
+  examples: ['migrate --database-url postgres://admin@127.0.0.1/animals'],
   async run({ databaseUrl, databaseWait, environment }, _operands, { say }) {
     // Opening a store migrates its database.
     const store = await openStore({

@@ -2,7 +2,8 @@
 
 const REDRAW_MS = 100
 const LINE_EVERY_MS = 5_000
-const BAR_WIDTH = 24
+const BAR_WIDTH = 16
+const DEFAULT_COLUMNS = 80
 
 export interface Progress {
   /** `share` is the part that is done, from 0 to 1, if known. */
@@ -29,8 +30,10 @@ export function progressOn(
       if (now - last < (stream.isTTY ? REDRAW_MS : LINE_EVERY_MS)) return
       last = now
       const seconds = (now - start) / 1000
-      const words = describe(count, seconds, share, unit)
-      stream.write(stream.isTTY ? `\r${bar(share)}${what} ${words}\u001b[K` : `${what} ${words}\n`)
+      const words = [`${what} ${count.toLocaleString('en')} ${unit}`, ...describe(count, seconds, share)]
+      stream.write(
+        stream.isTTY ? `\r${fitted(share, words, stream.columns)}\u001b[K` : `${words.join(', ')}\n`,
+      )
     },
     end() {
       if (stream.isTTY) stream.write('\r\u001b[K')
@@ -38,11 +41,17 @@ export function progressOn(
   }
 }
 
-function describe(count: number, seconds: number, share: number | undefined, unit: string): string {
-  const rate = Math.round(count / seconds)
-  const words = [`${count.toLocaleString('en')} ${unit}`, `${rate.toLocaleString('en')} a second`]
+function describe(count: number, seconds: number, share: number | undefined): string[] {
+  const words = [`${Math.round(count / seconds).toLocaleString('en')} a second`]
   if (share !== undefined && share > 0) words.push(`${Math.ceil((seconds / share) * (1 - share))} s left`)
-  return words.join(', ')
+  return words
+}
+
+/** A longer line would continue on the next one, and a terminal cannot redraw that in place. */
+function fitted(share: number | undefined, words: readonly string[], columns = DEFAULT_COLUMNS): string {
+  const lines = [`${bar(share)}${words.join(', ')}`, words.join(', '), words.slice(0, 1).join()]
+  // Some terminals wrap as soon as the last column is written.
+  return lines.find(line => line.length < columns) ?? ''
 }
 
 function bar(share: number | undefined): string {

@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util'
 import { InvalidSetting } from './setting-values.ts'
 import { SETTINGS, type Setting, type SettingName, type Settings } from './settings.ts'
+import { closest } from './suggest.ts'
 
 /** Everything that is wrong with the settings, one line each. */
 export class SettingsError extends Error {
@@ -39,7 +40,10 @@ export function readSettings<Name extends SettingName>(
       ((setting.variable && env[setting.variable]) || undefined)
     values[name] = setting.default
     if (text === undefined) {
-      if (setting.isRequired) problems.push(`${nameOf(setting)} is required: ${setting.description}`)
+      // A mistyped flag is reported once.
+      const isMistyped = setting.flag !== undefined && flags.suggested.has(setting.flag)
+      if (setting.isRequired && !isMistyped)
+        problems.push(`${nameOf(setting)} is required: ${setting.description}`)
       continue
     }
     try {
@@ -59,9 +63,9 @@ export function defaultText({ default: value, defaultText }: Setting<unknown>): 
   return defaultText ?? (value === undefined || value === false ? undefined : String(value))
 }
 
-/** Returns the lines of help for the settings. */
-export function describeSettings(names: readonly SettingName[]): string {
-  const rows = names.map((name): [string, string] => {
+/** Returns the usage and the description of each setting, for the help. */
+export function describeSettings(names: readonly SettingName[]): [usage: string, description: string][] {
+  return names.map(name => {
     const setting: Setting<unknown> = SETTINGS[name]
     const { flag, placeholder, variable, description } = setting
     const usage = flag === undefined ? `(${variable})` : `--${flag}${placeholder ? ` ${placeholder}` : ''}`
@@ -69,8 +73,6 @@ export function describeSettings(names: readonly SettingName[]): string {
     const notes = [flag && variable, text && `default ${text}`].filter(Boolean).join(', ')
     return [usage, notes ? `${description} (${notes})` : description]
   })
-  const width = Math.max(...rows.map(([usage]) => usage.length))
-  return rows.map(([usage, description]) => `  ${usage.padEnd(width)}  ${description}`).join('\n')
 }
 
 function readFlags(
@@ -98,13 +100,21 @@ function readFlags(
     allowPositionals: true,
   })
   const values = new Map<string, string>()
+  const suggested = new Set<string>()
   const found: string[] = []
+  let hasUnknown = false
   for (const token of tokens) {
     if (token.kind === 'positional') found.push(token.value)
     if (token.kind !== 'option') continue
     const setting = known.get(token.name)
-    if (setting === undefined) problems.push(`${token.rawName} is not a flag of this command; see --help`)
-    else if (values.has(token.name) && !setting.isRepeatable) problems.push(`${token.rawName} is given twice`)
+    if (setting === undefined) {
+      hasUnknown = true
+      const meant = closest(token.name, [...known.keys()])
+      if (meant !== undefined) suggested.add(meant)
+      const hint = meant === undefined ? 'see --help' : `did you mean --${meant}?`
+      problems.push(`${token.rawName} is not a flag of this command; ${hint}`)
+    } else if (values.has(token.name) && !setting.isRepeatable)
+      problems.push(`${token.rawName} is given twice`)
     else if (setting.placeholder && token.value === undefined) problems.push(`${token.rawName} needs a value`)
     else if (!setting.placeholder && token.value !== undefined)
       problems.push(`${token.rawName} takes no value`)
@@ -112,9 +122,10 @@ function readFlags(
   }
   for (const missing of operands.slice(found.length))
     if (!missing.startsWith('[')) problems.push(`${missing} is missing`)
-  for (const extra of found.slice(operands.length))
+  // After an unknown flag, an argument may be its value.
+  for (const extra of hasUnknown ? [] : found.slice(operands.length))
     problems.push(`${JSON.stringify(extra)} is one argument too many`)
-  return { values, operands: found }
+  return { values, suggested, operands: found }
 }
 
 function nameOf({ flag, variable }: Setting<unknown>): string {

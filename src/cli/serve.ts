@@ -34,6 +34,7 @@ export const serve = command({
     'stopWithParent',
     'apiKey',
   ],
+  examples: ['serve', 'serve --port 9001 --workers auto', 'serve --database-url sqlite:/srv/animals.db'],
   async run(
     { databaseUrl, databaseWait, shutdownDelay, workers, stopWithParent, ...settings },
     _operands,

@@ -194,7 +194,8 @@ export const SETTINGS = {
   format: {
     flag: 'format',
     placeholder: 'NAME',
-    defaultText: 'csv if FILE ends in .csv, otherwise jsonl',
+    defaultText:
+      'by the name of FILE; if that says nothing, import looks at the content and export writes jsonl',
     description: FORMATS.join(' or '),
     parse: oneOf(FORMATS),
   },

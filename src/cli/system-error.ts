@@ -6,15 +6,22 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EADDRINUSE: 'the port is taken',
   EADDRNOTAVAIL: 'this machine does not have that address',
+  ECONNREFUSED: 'nothing listens at that address',
+  ECONNRESET: 'the connection was closed by the other side',
+  EHOSTUNREACH: 'the host cannot be reached',
   EISDIR: 'it is a folder',
   ENOENT: 'the file does not exist',
   ENOSPC: 'the disk is full',
   ENOTDIR: 'a part of the path is not a folder',
   ENOTFOUND: 'the host name is unknown',
+  EROFS: 'the file system is read-only',
+  ETIMEDOUT: 'no answer in time',
 }
 
 /** Returns the reason without its code. */
 export function describeSystemError(error: unknown): string {
+  // A name that has several addresses fails with one error for each.
+  if (error instanceof AggregateError && error.errors.length > 0) return describeSystemError(error.errors[0])
   const { code = '', errno, message } = error as NodeJS.ErrnoException
   return REASONS[code] ?? (errno === undefined ? (message ?? String(error)) : getSystemErrorMessage(errno))
 }

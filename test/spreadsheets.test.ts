@@ -1,0 +1,119 @@
+// Import of CSV files as spreadsheets write them.
+
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, suite, test } from 'node:test'
+import { run } from './support/command.ts'
+import { runInProcess } from './support/in-process.ts'
+import { temporaryFolder } from './support/service.ts'
+
+const BELLA = '"name":"Bella","categoryId":7,"status":"available"'
+const REX = '"name":"Rex; the \\"gecko\\"","categoryId":9007199254740993'
+
+const ACCEPTED: Record<string, string> = {
+  semicolons: 'name;categoryId;status\nBella;7;available\n"Rex; the ""gecko""";9007199254740993;\n',
+  tabs: 'name\tcategoryId\tstatus\nBella\t7\tavailable\n"Rex; the ""gecko"""\t9007199254740993\t\n',
+  'a sep= line':
+    'sep=;\r\nname;categoryId;status\r\nBella;7;available\r\n"Rex; the ""gecko""";9007199254740993;\r\n',
+  'a quoted sep= line':
+    '"sep=\t"\nname\tcategoryId\tstatus\nBella\t7\tavailable\n"Rex; the ""gecko"""\t9007199254740993\t\n',
+  'a byte order mark':
+    '\ufeffname;categoryId;status\nBella;7;available\n"Rex; the ""gecko""";9007199254740993;\n',
+  'names of columns in any letter case, with spaces':
+    'STATUS, Category ID ,Name\navailable,7,Bella\n,9007199254740993,"Rex; the ""gecko"""\n',
+  'names of columns with underscores':
+    'name,category_id,status\nBella,7,available\n"Rex; the ""gecko""",9007199254740993,\n',
+  'empty rows at the end':
+    'name,categoryId,status\nBella,7,available\n"Rex; the ""gecko""",9007199254740993,\n,,\n,,\n',
+  'empty lines before the header':
+    '\n\nname;categoryId;status\nBella;7;available\n"Rex; the ""gecko""";9007199254740993;\n',
+}
+
+const REJECTED: Record<string, [text: string, message: RegExp]> = {
+  'a number that a spreadsheet has shortened': [
+    'name,categoryId\nBella,9.0072E+15\n',
+    /Line 2: categoryId "9\.0072E\+15" has lost digits in a spreadsheet/,
+  ],
+  'the same with a decimal comma': ['name;categoryId\nBella;9,0072E+15\n', /Line 2: .*has lost digits/],
+  'another wrong header': [
+    'Animal;Category\nBella;7\n',
+    /the first line must name the columns: .* It has "Animal", "Category"\./,
+  ],
+  'two columns of one name': ['name,Name,categoryId\nBella,Rex,7\n', /It has "name", "Name", "categoryId"\./],
+  'a row with a field too many': [
+    'name;categoryId\nBella;7;8\n',
+    /Line 2: the line must have 2 fields, not 3\./,
+  ],
+  'another character set': [
+    'name,categoryId\nB\xe9la,7\n',
+    /Line 2: the line must be UTF-8; spreadsheets call/,
+  ],
+}
+
+suite('import from a spreadsheet', () => {
+  const folder = temporaryFolder({ after })
+
+  async function importText(text: string, name: string) {
+    const database = join(folder, `${name.replaceAll(/\W/g, '-')}.db`)
+    const file = join(folder, 'input.csv')
+    writeFileSync(file, text, text.includes('\xe9') ? 'latin1' : 'utf8')
+    const env = { DATABASE_URL: `sqlite:${database}` }
+    const imported = await runInProcess(['import', file], env)
+    const output = `${database}.jsonl`
+    await runInProcess(['export', output], env)
+    return { ...imported, stored: readFileSync(output, 'utf8') }
+  }
+
+  for (const [name, text] of Object.entries(ACCEPTED)) {
+    test(`${name}: imported`, async () => {
+      const { code, err, stored } = await importText(text, name)
+      assert.equal(code, 0, err)
+      assert.equal(stored, `{"id":1,${BELLA}}\n{"id":2,${REX}}\n`)
+    })
+  }
+
+  for (const [name, [text, message]] of Object.entries(REJECTED)) {
+    test(`${name}: rejected, and no animal is stored`, async () => {
+      const { code, err, stored } = await importText(text, name)
+      assert.equal(code, 1)
+      assert.match(err, message)
+      assert.equal(stored, '')
+    })
+  }
+
+  test('an import that resumes in a file with a sep= line counts that line', async () => {
+    const file = join(folder, 'resumed.csv')
+    writeFileSync(file, 'sep=;\nname;categoryId\nBella;7\nRex;8\n')
+    const env = { DATABASE_URL: `sqlite:${join(folder, 'resumed.db')}` }
+    const { code, err } = await runInProcess(['import', file, '--from-line', '4'], env)
+    assert.equal(code, 0, err)
+    assert.match(err, /^1 animal imported/)
+  })
+
+  test('a JSON array explains itself', async () => {
+    const file = join(folder, 'array.json')
+    writeFileSync(file, '[\n{"name":"Bella","categoryId":7}\n]\n')
+    const env = { DATABASE_URL: `sqlite:${join(folder, 'array.db')}` }
+    const { code, err } = await runInProcess(['import', file], env)
+    assert.equal(code, 1)
+    assert.match(err, /Line 1: the file must not be a JSON array: write one animal per line/)
+  })
+
+  test('standard input and other names are recognised by their content', async t => {
+    const contents = {
+      csv: 'name;categoryId\nBella;7\n',
+      jsonl: ' {"name":"Bella","categoryId":7}\n',
+      empty: '',
+    }
+    for (const [name, input] of Object.entries(contents)) {
+      const env = { DATABASE_URL: `sqlite:${join(folder, `stdin-${name}.db`)}` }
+      const { code, err } = await run(t, ['import', '-'], { cwd: folder, env, input })
+      assert.equal(code, 0, err)
+      assert.match(err, name === 'empty' ? /^0 animals imported/ : /^1 animal imported/)
+      const file = join(folder, `${name}.txt`)
+      writeFileSync(file, input)
+      assert.equal((await runInProcess(['import', file], env)).code, 0)
+    }
+  })
+})
