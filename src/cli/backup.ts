@@ -17,6 +17,7 @@ export const backupDatabase = command({
   name: 'backup',
   summary: 'Write a verified copy of the SQLite database to a new file, while the service runs.',
   settings: ['databaseUrl', 'environment'],
+  examples: ['backup /var/backups/animals.db'],
   operands: ['FILE'],
   async run({ databaseUrl, environment }, [file = ''], { say }) {
     const path = sqlitePath(databaseUrl, environment, 'pg_dump')
@@ -31,6 +32,7 @@ export const restoreDatabase = command({
   name: 'restore',
   summary: 'Replace the SQLite database by a backup, while no process uses it.',
   settings: ['databaseUrl', 'environment'],
+  examples: ['restore /var/backups/animals.db'],
   operands: ['FILE'],
   async run({ databaseUrl, environment }, [file = ''], { say }) {
     const path = sqlitePath(databaseUrl, environment, 'pg_restore')
