@@ -70,7 +70,8 @@ export function createSlowReaders(limitBytes: number, log: Logger): SlowReaders 
       if (totalBytes <= limitBytes) return
       if (checkProgress(socket, reader)) continue
       remove(socket)
-      socket.destroy()
+      // A reset also frees what the operating system has buffered, several megabytes for each connection.
+      socket.resetAndDestroy()
       logClosed()
     }
   }
