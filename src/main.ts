@@ -10,6 +10,7 @@ import { createKey, listKeys, revokeKey, rotateKey } from './cli/keys.ts'
 import { migrate } from './cli/migrate.ts'
 import { openapi } from './cli/openapi.ts'
 import { readSettings, SettingsError } from './cli/read-settings.ts'
+import { redact } from './cli/redact.ts'
 import { serve } from './cli/serve.ts'
 import { closest } from './cli/suggest.ts'
 import { describeSystemError } from './cli/system-error.ts'
@@ -119,7 +120,7 @@ function misused(args: readonly string[]): number {
     )
     return MISUSED
   }
-  const typed = words.join(' ')
+  const typed = words.map(redact).join(' ')
   const names = [...COMMANDS.map(({ name }) => name), 'keys', 'help']
   // The second word may be an operand.
   const suggestion = closest(typed, names) ?? closest(first, names)

@@ -21,6 +21,14 @@ export function renderCsvLine({ id, name, categoryId, status }: Animal): string 
   return `${id},${field},${categoryId},${status ?? ''}\n`
 }
 
+/** What a spreadsheet takes for the start of a formula. */
+const FORMULA = /^[=+\-@\t\r]/
+
+/** A spreadsheet shows a field that starts with an apostrophe as text, and does not run it as a formula. */
+export function renderSpreadsheetSafeLine(animal: Animal): string {
+  return renderCsvLine(FORMULA.test(animal.name) ? { ...animal, name: `'${animal.name}` } : animal)
+}
+
 /** How a spreadsheet shows a number that is too long for its column. Saving the file drops the other digits. */
 const SCIENTIFIC = /^\s*-?\d+(?:[.,]\d+)?[eE][+-]?\d+\s*$/
 

@@ -1,30 +1,40 @@
 // `animal-store export`: writes all animals to a file or to stdout, in constant memory.
 
-import { createWriteStream, lstatSync, renameSync, rmSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { constants, linkSync, lstatSync, renameSync, rmSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
 import { CommandFailed, command } from './command.ts'
 import { counted } from './counted.ts'
+import { renderSpreadsheetSafeLine } from './csv.ts'
 import { FORMATS, type Format, formatOf } from './formats.ts'
 import { withStore } from './open-store.ts'
 import { progressOn } from './progress.ts'
+import { SettingsError } from './read-settings.ts'
 import { describeSystemError } from './system-error.ts'
 
 const PAGE_SIZE = 1_000
 
+/** Fails if a link has taken the place of the device meanwhile. */
+const DEVICE_FLAGS = constants.O_WRONLY | constants.O_NOFOLLOW
+
 export const exportAnimals = command({
   name: 'export',
   summary: 'Write all animals to a file, or to standard output if FILE is - or not given.',
-  settings: ['format', 'databaseUrl', 'environment'],
+  settings: ['format', 'spreadsheetSafe', 'databaseUrl', 'environment'],
   examples: ['export animals.csv', 'export | gzip > animals.jsonl.gz'],
   operands: ['[FILE]'],
-  async run({ format, ...target }, [file = '-'], { say }) {
+  async run({ format, spreadsheetSafe, ...target }, [file = '-'], { say }) {
+    const name = format ?? formatOf(file)
+    if (spreadsheetSafe && name !== 'csv') throw new SettingsError(['--spreadsheet-safe is for CSV only'])
+    const chosen = spreadsheetSafe ? { ...FORMATS[name], render: renderSpreadsheetSafeLine } : FORMATS[name]
     await withStore(target, false, async store => {
       const start = performance.now()
       let count = 0
-      const pages = renderPages(store, FORMATS[format ?? formatOf(file)], exported => {
+      const pages = renderPages(store, chosen, exported => {
         count = exported
       })
       const isComplete = await (file === '-' ? toStandardOutput(pages) : toFile(pages, file))
@@ -69,24 +79,48 @@ async function toStandardOutput(pages: AsyncIterable<string>): Promise<boolean> 
   }
 }
 
-/** Writes under another name until the export is complete, so that no reader sees an incomplete file. */
+/**
+ * Writes a new file under a random name until the export is complete, so that no reader sees an incomplete file. A
+ * device or a pipe is written directly.
+ */
 async function toFile(pages: AsyncIterable<string>, file: string): Promise<true> {
-  // A rename would replace a device, a pipe or a link.
-  const isPlain = lstatSync(file, { throwIfNoEntry: false })?.isFile() ?? true
-  const written = isPlain ? `${file}.unfinished` : file
+  const existing = lstatSync(file, { throwIfNoEntry: false })
+  if (existing?.isFile() || existing?.isSymbolicLink()) throw alreadyExists(file)
+  const written = existing === undefined ? `${file}.${randomBytes(8).toString('hex')}.unfinished` : file
   try {
-    await pipeline(Readable.from(pages), createWriteStream(written))
-    if (isPlain) renameSync(written, file)
+    const output =
+      existing === undefined ? await open(written, 'wx', 0o600) : await open(written, DEVICE_FLAGS)
+    await pipeline(Readable.from(pages), output.createWriteStream())
+    if (existing === undefined) publish(written, file)
     return true
   } catch (error) {
-    if (isPlain) rmSync(written, { force: true })
-    throw asFailure(error, file)
+    if (existing === undefined) rmSync(written, { force: true })
+    throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? alreadyExists(file) : asFailure(error, file)
   }
+}
+
+/** Gives the complete export its name. Fails with EEXIST if another file has got that name meanwhile. */
+function publish(written: string, file: string): void {
+  try {
+    // A rename would replace another file. A link never does.
+    linkSync(written, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error
+    // Some file systems have no links.
+    if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw alreadyExists(file)
+    renameSync(written, file)
+    return
+  }
+  rmSync(written)
+}
+
+function alreadyExists(file: string): CommandFailed {
+  return new CommandFailed(`Cannot write ${file}: it already exists.`)
 }
 
 /** Database errors are returned unchanged: main.ts reports them. */
 function asFailure(error: unknown, where: string): unknown {
-  if (error instanceof ServiceError) return error
+  if (error instanceof ServiceError || error instanceof CommandFailed) return error
   const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
   const reason = isMissing ? 'the folder does not exist' : describeSystemError(error)
   return new CommandFailed(`Cannot write ${where}: ${reason}.`, { cause: error })

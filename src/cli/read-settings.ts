@@ -1,6 +1,7 @@
 // Reads settings from flags and environment variables. Nothing else in the program does.
 
 import { parseArgs } from 'node:util'
+import { hasCredentials, redact } from './redact.ts'
 import { InvalidSetting } from './setting-values.ts'
 import { SETTINGS, type Setting, type SettingName, type Settings } from './settings.ts'
 import { closest } from './suggest.ts'
@@ -50,7 +51,7 @@ export function readSettings<Name extends SettingName>(
       values[name] = setting.parse(text)
     } catch (error) {
       if (!(error instanceof InvalidSetting)) throw error
-      const given = setting.isSecret ? '' : `, not ${JSON.stringify(text)}`
+      const given = setting.isSecret ? '' : `, not ${JSON.stringify(redact(text))}`
       problems.push(`${nameOf(setting)} must be ${error.message}${given}`)
     }
   }
@@ -124,7 +125,11 @@ function readFlags(
     if (!missing.startsWith('[')) problems.push(`${missing} is missing`)
   // After an unknown flag, an argument may be its value.
   for (const extra of hasUnknown ? [] : found.slice(operands.length))
-    problems.push(`${JSON.stringify(extra)} is one argument too many`)
+    problems.push(`${JSON.stringify(redact(extra))} is one argument too many`)
+  // No operand is a URL. A command would print it as the name of a file, together with the password.
+  for (const operand of found.slice(0, operands.length))
+    if (hasCredentials(operand))
+      problems.push(`${JSON.stringify(redact(operand))} needs --database-url before it`)
   return { values, suggested, operands: found }
 }
 

@@ -199,6 +199,12 @@ export const SETTINGS = {
     description: FORMATS.join(' or '),
     parse: oneOf(FORMATS),
   },
+  spreadsheetSafe: {
+    flag: 'spreadsheet-safe',
+    default: false,
+    description: 'CSV: put an apostrophe before names that a spreadsheet would run as formulas',
+    parse: () => true,
+  },
   skipInvalid: {
     flag: 'skip-invalid',
     default: false,

@@ -1,0 +1,152 @@
+// The files that an export writes: new ones, readable by their owner only, and safe to open in a spreadsheet on demand.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { run } from './support/command.ts'
+import { runInProcess } from './support/in-process.ts'
+import { temporaryFolder } from './support/service.ts'
+
+const NAMES = ['=1+1', '+1', '-1', '@x', '\tx', '\rx', 'a=b', "'quoted", 'Bella']
+
+async function folderWithAnimals(t: TestContext, names: readonly string[] = ['Bella']) {
+  const folder = temporaryFolder(t)
+  const env = { DATABASE_URL: `sqlite:${join(folder, 'animals.db')}` }
+  const input = join(folder, 'input.jsonl')
+  writeFileSync(input, names.map(name => `${JSON.stringify({ name, categoryId: 7 })}\n`).join(''))
+  assert.equal((await runInProcess(['import', input], env)).code, 0)
+  return {
+    folder,
+    env,
+    at: (file: string) => join(folder, file),
+    exportTo: (...args: string[]) => runInProcess(['export', ...args], env),
+  }
+}
+
+suite('an export', () => {
+  test('creates a file that only its owner can read, and leaves no other file', async t => {
+    const { folder, at, exportTo } = await folderWithAnimals(t)
+    assert.equal((await exportTo(at('out.csv'))).code, 0)
+    assert.equal(statSync(at('out.csv')).mode & 0o777, 0o600)
+    assert.equal(readFileSync(at('out.csv'), 'utf8'), 'id,name,categoryId,status\n1,Bella,7,\n')
+    assert.deepEqual(
+      readdirSync(folder).filter(name => name.includes('unfinished')),
+      [],
+    )
+  })
+
+  test('refuses an existing file', async t => {
+    const { at, exportTo } = await folderWithAnimals(t)
+    writeFileSync(at('out.csv'), 'old')
+    const { code, err } = await exportTo(at('out.csv'))
+    assert.deepEqual([code, err], [1, `Cannot write ${at('out.csv')}: it already exists.\n`])
+    assert.equal(readFileSync(at('out.csv'), 'utf8'), 'old')
+  })
+
+  test('refuses a symbolic link, and does not follow it', async t => {
+    const { folder, at, exportTo } = await folderWithAnimals(t)
+    writeFileSync(at('target'), 'old')
+    symlinkSync('target', at('link.csv'))
+    symlinkSync('nothing', at('broken.csv'))
+    for (const link of ['link.csv', 'broken.csv']) {
+      const { code, err } = await exportTo(at(link))
+      assert.deepEqual([code, err], [1, `Cannot write ${at(link)}: it already exists.\n`])
+      assert.ok(lstatSync(at(link)).isSymbolicLink())
+    }
+    assert.equal(readFileSync(at('target'), 'utf8'), 'old')
+    assert.ok(!readdirSync(folder).includes('nothing'))
+  })
+
+  test('does not follow a link under a name that could be guessed', async t => {
+    const { at, exportTo } = await folderWithAnimals(t)
+    writeFileSync(at('target'), 'old')
+    symlinkSync('target', at('out.csv.unfinished'))
+    assert.equal((await exportTo(at('out.csv'))).code, 0)
+    assert.equal(readFileSync(at('target'), 'utf8'), 'old')
+    assert.ok(lstatSync(at('out.csv.unfinished')).isSymbolicLink())
+  })
+
+  test('writes to a pipe and to a device', async t => {
+    const { folder, env, at, exportTo } = await folderWithAnimals(t)
+    execFileSync('mkfifo', [at('pipe')])
+    const reader = run(t, [at('pipe')], { cwd: folder, program: ['cat'] })
+    assert.equal((await exportTo(at('pipe'))).code, 0)
+    assert.equal((await reader).out, '{"id":1,"name":"Bella","categoryId":7}\n')
+    assert.equal((await exportTo('/dev/null')).code, 0)
+    const { code, err } = await run(t, ['export', '/dev/full'], { cwd: folder, env })
+    assert.deepEqual([code, err], [1, 'Cannot write /dev/full: the disk is full.\n'])
+  })
+
+  test('with --spreadsheet-safe marks names that a spreadsheet would run as formulas', async t => {
+    const { at, exportTo } = await folderWithAnimals(t, NAMES)
+    assert.equal((await exportTo(at('safe.csv'), '--spreadsheet-safe')).code, 0)
+    const [, ...records] = readFileSync(at('safe.csv'), 'utf8').trimEnd().split('\n')
+    assert.deepEqual(
+      records.map(record => record.slice(2, -3)),
+      ["'=1+1", "'+1", "'-1", "'@x", "'\tx", '"\'\rx"', 'a=b', "'quoted", 'Bella'],
+    )
+  })
+
+  test('without it keeps every name, and so does the import of both', async t => {
+    const { at, exportTo, env } = await folderWithAnimals(t, NAMES)
+    await exportTo(at('exact.csv'))
+    await exportTo(at('safe.csv'), '--spreadsheet-safe')
+    for (const file of ['exact.csv', 'safe.csv']) await runInProcess(['import', at(file)], env)
+    await exportTo(at('all.jsonl'))
+    const names = readFileSync(at('all.jsonl'), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line).name)
+    assert.deepEqual(names.slice(NAMES.length, 2 * NAMES.length), NAMES)
+    assert.deepEqual(names.slice(2 * NAMES.length, 2 * NAMES.length + 2), ["'=1+1", "'+1"])
+  })
+
+  test('rejects --spreadsheet-safe for JSON Lines', async t => {
+    const { at, exportTo } = await folderWithAnimals(t)
+    const { code, err } = await exportTo(at('out.jsonl'), '--spreadsheet-safe')
+    assert.deepEqual([code, err], [2, '--spreadsheet-safe is for CSV only\n'])
+  })
+})
+
+suite('a database URL in the wrong place is printed without its password', () => {
+  const URLS = [
+    'postgres://user:SECRET@host/animals',
+    'postgresql://user:SEC/RET@x@host/animals',
+    'postgres://user:SECRET SECRET@host/animals',
+    'postgres:user:SECRET@host',
+    'postgres://host/animals?user=x&password=SECRET',
+  ]
+  for (const url of URLS) {
+    test(url, async t => {
+      const cwd = temporaryFolder(t)
+      for (const args of [
+        ['serve', url],
+        ['import', url],
+        ['export', 'x', url],
+        ['keys', 'revoke', url],
+      ]) {
+        const { code, err } = await run(t, args, { cwd })
+        assert.equal(code, 2, err)
+        assert.match(err, /^"postgres(ql)?:…"/m)
+        assert.doesNotMatch(err, /SEC|RET/)
+      }
+    })
+  }
+
+  test('as a command, and as the value of another setting', async t => {
+    const cwd = temporaryFolder(t)
+    for (const args of [
+      [URLS[0]],
+      ['serv', URLS[0]],
+      ['serve', '--port', URLS[0]],
+      ['serve', '--cors-origin', URLS[0]],
+    ]) {
+      const { code, err } = await run(t, args as string[], { cwd })
+      assert.equal(code, 2, err)
+      assert.match(err, /postgres:…/)
+      assert.doesNotMatch(err, /SECRET/)
+    }
+  })
+})
