@@ -1,7 +1,7 @@
 // What an animal is, how a new one is validated, and how one is rendered. The OpenAPI document takes its limits from here.
 
 import { invalid } from './error.ts'
-import { INT64_MAX, INT64_MIN, isObject, parseJson } from './json.ts'
+import { INT64_MAX, INT64_MIN, isObject, parseMembers } from './json.ts'
 
 export const STATUSES = ['available', 'pending', 'sold'] as const
 export type Status = (typeof STATUSES)[number]
@@ -35,7 +35,7 @@ const namePattern = new RegExp(NAME_PATTERN, 'u')
 
 /** Parses the JSON of a new animal for `parseNewAnimal`. Throws a `SyntaxError` for malformed text. */
 export function parseAnimalJson(text: string): unknown {
-  return parseJson(text, 'categoryId')
+  return parseMembers(text, ['name', 'categoryId', 'status'])
 }
 
 /**

@@ -9,7 +9,8 @@ import {
   exactInteger,
   INT64_MAX,
   INT64_MIN,
-  parseJson as parseWithExactMember,
+  isObject,
+  parseMembers,
   renderJson,
 } from '../src/json.ts'
 
@@ -34,6 +35,13 @@ function asDoubles(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(asDoubles)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, asDoubles(member)]))
+}
+
+/** Empties an array or object. Minus zero becomes zero, as it does among the integers. */
+function emptied(value: unknown): unknown {
+  if (Array.isArray(value)) return []
+  if (isObject(value)) return {}
+  return value === 0 ? 0 : value
 }
 
 suite('exact JSON', () => {
@@ -124,32 +132,148 @@ suite('exact JSON', () => {
   }
 })
 
-suite('JSON with one exact member', () => {
+suite('JSON of which only some members matter', () => {
   for (const [what, text, expected] of [
     ['a short integer as a bigint', '{"a":7}', 7n],
     ['an integer above 2^53 as a bigint', '{"a":9007199254740993}', 9007199254740993n],
     ['an integer with a fraction of zeros as a bigint', '{"a":1.0}', 1n],
+    ['minus zero as zero', '{"a":-0}', 0n],
     ['a number that a double rounds to an integer as a double', '{"a":1.0000000000000000001}', 1],
     ['an integer above int64 as a double', '{"a":9223372036854775808}', 2 ** 63],
     ['the last of two members with that name', '{"a":9007199254740993,"a":1e2}', 100n],
+    [
+      'the last of two members, one with an escaped name',
+      '{"a":1,"\\u0061":9007199254740993}',
+      9007199254740993n,
+    ],
+    ['the last of two members, the first with an escaped name', '{"\\u0061":9007199254740993,"a":1}', 1n],
     ['a member with an escaped name', '{"\\u0061":9007199254740993}', 9007199254740993n],
     [
       'the outermost member, not nested ones with that name',
       '{"b":{"a":1.5},"a":9007199254740993,"c":[{"a":2.5}]}',
       9007199254740993n,
     ],
-    ['a member that is an array unchanged', '{"a":9007199254740993,"a":[1.5]}', [1.5]],
+    ['a member behind strings with braces and quotes', '{"b":"}{\\"a\\":1,","a":2,"c":"{"}', 2n],
+    ['a member between spaces', ' {\t"b" : [ ] ,\r\n"a" : 3 } ', 3n],
+    ['a member that is an array as an empty one', '{"a":9007199254740993,"a":[1.5]}', []],
+    ['a member that is an object as an empty one', '{"a":{"a":1}}', {}],
     ['a string unchanged', '{"a":"9007199254740993"}', '9007199254740993'],
+    ['a string with escapes', '{"a":"\\ud83d\\ude00\\n\\u0000\\ud800"}', '\u{1f600}\n\0\ud800'],
+    ['true, false and null', '{"a":false,"a":true,"a":null}', null],
     ['a missing member as undefined', '{"b":9007199254740993}', undefined],
+    ['a member with a longer name as undefined', '{"ab":1,"\\u0061b":2}', undefined],
   ] as const) {
     test(`parses ${what}`, () => {
-      assert.deepEqual((parseWithExactMember(text, 'a') as { a?: unknown }).a, expected)
+      assert.deepEqual(parseMembers(text, ['a'])?.a, expected)
+    })
+  }
+
+  for (const text of ['1', '"a"', '[{"a":1}]', 'null', ' true ', '-1.5e3']) {
+    test(`returns undefined for ${text}`, () => {
+      assert.equal(parseMembers(text, ['a']), undefined)
+    })
+  }
+
+  test('returns only the named members', () => {
+    const members = parseMembers('{"__proto__":{"a":1},"b":2,"constructor":3}', ['a', 'b'])
+    assert.deepEqual(members, { b: 2n })
+  })
+
+  /** Texts that are JSON, or would be with one character more, fewer or different. */
+  const almostJson = fc
+    .tuple(
+      fc.oneof(fc.json(), fc.constant('{"a":[1,{"b":"\\u00e9"}],"a":-1.5E+3}')),
+      fc.nat(),
+      fc.nat(),
+      fc.string(),
+    )
+    .map(([text, at, length, inserted]) => {
+      const from = at % (text.length + 1)
+      return text.slice(0, from) + inserted.slice(0, 1) + text.slice(from + (length % 2))
+    })
+
+  test('accepts and rejects the same texts as JSON.parse, with the same members', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.json(), fc.string(), almostJson), text => {
+        let expected: unknown
+        try {
+          expected = JSON.parse(text)
+        } catch {
+          assert.throws(() => parseMembers(text, ['a']), SyntaxError, text)
+          return
+        }
+        if (!isObject(expected)) {
+          assert.equal(parseMembers(text, []), undefined)
+          return
+        }
+        const names = Object.keys(expected).filter(name => name !== '__proto__')
+        const members = parseMembers(text, names) as Record<string, unknown>
+        for (const name of names) assert.deepEqual(asDoubles(members[name]), emptied(expected[name]), text)
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  for (const text of [
+    ...[
+      '',
+      ' ',
+      '{',
+      '}',
+      '{"a"',
+      '{"a":',
+      '{"a":1',
+      '{"a":1,',
+      '{"a":1,}',
+      '{,}',
+      '{"a" 1}',
+      "{'a':1}",
+      '{a:1}',
+    ],
+    ...[
+      '{"a":01}',
+      '{"a":1.}',
+      '{"a":.5}',
+      '{"a":+1}',
+      '{"a":1e}',
+      '{"a":-}',
+      '{"a":0x1}',
+      '{"a":NaN}',
+      '{"a":tru}',
+    ],
+    ...[
+      '{"a":"\n"}',
+      '{"a":"\\x"}',
+      '{"a":"\\u12g4"}',
+      '{"a":"',
+      '{"a":"\\"}',
+      '{"a":"\0"}',
+      '\ufeff{"a":1}',
+      '{"a":1}\u00a0',
+    ],
+    ...[
+      '[1,]',
+      '[,1]',
+      '[1 2]',
+      '[1}',
+      '{"a":[1}',
+      '{"a":{"b":1]}',
+      '{"a":1}{',
+      '{"a":1}1',
+      '[]]',
+      '{"a":1 "b":2}',
+    ],
+  ]) {
+    test(`rejects ${JSON.stringify(text)}`, () => {
+      assert.throws(() => JSON.parse(text), SyntaxError)
+      assert.throws(() => parseMembers(text, ['a']), SyntaxError)
     })
   }
 
   test('parses 100,000 nested arrays', () => {
-    assert.ok(Array.isArray(parseWithExactMember(`${'['.repeat(100_000)}1.5${']'.repeat(100_000)}`, 'a')))
-    const nested = `{"b":${'['.repeat(100_000)}${']'.repeat(100_000)},"a":1e1}`
-    assert.equal((parseWithExactMember(nested, 'a') as { a: unknown }).a, 10n)
+    const nested = '['.repeat(100_000) + ']'.repeat(100_000)
+    assert.equal(parseMembers(nested, ['a']), undefined)
+    assert.equal(parseMembers(`{"b":${nested},"a":1e1}`, ['a'])?.a, 10n)
+    assert.throws(() => parseMembers(`{"b":${nested}],"a":1e1}`, ['a']), SyntaxError)
   })
 })

@@ -6,7 +6,7 @@ import { MIMEType } from 'node:util'
 import { invalid, ServiceError } from '../../error.ts'
 import { headerValues, joinedHeader } from './headers.ts'
 import { bodyTooLarge, unsupportedEncoding, unsupportedMediaType } from './http-errors.ts'
-import { MAX_BODY_BYTES } from './limits.ts'
+import { MAX_BODY_BYTES, MAX_MEDIA_TYPE_LENGTH } from './limits.ts'
 
 /**
  * Resolves with the bytes of the body. Rejects with `unsupported_media_type` or `payload_too_large` without reading the
@@ -70,6 +70,8 @@ function checkMediaType(request: IncomingMessage): void {
 function isJson(contentType: string): boolean {
   // Almost every client sends exactly this.
   if (contentType === 'application/json') return true
+  // The parser takes 3 ms for the thousands of parameters that fit in the headers.
+  if (contentType.length > MAX_MEDIA_TYPE_LENGTH) return false
   try {
     const { essence, params } = new MIMEType(contentType)
     // MIMEType drops an empty charset, and all but the first of several. Neither form is valid.
