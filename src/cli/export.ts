@@ -11,7 +11,7 @@ import { CommandFailed, command } from './command.ts'
 import { counted } from './counted.ts'
 import { renderSpreadsheetSafeLine } from './csv.ts'
 import { FORMATS, type Format, formatOf } from './formats.ts'
-import { withStore } from './open-store.ts'
+import { withReader } from './open-store.ts'
 import { progressOn } from './progress.ts'
 import { SettingsError } from './read-settings.ts'
 import { describeSystemError } from './system-error.ts'
@@ -31,7 +31,7 @@ export const exportAnimals = command({
     const name = format ?? formatOf(file)
     if (spreadsheetSafe && name !== 'csv') throw new SettingsError(['--spreadsheet-safe is for CSV only'])
     const chosen = spreadsheetSafe ? { ...FORMATS[name], render: renderSpreadsheetSafeLine } : FORMATS[name]
-    await withStore(target, false, async store => {
+    await withReader(target, async store => {
       const start = performance.now()
       let count = 0
       const pages = renderPages(store, chosen, exported => {
@@ -45,7 +45,7 @@ export const exportAnimals = command({
 })
 
 async function* renderPages(
-  store: Store,
+  store: Pick<Store, 'listAnimals'>,
   { header, render }: Format,
   onCount: (count: number) => void,
 ): AsyncGenerator<string> {

@@ -3,6 +3,7 @@
 import type { Environment } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { MEMORY } from '../database/sqlite/open.ts'
+import { isReadOnlyFile, openReadOnly } from '../database/sqlite/read-only.ts'
 import { openSqliteStore } from '../database/sqlite/store.ts'
 import { type Store, UnusableDatabase } from '../store.ts'
 import { CommandFailed } from './command.ts'
@@ -47,9 +48,12 @@ export async function openStore(options: StoreOptions): Promise<Store> {
         return openSqliteStore({ path: MEMORY, clock, create })
     }
   } catch (error) {
-    if (error instanceof UnusableDatabase) throw new CommandFailed(error.message, { cause: error })
-    throw error
+    throw toFailure(error)
   }
+}
+
+function toFailure(error: unknown): unknown {
+  return error instanceof UnusableDatabase ? new CommandFailed(error.message, { cause: error }) : error
 }
 
 export function defaultDatabase(environment: Environment): DatabaseAddress {
@@ -75,5 +79,23 @@ export async function withStore(
     await work(store, environment)
   } finally {
     await store.close()
+  }
+}
+
+/** Opens the store for a command that only reads animals. The database need not be writable. */
+export async function withReader(
+  target: Target,
+  work: (store: Pick<Store, 'listAnimals'>) => Promise<void>,
+): Promise<void> {
+  const address = target.databaseUrl ?? defaultDatabase(target.environment)
+  if (address.kind !== 'sqlite' || !isReadOnlyFile(address.path)) return withStore(target, false, work)
+  let reader: ReturnType<typeof openReadOnly> | undefined
+  try {
+    reader = openReadOnly(address.path)
+    await work(reader)
+  } catch (error) {
+    throw toFailure(error)
+  } finally {
+    await reader?.close()
   }
 }

@@ -85,7 +85,7 @@ function checkFile(path: string, create: boolean): Stats | undefined {
 }
 
 /** Checks the mode too, because root may write to every file whatever its mode says. */
-function isWritable(path: string, stats: Stats): boolean {
+export function isWritable(path: string, stats: Stats): boolean {
   if ((stats.mode & 0o222) === 0) return false
   try {
     accessSync(path, constants.R_OK | constants.W_OK)
