@@ -1,0 +1,72 @@
+// Bodies that were made to cost CPU time. Run as a program, this prints the milliseconds that each takes, as JSON.
+
+import { parseAnimalJson, parseNewAnimal } from '../../src/animal.ts'
+import { parseBody } from '../../src/http/server/body.ts'
+import { MAX_BODY_BYTES } from '../../src/http/server/limits.ts'
+
+const RUNS = 30
+
+const ANIMAL = '"name":"Bella","categoryId":7.0}'
+
+/** A body of almost 64 KiB: the text, the unit as often as it fits, and the end with the members of an animal. */
+function filled(start: string, unit: string | ((index: number) => string), end: string): Buffer {
+  const parts = [start]
+  let length = start.length + end.length
+  for (let index = 0; ; index++) {
+    const next = typeof unit === 'string' ? unit : unit(index)
+    length += next.length
+    if (length > MAX_BODY_BYTES) return Buffer.from(parts.join('') + end)
+    parts.push(next)
+  }
+}
+
+const inArray = (unit: string | ((index: number) => string)) => filled('{"x":[', unit, `0],${ANIMAL}`)
+const inObject = (unit: string | ((index: number) => string)) => filled('{', unit, ANIMAL)
+const nested = (open: string, close: string, depth: number) =>
+  Buffer.from(`{"x":${open.repeat(depth)}1.5${close.repeat(depth)},${ANIMAL}`)
+
+/** What each body is, its bytes, and the status of the response. */
+export const COSTLY_BODIES: readonly (readonly [string, Buffer, number])[] = [
+  ['arrays of one fraction', inArray('[1.5],'), 201],
+  ['empty objects', inArray('{},'), 201],
+  ['objects with different members', inArray(index => `{"a${index.toString(36)}":{}},`), 201],
+  ['objects of many shapes', inArray(index => `{"${'abcdefgh'[index % 8]}":1,"${index % 97}":1},`), 201],
+  ['empty strings', inArray('"",'), 201],
+  ['nested arrays', nested('[', ']', 32_700), 201],
+  ['nested objects', nested('{"":', '}', 13_000), 201],
+  ['different members', inObject(index => `"${index.toString(36)}a":1,`), 201],
+  ['members named by integers', inObject(index => `"${index * 7_919}":1,`), 201],
+  ['one member, repeated', inObject('"categoryId":1,'), 201],
+  ['one member, repeated with an escape', inObject('"categor\\u0079Id":1,'), 201],
+  ['members with almost that name', inObject('"categor\\u0079Ie":1,'), 201],
+  ['an escaped string', filled('{"x":"', '\\"', `",${ANIMAL}`), 201],
+  ['numbers that are hard to round', inArray(`9007199254740993${'0'.repeat(700)}1,`), 201],
+  ['an integer of 65,000 digits', Buffer.from(`{"name":"Bella","categoryId":${'9'.repeat(65_000)}}`), 400],
+  ['a fraction of 65,000 zeros', Buffer.from(`{"name":"Bella","categoryId":7.${'0'.repeat(65_000)}}`), 201],
+  ['a name of 65,000 characters', Buffer.from(`{"name":"${'a'.repeat(65_000)}","categoryId":7}`), 400],
+  ['a name that is an array of arrays', filled('{"name":[', '[1.5],', '0],"categoryId":7}'), 400],
+  ['an error at the end', inArray('[1.5],').subarray(0, -1), 400],
+]
+
+/** The time of the fastest run, which is at least its CPU time. Other programs of a busy machine disturb the others. */
+function fastestMs(work: () => void): number {
+  let least = Number.POSITIVE_INFINITY
+  for (let run = 0; run < RUNS; run++) {
+    const start = performance.now()
+    work()
+    least = Math.min(least, performance.now() - start)
+  }
+  return least
+}
+
+function parse(body: Buffer): void {
+  try {
+    parseNewAnimal(parseBody(body, parseAnimalJson))
+  } catch {
+    // Rejecting it must not take longer either.
+  }
+}
+
+if (import.meta.main) {
+  console.log(JSON.stringify(COSTLY_BODIES.map(([, body]) => fastestMs(() => parse(body)))))
+}
