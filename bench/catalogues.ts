@@ -61,19 +61,23 @@ function creationAt(id: number): Creation {
 
 /** Creates a database with a catalogue of this size on a PostgreSQL server. Returns its URL. */
 export async function createPostgresCatalogue(size: number, serverUrl: string): Promise<string> {
-  const url = new URL(serverUrl)
-  url.pathname = `/animals_${size}`
+  const url = databaseUrl({ url: serverUrl }, size)
   await execute(serverUrl, `create database animals_${size}`)
-  const store = await openPostgresStore({ url: url.href, clock: systemClock })
+  const store = await openPostgresStore({ url, clock: systemClock })
   await store.close()
   await execute(
-    url.href,
+    url,
     `insert into animals (name, category_id, status)
      select 'Animal number ' || id, id % 50, (array['available', 'pending', 'sold'])[id % 4]
      from generate_series(1, ${size}) as id order by id`,
   )
-  await execute(url.href, 'vacuum analyze animals')
-  return url.href
+  await execute(url, 'vacuum analyze animals')
+  return url
+}
+
+/** The URL of the catalogue of this size on a PostgreSQL server. */
+export function databaseUrl({ url }: { readonly url: string }, size: number): string {
+  return Object.assign(new URL(url), { pathname: `/animals_${size}` }).href
 }
 
 /** Executes one SQL statement on a connection of its own. */

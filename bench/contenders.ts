@@ -9,10 +9,14 @@ export const WRONG_KEY = 'bench-key-that-was-not-created'
 
 export interface Contender {
   readonly name: string
+  /** A script for Node.js, or a program (bench/native.ts). */
   readonly file: string
+  readonly isProgram?: boolean
   readonly args?: readonly string[]
   /** The format of its catalogue. The bare server has none. */
   readonly catalogue?: 'sqlite' | 'json'
+  /** It can also use PostgreSQL. */
+  readonly supportsPostgres?: boolean
   /** The largest catalogue that it takes part with. */
   readonly maxAnimals?: number
   readonly checksKeys: boolean
@@ -31,6 +35,7 @@ export const ANIMAL_STORE: Contender = {
   file: fileURLToPath(new URL('../bin/animal-store.js', import.meta.url)),
   args: ['serve', '--log-level', 'warn'],
   catalogue: 'sqlite',
+  supportsPostgres: true,
   checksKeys: true,
   requestFor: animalStoreRequest,
 }
@@ -83,7 +88,7 @@ export const OTHERS: readonly Contender[] = [
   },
 ]
 
-function animalStoreRequest(operation: Operation): HttpRequest {
+export function animalStoreRequest(operation: Operation): HttpRequest {
   switch (operation.kind) {
     case 'page': {
       const filter = operation.status === undefined ? '' : `status=${operation.status}&`

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
-import { startPostgres } from '../test/support/postgres.ts'
-import { createCatalogue, createPostgresCatalogue } from './catalogues.ts'
+import { type PostgresServer, startPostgres } from '../test/support/postgres.ts'
+import { createCatalogue, createPostgresCatalogue, databaseUrl } from './catalogues.ts'
 import { chart } from './chart.ts'
 import { ANIMAL_STORE, BARE, type Contender, OTHERS } from './contenders.ts'
 import { interrupted, runInterruptibly } from './interruption.ts'
@@ -20,6 +20,7 @@ import {
   measureGrowth,
   type Rounds,
 } from './measure.ts'
+import { buildNativeContenders } from './native.ts'
 import { isWholeNumber, misuse } from './options.ts'
 import { type RunningContender, startContender } from './processes.ts'
 import { report } from './report.ts'
@@ -91,8 +92,9 @@ async function runAll(): Promise<{ markdown: string; svg: string }> {
   console.log(
     `Load comes from ${GENERATOR}. The contenders take turns: ${rounds.count} rounds of ${rounds.seconds} s.`,
   )
-  const onSqlite = await runOnSqlite()
-  const onPostgres = await runOnPostgres()
+  const natives = await buildNativeContenders()
+  const onSqlite = await runOnSqlite([BARE, ANIMAL_STORE, ...natives, ...OTHERS])
+  const onPostgres = await runOnPostgres([BARE, ANIMAL_STORE, ...natives])
   const comparisons = [...onSqlite.comparisons, ...onPostgres.comparisons]
   const growths = [...onSqlite.growths, ...onPostgres.growths]
   const { queryLoops } = onPostgres
@@ -103,47 +105,55 @@ async function runAll(): Promise<{ markdown: string; svg: string }> {
   }
 }
 
-async function runOnSqlite() {
+async function runOnSqlite(contenders: readonly Contender[]) {
   const folder = mkdtempSync(join(tmpdir(), 'animal-store-bench-'))
   const comparisons: Comparison[] = []
   try {
     for (const size of sizes) {
-      const contenders = [BARE, ANIMAL_STORE, ...OTHERS].filter(
-        ({ maxAnimals = Infinity }) => size <= maxAnimals,
-      )
+      const participants = contenders.filter(({ maxAnimals = Infinity }) => size <= maxAnimals)
       comparisons.push(
-        await compare('SQLite', size, contenders, contender => createCatalogue(contender, size, folder)),
+        await compare('SQLite', size, participants, async contender =>
+          startContender(contender, await createCatalogue(contender, size, folder)),
+        ),
       )
     }
     // New copies, because the first ones contain created animals now.
     const copies = mkdtempSync(join(folder, 'growth-'))
-    const growths = await compareSizes('SQLite', size => createCatalogue(ANIMAL_STORE, size, copies))
+    const growths = await compareSizes('SQLite', async size =>
+      startContender(ANIMAL_STORE, await createCatalogue(ANIMAL_STORE, size, copies)),
+    )
     return { comparisons, growths }
   } finally {
     rmSync(folder, { recursive: true })
   }
 }
 
-async function runOnPostgres() {
-  const postgres = await startPostgres([])
+/** Each contender has a PostgreSQL server of its own, so that the CPU time of the server can be added to its own. */
+async function runOnPostgres(contenders: readonly Contender[]) {
+  const servers = new Map<Contender, PostgresServer>()
   const comparisons: Comparison[] = []
   const queryLoops: { size: number; cpuMicros: number }[] = []
+
+  async function start(contender: Contender, size: number): Promise<RunningContender> {
+    const postgres = servers.get(contender)
+    if (postgres === undefined) return startContender(contender, {})
+    return startContender(contender, { DATABASE_URL: databaseUrl(postgres, size) }, { postgres })
+  }
+
   try {
-    const urls = new Map<number, string>()
-    for (const size of sizes) {
-      const url = await createPostgresCatalogue(size, postgres.url)
-      urls.set(size, url)
-      comparisons.push(
-        await compare('PostgreSQL', size, [BARE, ANIMAL_STORE], async () => ({ DATABASE_URL: url })),
-      )
-      queryLoops.push({ size, cpuMicros: await measureQueryLoop(url, size) })
+    for (const contender of contenders) {
+      if (contender.supportsPostgres) servers.set(contender, await startPostgres([]))
     }
-    const growths = await compareSizes('PostgreSQL', async size => ({
-      DATABASE_URL: urls.get(size) as string,
-    }))
+    for (const size of sizes) {
+      for (const { url } of servers.values()) await createPostgresCatalogue(size, url)
+      comparisons.push(await compare('PostgreSQL', size, contenders, contender => start(contender, size)))
+      const own = servers.get(ANIMAL_STORE) as PostgresServer
+      queryLoops.push({ size, cpuMicros: await measureQueryLoop(databaseUrl(own, size), size) })
+    }
+    const growths = await compareSizes('PostgreSQL', size => start(ANIMAL_STORE, size))
     return { comparisons, growths, queryLoops }
   } finally {
-    await postgres.stop()
+    await Promise.all([...servers.values()].map(server => server.stop()))
   }
 }
 
@@ -151,22 +161,17 @@ async function compare(
   database: Comparison['database'],
   size: number,
   contenders: readonly Contender[],
-  environmentOf: (contender: Contender) => Promise<Record<string, string>>,
+  start: (contender: Contender) => Promise<RunningContender>,
 ): Promise<Comparison> {
   const running: RunningContender[] = []
   const measurements: Measurement[] = []
   try {
-    for (const contender of contenders)
-      running.push(await startContender(contender, await environmentOf(contender)))
+    for (const contender of contenders) running.push(await start(contender))
     const animalStore = running.find(({ contender }) => contender === ANIMAL_STORE) as RunningContender
     for (const workload of WORKLOADS) {
       const results = await measure(workload, size, running, animalStore, rounds)
       measurements.push(...results)
-      for (const { contender, cpuMicros, requestsPerSecond, ratio } of results) {
-        console.log(
-          `${database}, ${size} animals, ${workload.name}: ${contender.padEnd(24)} ${cpuMicros.toFixed(1).padStart(8)} µs of CPU, ratio ${ratio.toFixed(2)}, ${Math.round(requestsPerSecond)}/s`,
-        )
-      }
+      for (const result of results) console.log(`${database}, ${size} animals, ${oneLine(result)}`)
     }
   } finally {
     await Promise.all(running.map(each => each.stop()))
@@ -174,17 +179,23 @@ async function compare(
   return { database, size, measurements }
 }
 
+function oneLine(result: Measurement): string {
+  const { workload, contender, cpuMicros, databaseCpuMicros, relativeToService } = result
+  const database = databaseCpuMicros === 0 ? '' : ` + ${databaseCpuMicros.toFixed(1)} in PostgreSQL`
+  const rate = `${Math.round(result.requestsPerSecond)}/s`
+  return `${workload}: ${contender.padEnd(24)} ${cpuMicros.toFixed(1).padStart(8)} µs of CPU${database}, ${relativeToService.toFixed(2)} times ours, ${rate}`
+}
+
 /** Measures the read-only workloads on all sizes. Returns nothing if there is only one size. */
 async function compareSizes(
   database: Comparison['database'],
-  environmentOf: (size: number) => Promise<Record<string, string>>,
+  start: (size: number) => Promise<RunningContender>,
 ): Promise<Growth[]> {
   if (sizes.length < 2) return []
   const services: { size: number; running: RunningContender }[] = []
   const growths: Growth[] = []
   try {
-    for (const size of sizes)
-      services.push({ size, running: await startContender(ANIMAL_STORE, await environmentOf(size)) })
+    for (const size of sizes) services.push({ size, running: await start(size) })
     for (const workload of WORKLOADS.filter(({ isReadOnly }) => isReadOnly)) {
       const costs = await measureGrowth(workload, services, { ...rounds, count: 2 * rounds.count })
       growths.push({ database, workload: workload.name, costs })

@@ -1,6 +1,6 @@
 // Measures one workload on several contenders in turns: the cost of a request, and its ratio to the bare server.
 
-import { API_KEY, BARE, WRONG_KEY } from './contenders.ts'
+import { ANIMAL_STORE, API_KEY, BARE, type Contender, WRONG_KEY } from './contenders.ts'
 import type { HttpResponse } from './http.ts'
 import { generateLoad } from './load.ts'
 import type { ResponsesByMethod, RunningContender } from './processes.ts'
@@ -23,14 +23,20 @@ interface RoundResult {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly cpuMicros: number
+  /** The CPU time of the contender's PostgreSQL server for each request. 0 on SQLite. */
+  readonly databaseCpuMicros: number
   readonly memoryMiB: number
 }
 
 export interface Measurement extends RoundResult {
   readonly workload: string
   readonly contender: string
-  /** CPU per request of the bare server divided by that of this contender: the median over the rounds. */
+  /**
+   * CPU per request of the bare server divided by that of this contender and its database: the median over the rounds.
+   */
   readonly ratio: number
+  /** The same for this service: how many times the CPU of this service the contender needs. */
+  readonly relativeToService: number
 }
 
 /** All contenders on one database and one size of catalogue. */
@@ -67,16 +73,18 @@ export async function measure(
     participants.map(running => ({ running, operations })),
     rounds,
   )
-  const bare = results[participants.findIndex(({ contender }) => contender === BARE)] ?? []
+  const resultsOf = (wanted: Contender) =>
+    results[participants.findIndex(({ contender }) => contender === wanted)] ?? []
   return results.map((own, index) => ({
     workload: workload.name,
     contender: (participants[index] as RunningContender).contender.name,
     requestsPerSecond: median(own.map(result => result.requestsPerSecond)),
     p50Ms: median(own.map(result => result.p50Ms)),
     p99Ms: median(own.map(result => result.p99Ms)),
-    cpuMicros: bestCpu(own),
+    ...pickCpu(bestRound(own)),
     memoryMiB: Math.max(...own.map(result => result.memoryMiB)),
-    ratio: cpuRatio(bare, own),
+    ratio: cpuRatio(resultsOf(BARE), own),
+    relativeToService: cpuRatio(own, resultsOf(ANIMAL_STORE)),
   }))
 }
 
@@ -91,7 +99,7 @@ export async function measureGrowth(
     operations: drawOperations(workload, size),
   }))
   const results = await runRounds(workload, participants, rounds)
-  return results.map(own => ({ cpuMicros: bestCpu(own), ratio: cpuRatio(own, results[0] ?? []) }))
+  return results.map(own => ({ cpuMicros: totalCpu(bestRound(own)), ratio: cpuRatio(own, results[0] ?? []) }))
 }
 
 /** Returns the results of each participant. The order is reversed in every other round, so that none is always first. */
@@ -115,13 +123,26 @@ async function runRounds(
 }
 
 /** Other work on the machine can only add to the cost of a request, so the best round is the most accurate. */
-function bestCpu(rounds: readonly RoundResult[]): number {
-  return Math.min(...rounds.map(({ cpuMicros }) => cpuMicros))
+function bestRound(rounds: readonly RoundResult[]): RoundResult {
+  return rounds.reduce((best, round) => (totalCpu(round) < totalCpu(best) ? round : best))
+}
+
+function pickCpu({ cpuMicros, databaseCpuMicros }: RoundResult) {
+  return { cpuMicros, databaseCpuMicros }
+}
+
+function totalCpu({ cpuMicros, databaseCpuMicros }: RoundResult): number {
+  return cpuMicros + databaseCpuMicros
 }
 
 /** Compares within each round: a machine that is slow for a while is slow for every participant of that round. */
 function cpuRatio(rounds: readonly RoundResult[], others: readonly RoundResult[]): number {
-  return median(rounds.map(({ cpuMicros }, index) => cpuMicros / (others[index]?.cpuMicros ?? Number.NaN)))
+  return median(
+    rounds.map((round, index) => {
+      const other = others[index]
+      return other === undefined ? Number.NaN : totalCpu(round) / totalCpu(other)
+    }),
+  )
 }
 
 async function runRound(
@@ -153,6 +174,7 @@ async function runRound(
     p50Ms: load.p50Ms,
     p99Ms: load.p99Ms,
     cpuMicros: (after.cpuMicros - before.cpuMicros) / load.requestCount,
+    databaseCpuMicros: (after.databaseCpuMicros - before.databaseCpuMicros) / load.requestCount,
     memoryMiB: after.rssBytes / 2 ** 20,
   }
 }

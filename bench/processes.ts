@@ -4,11 +4,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import { freePort } from '../test/support/postgres.ts'
+import { freePort, type PostgresServer } from '../test/support/postgres.ts'
 import { API_KEY, type Contender } from './contenders.ts'
 import { type HttpRequest, type HttpResponse, sendRequest } from './http.ts'
 import { interrupted } from './interruption.ts'
 import { ON_OTHER_CORES } from './load.ts'
+import { cpuMicrosOfServer, type Usage, usageOf } from './usage.ts'
 
 const REPORT_USAGE = new URL('servers/report-usage.js', import.meta.url).href
 
@@ -17,10 +18,9 @@ const START_POLL_MS = 50
 const REPLY_TIMEOUT_MS = 30_000
 const STOP_TIMEOUT_MS = 10_000
 
-export interface Usage {
-  /** The CPU time of all threads of the process. */
-  readonly cpuMicros: number
-  readonly rssBytes: number
+export interface UsageWithDatabase extends Usage {
+  /** The CPU time of its PostgreSQL server. 0 without one. */
+  readonly databaseCpuMicros: number
 }
 
 /** One response for each method. */
@@ -29,24 +29,32 @@ export type ResponsesByMethod = Readonly<Record<string, HttpResponse>>
 export interface RunningContender {
   readonly contender: Contender
   readonly address: string
-  usage(): Promise<Usage>
+  usage(): Promise<UsageWithDatabase>
   send(request: HttpRequest, key?: string): Promise<HttpResponse>
   /** Sets what the bare server answers. */
   setResponses(responses: ResponsesByMethod): Promise<void>
   stop(): Promise<void>
 }
 
-/** `launcher` is the command that starts the process, such as `taskset` or a tracer. */
+export interface StartOptions {
+  /** The command that starts the process, such as `taskset` or a tracer. */
+  readonly launcher?: readonly string[]
+  /** A server that only this contender uses. */
+  readonly postgres?: PostgresServer
+}
+
 export async function startContender(
   contender: Contender,
   environment: Readonly<Record<string, string>>,
-  launcher: readonly string[] = ON_OTHER_CORES,
+  { launcher = ON_OTHER_CORES, postgres }: StartOptions = {},
 ): Promise<RunningContender> {
   interrupted.throwIfAborted()
   const port = await freePort()
+  const { file, args: ownArgs = [], isProgram = false } = contender
   const [program = '', ...args] = [
     ...launcher,
-    ...[process.execPath, '--import', REPORT_USAGE, contender.file, ...(contender.args ?? [])],
+    ...(isProgram ? [] : [process.execPath, '--import', REPORT_USAGE]),
+    ...[file, ...ownArgs],
   ]
   const child = spawn(program, args, {
     env: {
@@ -56,7 +64,7 @@ export async function startContender(
       ANIMAL_STORE_API_KEY: API_KEY,
       ...environment,
     },
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    stdio: isProgram ? ['pipe', 'ignore', 'ignore'] : ['ignore', 'ignore', 'ignore', 'ipc'],
   })
   const ended = new AbortController()
   child.once('exit', (code, signal) =>
@@ -98,8 +106,9 @@ export async function startContender(
     agent.destroy()
     if (ended.signal.aborted) return
     const end = once(ended.signal, 'abort')
-    // report-usage.js ends the process when its channel closes.
+    // report-usage.js ends the process when its channel closes; a program ends with its standard input.
     if (child.connected) child.disconnect()
+    child.stdin?.end()
     const killTimer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
     await end
     clearTimeout(killTimer)
@@ -115,7 +124,11 @@ export async function startContender(
     contender,
     address,
     send,
-    usage: async () => (await ask('usage')) as Usage,
+    async usage() {
+      const own = isProgram ? usageOf(Number(child.pid)) : ((await ask('usage')) as Usage)
+      const databaseCpuMicros = postgres === undefined ? 0 : cpuMicrosOfServer(postgres.processes())
+      return { ...own, databaseCpuMicros }
+    },
     async setResponses(responses) {
       await ask({ responses })
     },

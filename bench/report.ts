@@ -5,6 +5,8 @@ import { cpus, release, totalmem, type } from 'node:os'
 import { ANIMAL_STORE, BARE } from './contenders.ts'
 import { CONNECTIONS, GENERATOR, ON_LAST_CORE } from './load.ts'
 import type { Comparison, Growth, Measurement, Rounds } from './measure.ts'
+import { PLAIN_GO, PLAIN_RUST } from './native.ts'
+import { WORKLOADS } from './workloads.ts'
 
 export interface Results {
   readonly startedAt: Date
@@ -29,12 +31,26 @@ const TARGETS: Readonly<Record<string, number>> = {
   'rejected key': 0.85,
 }
 
+/** How many times the CPU of this service the plain services should need at least. */
+const TARGETS_TO_OTHERS: Readonly<
+  Record<Comparison['database'], Readonly<Record<string, Readonly<Record<string, number>>>>>
+> = {
+  SQLite: {
+    [PLAIN_GO.name]: { 'first page': 3.2, 'random page': 1.7, 'one by id': 1.2, creation: 2 },
+    [PLAIN_RUST.name]: { 'first page': 3.7, 'random page': 2, 'one by id': 1.5, creation: 2.7 },
+  },
+  PostgreSQL: {
+    [PLAIN_GO.name]: { 'first page': 1.5, 'random page': 1.5, 'one by id': 1.5, creation: 3 },
+  },
+}
+
 export function report(results: Results): string {
   const { comparisons, sizes, growths, queryLoops } = results
   return `${[
     '# Benchmark results',
     environment(results),
     method(results.rounds),
+    ...comparisons.flatMap(others),
     ...targets(comparisons),
     ...growth(sizes, growths),
     ...queryLoop(comparisons, queryLoops),
@@ -52,14 +68,38 @@ function method({ warmUp, count, seconds }: Rounds): string {
   const pinning = ON_LAST_CORE.length > 0 ? ' It has one core, and the contenders have the others.' : ''
   return [
     `- **Load** comes from ${GENERATOR} on ${CONNECTIONS} connections, on the same machine.${pinning} The contenders take turns: ${count} rounds of ${seconds} s each, after ${warmUp} rounds of warm-up.`,
-    '- **Ratio** is the CPU time per request of a bare `node:http` server that sends the same bytes, divided by that of the contender in the same round. 1.0 is as fast as Node.js can be; higher is better. It is the median over the rounds, so it may differ from the quotient of the CPU columns.',
-    '- **CPU** is the CPU time per request that the process reports, all threads included. It is taken from the best round, because other work on the machine can only add to it. The CPU time of a PostgreSQL server is not included.',
+    '- **Ratio** is the CPU time per request of a bare `node:http` server that sends the same bytes, divided by that of the contender (and its PostgreSQL server) in the same round. 1.0 is as fast as Node.js can be; higher is better. It is the median over the rounds, so it may differ from the quotient of the CPU columns.',
+    '- **CPU** is the CPU time per request that the process reports, all threads included. It is taken from the best round, because other work on the machine can only add to it. On PostgreSQL each contender has a server of its own, and the CPU time of all its processes is added.',
+    '- **Times ours** is that sum divided by the sum of this service in the same round: how many times the CPU of this service a contender needs. It is the median over the rounds.',
     '- **Memory** is the highest value of all rounds. Requests/s, p50 and p99 are medians. The number in brackets is the figure divided by that of the bare server.',
     '- All writes are durable (`synchronous = full`), except that json-server writes its file without a sync. No contender logs requests.',
   ].join('\n')
 }
 
+/** The contenders in one table: how many times the CPU of this service each needs, and the target in brackets. */
+function others({ database, size, measurements }: Comparison): string[] {
+  const names = [...new Set(measurements.map(({ contender }) => contender))].filter(
+    name => name !== BARE.name && name !== ANIMAL_STORE.name,
+  )
+  if (names.length === 0) return []
+  const rows = WORKLOADS.map(({ name: workload }) => [
+    workload,
+    ...names.map(contender => {
+      const found = measurements.find(each => each.workload === workload && each.contender === contender)
+      const target = TARGETS_TO_OTHERS[database][contender]?.[workload]
+      const wanted = target === undefined ? '' : ` (${target.toFixed(1)})`
+      return found === undefined ? '' : `${found.relativeToService.toFixed(2)}${wanted}`
+    }),
+  ])
+  return [
+    `## Other services on ${database}, ${formatSize(size)} animals: CPU per request, times ours`,
+    'The target is in brackets.',
+    table(['workload', ...names], rows),
+  ]
+}
+
 function section(comparison: Comparison): string {
+  const hasServer = comparison.database === 'PostgreSQL'
   const rows = comparison.measurements.map(each => {
     const bare = findMeasurement(comparison, each.workload, BARE.name)
     const withRatio = (name: 'requestsPerSecond' | 'p50Ms' | 'p99Ms' | 'memoryMiB', digits: number) =>
@@ -68,7 +108,9 @@ function section(comparison: Comparison): string {
       each.workload,
       each.contender === ANIMAL_STORE.name ? `**${each.contender}**` : each.contender,
       each.ratio.toFixed(2),
+      each.relativeToService.toFixed(2),
       each.cpuMicros.toFixed(1),
+      ...(hasServer ? [each.databaseCpuMicros.toFixed(1)] : []),
       withRatio('requestsPerSecond', 0),
       withRatio('p50Ms', 2),
       withRatio('p99Ms', 2),
@@ -77,7 +119,14 @@ function section(comparison: Comparison): string {
   })
   return [
     `## ${comparison.database}, ${formatSize(comparison.size)} animals`,
-    table(['workload', 'contender', 'ratio', 'CPU µs', 'requests/s', 'p50 ms', 'p99 ms', 'memory MiB'], rows),
+    table(
+      [
+        ...['workload', 'contender', 'ratio', 'times ours', 'CPU µs'],
+        ...(hasServer ? ['PostgreSQL CPU µs'] : []),
+        ...['requests/s', 'p50 ms', 'p99 ms', 'memory MiB'],
+      ],
+      rows,
+    ),
   ].join('\n\n')
 }
 

@@ -29,7 +29,7 @@ async function run(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'animal-store-slow-disk-'))
   try {
     const environment = await createCatalogue(ANIMAL_STORE, SIZE, folder)
-    const service = await startContender(ANIMAL_STORE, environment, STRACE)
+    const service = await startContender(ANIMAL_STORE, environment, { launcher: STRACE })
     try {
       await measure(service.address)
     } finally {

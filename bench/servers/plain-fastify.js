@@ -12,6 +12,10 @@ const list = database.prepare(`select ${columns} from animals where id > ? order
 const listByStatus = database.prepare(
   `select ${columns} from animals where status = ? and id > ? order by id limit ?`,
 )
+const hasPrevious = database.prepare('select exists (select 1 from animals where id <= ?) as found')
+const hasPreviousByStatus = database.prepare(
+  'select exists (select 1 from animals where status = ? and id <= ?) as found',
+)
 const find = database.prepare(`select ${columns} from animals where id = ?`)
 const insert = database.prepare('insert into animals (name, category_id, status) values (?, ?, ?)')
 
@@ -40,10 +44,17 @@ app.get('/v1/pets', {
   handler: async (request, reply) => {
     const { limit, after, status } = request.query
     const animals = status ? listByStatus.all(status, after, limit + 1) : list.all(after, limit + 1)
+    const rest = status ? `limit=${limit}&status=${status}` : `limit=${limit}`
+    const links = []
+    if (after !== 0 && animals.length > 0) {
+      const { found } = status ? hasPreviousByStatus.get(status, after) : hasPrevious.get(after)
+      if (found) links.push(`</v1/pets?${rest}&before=${animals[0].id}>; rel="prev"`)
+    }
     if (animals.length > limit) {
       animals.pop()
-      reply.header('link', `</v1/pets?limit=${limit}&after=${animals.at(-1).id}>; rel="next"`)
+      links.push(`</v1/pets?${rest}&after=${animals.at(-1).id}>; rel="next"`)
     }
+    if (links.length > 0) reply.header('link', links.join(', '))
     return animals
   },
 })

@@ -27,6 +27,8 @@ export interface PostgresServer {
   /** Stops the server and closes its connections. `resume` starts it again. */
   halt(): Promise<void>
   resume(): Promise<void>
+  /** The ids of all processes of the server. */
+  processes(): number[]
   /** Suspends every process of the server, as if the machine hung. `thaw` continues them. */
   freeze(): void
   thaw(): void
@@ -98,8 +100,12 @@ export async function startPostgres(
     await once(server, 'exit')
   }
 
+  function processes(): number[] {
+    return [Number(server?.pid), ...childrenOf(server?.pid)]
+  }
+
   function signalAll(signal: NodeJS.Signals): void {
-    for (const pid of [Number(server?.pid), ...childrenOf(server?.pid)]) process.kill(pid, signal)
+    for (const pid of processes()) process.kill(pid, signal)
   }
 
   // An interrupted run must not leave the server behind.
@@ -110,6 +116,7 @@ export async function startPostgres(
     data,
     halt,
     resume,
+    processes,
     freeze: () => signalAll('SIGSTOP'),
     thaw: () => signalAll('SIGCONT'),
     async stop() {

@@ -1,0 +1,217 @@
+// Contender: a plain service on net/http, with database/sql on SQLite or pgx on PostgreSQL, without special care for
+// performance. It makes the same checks and gives the same answers as the service.
+package main
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+type newAnimal struct {
+	Name       string  `json:"name"`
+	CategoryID *int64  `json:"categoryId"`
+	Status     *string `json:"status,omitempty"`
+}
+
+type animal struct {
+	ID         int64   `json:"id"`
+	Name       string  `json:"name"`
+	CategoryID int64   `json:"categoryId"`
+	Status     *string `json:"status,omitempty"`
+}
+
+type page struct {
+	limit  int
+	after  int64
+	status string
+}
+
+// The animals of a page, and whether others precede and follow them.
+type result struct {
+	animals              []animal
+	hasPrevious, hasNext bool
+}
+
+type store interface {
+	list(context.Context, page) (result, error)
+	// find returns nil if there is no animal with this id.
+	find(ctx context.Context, id int64) (*animal, error)
+	create(context.Context, newAnimal) (int64, error)
+}
+
+const maxBodyBytes = 64 << 10
+
+func main() {
+	animals, err := openStore()
+	if err != nil {
+		log.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/pets", func(w http.ResponseWriter, r *http.Request) { listPets(animals, w, r) })
+	mux.HandleFunc("POST /v1/pets", func(w http.ResponseWriter, r *http.Request) { createPet(animals, w, r) })
+	mux.HandleFunc("GET /v1/pets/{petId}", func(w http.ResponseWriter, r *http.Request) { getPet(animals, w, r) })
+	go exitWithBenchmark()
+	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), authenticated(mux)))
+}
+
+func openStore() (store, error) {
+	if databaseURL := os.Getenv("DATABASE_URL"); strings.HasPrefix(databaseURL, "postgres:") {
+		return openPostgres(databaseURL)
+	}
+	return openSQLite(os.Getenv("DATABASE"))
+}
+
+// The benchmark closes standard input to stop this process.
+func exitWithBenchmark() {
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
+}
+
+func authenticated(next http.Handler) http.Handler {
+	expected := []byte("Bearer " + os.Getenv("ANIMAL_STORE_API_KEY"))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), expected) != 1 {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="animal-store"`)
+			sendError(w, http.StatusUnauthorized, "unauthorized", "A valid API key is required.")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func listPets(animals store, w http.ResponseWriter, r *http.Request) {
+	requested, err := parsePage(r.URL.Query())
+	if err != nil {
+		sendError(w, http.StatusBadRequest, "invalid_request", err.Error())
+		return
+	}
+	found, err := animals.list(r.Context(), requested)
+	if err != nil {
+		sendUnavailable(w, err)
+		return
+	}
+	var links []string
+	rest := fmt.Sprintf("limit=%d", requested.limit)
+	if requested.status != "" {
+		rest += "&status=" + requested.status
+	}
+	if found.hasPrevious {
+		links = append(links, fmt.Sprintf(`</v1/pets?%s&before=%d>; rel="prev"`, rest, found.animals[0].ID))
+	}
+	if found.hasNext {
+		last := found.animals[len(found.animals)-1].ID
+		links = append(links, fmt.Sprintf(`</v1/pets?%s&after=%d>; rel="next"`, rest, last))
+	}
+	if len(links) > 0 {
+		w.Header().Set("Link", strings.Join(links, ", "))
+	}
+	sendJSON(w, http.StatusOK, found.animals)
+}
+
+func parsePage(query url.Values) (page, error) {
+	requested := page{limit: 20}
+	var err error
+	for name, values := range query {
+		if len(values) != 1 {
+			return requested, fmt.Errorf("%s must be given once", name)
+		}
+		value := values[0]
+		switch name {
+		case "limit":
+			requested.limit, err = strconv.Atoi(value)
+			if err != nil || requested.limit < 1 || requested.limit > 100 {
+				return requested, errors.New("limit must be an integer from 1 to 100")
+			}
+		case "after":
+			requested.after, err = strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return requested, errors.New("after must be an id")
+			}
+		case "status":
+			if !isStatus(value) {
+				return requested, errors.New("status must be available, pending or sold")
+			}
+			requested.status = value
+		default:
+			return requested, fmt.Errorf("unknown parameter %s", name)
+		}
+	}
+	return requested, nil
+}
+
+func createPet(animals store, w http.ResponseWriter, r *http.Request) {
+	var given newAnimal
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes)).Decode(&given); err != nil {
+		sendError(w, http.StatusBadRequest, "invalid_request", "The body must be a JSON object.")
+		return
+	}
+	if length := utf8.RuneCountInString(given.Name); length < 1 || length > 1000 {
+		sendError(w, http.StatusBadRequest, "invalid_request", "name must have 1 to 1000 characters")
+		return
+	}
+	if given.CategoryID == nil {
+		sendError(w, http.StatusBadRequest, "invalid_request", "categoryId is required")
+		return
+	}
+	if given.Status != nil && !isStatus(*given.Status) {
+		sendError(w, http.StatusBadRequest, "invalid_request", "status must be available, pending or sold")
+		return
+	}
+	id, err := animals.create(r.Context(), given)
+	if err != nil {
+		sendUnavailable(w, err)
+		return
+	}
+	w.Header().Set("Location", fmt.Sprintf("/v1/pets/%d", id))
+	sendJSON(w, http.StatusCreated, animal{id, given.Name, *given.CategoryID, given.Status})
+}
+
+func getPet(animals store, w http.ResponseWriter, r *http.Request) {
+	id, err := strconv.ParseInt(r.PathValue("petId"), 10, 64)
+	if err != nil {
+		sendError(w, http.StatusNotFound, "not_found", "The animal does not exist.")
+		return
+	}
+	found, err := animals.find(r.Context(), id)
+	if err != nil {
+		sendUnavailable(w, err)
+		return
+	}
+	if found == nil {
+		sendError(w, http.StatusNotFound, "not_found", "The animal does not exist.")
+		return
+	}
+	w.Header().Set("Deprecation", "@1794700800")
+	w.Header().Set("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")
+	sendJSON(w, http.StatusOK, found)
+}
+
+func isStatus(value string) bool {
+	return value == "available" || value == "pending" || value == "sold"
+}
+
+func sendJSON(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+func sendError(w http.ResponseWriter, status int, code, message string) {
+	sendJSON(w, status, map[string]any{"code": code, "message": message, "status": status})
+}
+
+func sendUnavailable(w http.ResponseWriter, err error) {
+	log.Print(err)
+	sendError(w, http.StatusServiceUnavailable, "unavailable", "The database is not available.")
+}

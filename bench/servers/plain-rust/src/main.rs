@@ -1,0 +1,240 @@
+// Contender: a plain service on axum and sqlx, on SQLite or PostgreSQL, without special care for performance. It makes
+// the same checks and gives the same answers as the service.
+
+mod store;
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, RawQuery, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::get;
+use axum::{Router, http};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::env;
+use store::Store;
+use tokio::io::AsyncReadExt;
+
+const MAX_BODY_BYTES: usize = 64 * 1024;
+const STATUSES: [&str; 3] = ["available", "pending", "sold"];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NewAnimal {
+    name: String,
+    category_id: i64,
+    status: Option<String>,
+}
+
+#[derive(Serialize, sqlx::FromRow)]
+#[serde(rename_all = "camelCase")]
+struct Animal {
+    id: i64,
+    name: String,
+    category_id: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<String>,
+}
+
+struct Page {
+    limit: i64,
+    after: i64,
+    status: Option<String>,
+}
+
+#[derive(Clone)]
+struct App {
+    store: Store,
+    authorization: String,
+}
+
+#[tokio::main]
+async fn main() {
+    let app = App {
+        store: Store::open().await,
+        authorization: format!("Bearer {}", env::var("ANIMAL_STORE_API_KEY").unwrap()),
+    };
+    let router = Router::new()
+        .route("/v1/pets", get(list_pets).post(create_pet))
+        .route("/v1/pets/{petId}", get(get_pet))
+        .layer(middleware::from_fn_with_state(app.clone(), authenticate))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .with_state(app);
+    let address = format!("127.0.0.1:{}", env::var("PORT").unwrap());
+    let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+    tokio::select! {
+        served = axum::serve(listener, router) => served.unwrap(),
+        _ = end_of_input() => {}
+    }
+}
+
+/// The benchmark closes standard input to stop this process.
+async fn end_of_input() {
+    let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
+}
+
+async fn authenticate(State(app): State<App>, request: Request, next: Next) -> Response {
+    let given = request.headers().get(header::AUTHORIZATION);
+    if given.is_some_and(|value| value.as_bytes() == app.authorization.as_bytes()) {
+        return next.run(request).await;
+    }
+    let mut response = error(
+        StatusCode::UNAUTHORIZED,
+        "unauthorized",
+        "A valid API key is required.",
+    );
+    let challenge = HeaderValue::from_static("Bearer realm=\"animal-store\"");
+    response
+        .headers_mut()
+        .insert(header::WWW_AUTHENTICATE, challenge);
+    response
+}
+
+async fn list_pets(State(app): State<App>, RawQuery(query): RawQuery) -> Response {
+    let page = match parse_page(query.as_deref().unwrap_or("")) {
+        Ok(page) => page,
+        Err(message) => return error(StatusCode::BAD_REQUEST, "invalid_request", &message),
+    };
+    let (animals, has_previous, has_next) = match app.store.list(&page).await {
+        Ok(found) => found,
+        Err(cause) => return unavailable(cause),
+    };
+    let mut rest = format!("limit={}", page.limit);
+    if let Some(status) = &page.status {
+        rest.push_str("&status=");
+        rest.push_str(status);
+    }
+    let mut links = Vec::new();
+    if let (true, Some(first)) = (has_previous, animals.first()) {
+        links.push(format!(
+            "</v1/pets?{rest}&before={}>; rel=\"prev\"",
+            first.id
+        ));
+    }
+    if let (true, Some(last)) = (has_next, animals.last()) {
+        links.push(format!("</v1/pets?{rest}&after={}>; rel=\"next\"", last.id));
+    }
+    let mut headers = HeaderMap::new();
+    if !links.is_empty() {
+        headers.insert(header::LINK, links.join(", ").parse().unwrap());
+    }
+    (headers, Json(animals)).into_response()
+}
+
+fn parse_page(query: &str) -> Result<Page, String> {
+    let mut page = Page {
+        limit: 20,
+        after: 0,
+        status: None,
+    };
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        match name {
+            "limit" => {
+                let limit = value.parse().ok().filter(|limit| (1..=100).contains(limit));
+                page.limit = limit.ok_or("limit must be an integer from 1 to 100")?;
+            }
+            "after" => page.after = value.parse().map_err(|_| "after must be an id")?,
+            "status" if STATUSES.contains(&value) => page.status = Some(value.to_string()),
+            "status" => return Err("status must be available, pending or sold".into()),
+            _ => return Err(format!("unknown parameter {name}")),
+        }
+    }
+    Ok(page)
+}
+
+async fn create_pet(State(app): State<App>, body: Bytes) -> Response {
+    let Ok(given) = serde_json::from_slice::<NewAnimal>(&body) else {
+        return error(
+            StatusCode::BAD_REQUEST,
+            "invalid_request",
+            "The body must be a new animal.",
+        );
+    };
+    if !(1..=1000).contains(&given.name.chars().count()) {
+        return error(
+            StatusCode::BAD_REQUEST,
+            "invalid_request",
+            "name must have 1 to 1000 characters",
+        );
+    }
+    if given
+        .status
+        .as_deref()
+        .is_some_and(|status| !STATUSES.contains(&status))
+    {
+        return error(
+            StatusCode::BAD_REQUEST,
+            "invalid_request",
+            "status must be available, pending or sold",
+        );
+    }
+    match app.store.create(&given).await {
+        Ok(id) => {
+            let NewAnimal {
+                name,
+                category_id,
+                status,
+            } = given;
+            let location = [(header::LOCATION, format!("/v1/pets/{id}"))];
+            (
+                StatusCode::CREATED,
+                location,
+                Json(Animal {
+                    id,
+                    name,
+                    category_id,
+                    status,
+                }),
+            )
+                .into_response()
+        }
+        Err(cause) => unavailable(cause),
+    }
+}
+
+async fn get_pet(State(app): State<App>, Path(pet_id): Path<String>) -> Response {
+    let Ok(id) = pet_id.parse() else {
+        return not_found();
+    };
+    match app.store.find(id).await {
+        Ok(Some(animal)) => {
+            let headers = [
+                (http::HeaderName::from_static("deprecation"), "@1794700800"),
+                (
+                    http::HeaderName::from_static("sunset"),
+                    "Thu, 05 Dec 2030 00:00:00 GMT",
+                ),
+            ];
+            (headers, Json(animal)).into_response()
+        }
+        Ok(None) => not_found(),
+        Err(cause) => unavailable(cause),
+    }
+}
+
+fn not_found() -> Response {
+    error(
+        StatusCode::NOT_FOUND,
+        "not_found",
+        "The animal does not exist.",
+    )
+}
+
+fn unavailable(cause: sqlx::Error) -> Response {
+    eprintln!("{cause}");
+    error(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "unavailable",
+        "The database is not available.",
+    )
+}
+
+fn error(status: StatusCode, code: &str, message: &str) -> Response {
+    (
+        status,
+        Json(json!({ "code": code, "message": message, "status": status.as_u16() })),
+    )
+        .into_response()
+}

@@ -1,0 +1,43 @@
+// The CPU time and memory of other processes, as Linux reports them below /proc.
+
+import { readFileSync } from 'node:fs'
+
+/** The unit of CPU time below /proc: a hundredth of a second on every common Linux. */
+const TICK_MICROS = 10_000
+
+export interface Usage {
+  /** The CPU time of all threads of the process. */
+  readonly cpuMicros: number
+  readonly rssBytes: number
+}
+
+export function usageOf(pid: number): Usage {
+  const { user, system } = timesOf(pid)
+  const [, kib = '0'] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return { cpuMicros: user + system, rssBytes: Number(kib) * 1_024 }
+}
+
+/**
+ * Returns the CPU time of all processes of a server, the ended ones included: the first process is the parent of the
+ * others and has inherited the time of those that ended.
+ */
+export function cpuMicrosOfServer([parent = 0, ...children]: readonly number[]): number {
+  const { user, system, endedChildren } = timesOf(parent)
+  return children.reduce(
+    (sum, pid) => {
+      const times = timesOf(pid)
+      return sum + times.user + times.system
+    },
+    user + system + endedChildren,
+  )
+}
+
+function timesOf(pid: number): { user: number; system: number; endedChildren: number } {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  // The name of the program is in parentheses and may contain spaces. Eleven other fields follow it.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [user = 0, system = 0, childUser = 0, childSystem = 0] = fields
+    .slice(11, 15)
+    .map(ticks => Number(ticks) * TICK_MICROS)
+  return { user, system, endedChildren: childUser + childSystem }
+}
