@@ -1,6 +1,7 @@
 // The list on the catalogue page: rows, filters, page size, order and paging.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, test } from 'node:test'
@@ -13,6 +14,7 @@ import {
   temporaryFolder,
 } from '../support/service.ts'
 import {
+  failRequests,
   newAnimals,
   readIds,
   readRows,
@@ -234,5 +236,79 @@ suite('go to id', () => {
     await goTo('9.5')
     await page.getByText('An id is a whole number').waitFor()
     assert.equal(await page.getByLabel('Go to id').getAttribute('aria-invalid'), 'true')
+  })
+})
+
+suite('the CSV file', () => {
+  async function download(page: Page): Promise<{ name: string; text: string }> {
+    const downloaded = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download CSV' }).click()
+    const download = await downloaded
+    return { name: download.suggestedFilename(), text: readFileSync(await download.path(), 'utf8') }
+  }
+
+  test('has all animals of the filtered list, exactly', async t => {
+    const { page } = await open(t, service(), { path: '/?status=sold&after=50&limit=10' })
+    await readRows(page)
+    const { name, text } = await download(page)
+    assert.equal(name, 'animals-sold.csv')
+    const lines = Array.from({ length: 40 }, (_, index) => {
+      const id = index * 3 + 2
+      return `${id},Animal ${id},${id - 1},sold\r\n`
+    })
+    assert.equal(text, `\ufeffid,name,categoryId,status\r\n${lines.join('')}`)
+    await page.getByText('Saved 40 animals.').waitFor()
+  })
+
+  test('has no name that a spreadsheet would run as a formula, and says so', async t => {
+    const names = ['=1+1', '+1', '-1', '@x', '\tx', 'a "quoted", name', ' space', 'two\nlines', '1=1', "'"]
+    const animals = names.map(name => ({ name, categoryId: -9223372036854775808n }))
+    const { page } = await open(t, await startWithAnimals(t, animals))
+    const { name, text } = await download(page)
+    assert.equal(name, 'animals.csv')
+    const fields = [
+      "'=1+1",
+      "'+1",
+      "'-1",
+      "'@x",
+      "'\tx",
+      '"a ""quoted"", name"',
+      '" space"',
+      '"two\nlines"',
+      '1=1',
+      "'",
+    ]
+    const lines = fields.map((field, index) => `${index + 1},${field},-9223372036854775808,\r\n`)
+    assert.equal(text, `\ufeffid,name,categoryId,status\r\n${lines.join('')}`)
+    await page.getByText('Saved 10 animals. 5 of the names got a leading apostrophe').waitFor()
+  })
+
+  test('shows its progress while it is fetched, and can be cancelled', async t => {
+    const { page } = await open(t, service())
+    await readStock(page)
+    const released = Promise.withResolvers<void>()
+    await page.route(/after=100$/, async route => {
+      await released.promise
+      await route.continue().catch(() => {})
+    })
+    await page.getByRole('button', { name: 'Download CSV' }).click()
+    await page.getByText('Saved 100 of 120 animals …').waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Download CSV' }).isDisabled(), true)
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('Saved 100').waitFor({ state: 'hidden' })
+    released.resolve()
+    assert.equal((await download(page)).text.split('\r\n').length, 122)
+  })
+
+  test('says if it cannot be fetched, and offers to try again', async t => {
+    const { page } = await open(t, service())
+    await readStock(page)
+    await failRequests(page, 400, 'invalid_request')
+    await page.getByRole('button', { name: 'Download CSV' }).click()
+    await page.getByText('The list could not be saved').waitFor()
+    await page.unroute('**/v1/pets**')
+    const downloaded = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await downloaded
   })
 })

@@ -20,17 +20,24 @@ import { createSelection } from './selection.ts'
 import { createSession } from './session.ts'
 import { enableShortcuts } from './shortcuts.ts'
 import { showStock } from './stock.ts'
-import { createStockCount } from './stock-count.ts'
+import { type Count, createStockCount } from './stock-count.ts'
 
 const LONGEST_NAME_IN_NOTICE = 60
 
 const message = createNotice('message')
 const table = createAnimalTable(id => selection.select(id))
 const pager = createPager()
-const stockCount = createStockCount(showStock)
+const stockCount = createStockCount(count => {
+  stock = count
+  showStock(count)
+})
 const live = createLive(lookForNewAnimals)
 const session = createSession({ onSignIn: () => loader.load(), onSignOut: clearPage })
-const navigation = createNavigation(() => loader.load())
+const navigation = createNavigation(() => {
+  wantedId = undefined
+  selection.selectWhenLoaded(undefined)
+  loader.load()
+})
 const loader = createPageLoader({
   session,
   navigation,
@@ -73,6 +80,7 @@ let wantedId: bigint | undefined
 /** The ids on the page that is shown. */
 let shownIds: ReadonlySet<bigint> = new Set()
 let isCounting = false
+let stock: Count | undefined
 
 enableShortcuts(
   {
@@ -92,6 +100,7 @@ enableCsvDownload({
   notice: createNotice('export'),
   source: () => session.backgroundStore && { store: session.backgroundStore, signal: session.signal },
   status: () => navigation.current.status,
+  total: status => (stock?.state !== 'complete' ? undefined : status ? stock.of[status] : stock.total),
 })
 enableScrollEdges()
 for (const button of document.querySelectorAll('.new-animal'))
@@ -122,13 +131,14 @@ function refreshPage(page: ListPage): void {
   table.markNew(new Set([...shownIds].filter(id => !known.has(id))))
 }
 
-/** Animals appear at one end of the list only, so other pages stay as they are. */
+/** Animals appear at one end of the list only, so all pages but one stay as they are. */
 async function lookForNewAnimals(): Promise<void> {
   const { store, signal } = session
   if (store === undefined) return
   const added = await stockCount.catchUp(store, signal).catch(() => undefined)
   const { current } = navigation
-  if (added !== 0 && current.order === 'newest' && isFirstPage(current)) await loader.refresh()
+  const isAtEnd = current.order === 'newest' ? isFirstPage(current) : pager.next === undefined
+  if (added !== 0 && isAtEnd) await loader.refresh()
 }
 
 function showAdded(animal: Animal): void {
@@ -143,9 +153,9 @@ function showAdded(animal: Animal): void {
 
 function goToAnimal(id: bigint): void {
   message.hide()
+  navigation.goTo(pageFrom(id, navigation.current))
   wantedId = id
   selection.selectWhenLoaded(id)
-  navigation.goTo(pageFrom(id, navigation.current))
 }
 
 function turnPage(direction: 1 | -1): boolean {

@@ -11,9 +11,11 @@ export interface CsvDownloadOptions {
   /** Returns undefined while the user is signed out. */
   readonly source: () => { readonly store: AnimalStore; readonly signal: AbortSignal } | undefined
   readonly status: () => Status | undefined
+  /** How many animals will be saved, if that is known. */
+  readonly total: (status: Status | undefined) => number | undefined
 }
 
-export function enableCsvDownload({ notice, source, status }: CsvDownloadOptions): void {
+export function enableCsvDownload({ notice, source, status, total }: CsvDownloadOptions): void {
   const button = find('#export', HTMLButtonElement)
 
   async function download(): Promise<void> {
@@ -34,7 +36,7 @@ export function enableCsvDownload({ notice, source, status }: CsvDownloadOptions
         file = new Blob([file, ...animals.map(renderCsvLine)], { type: 'text/csv' })
         count += animals.length
         formulas += animals.filter(({ name }) => isFormula(name)).length
-        notice.show(`Saving the list: ${formatCount(count, 'animal')} so far …`, { action: cancel })
+        notice.show(describeProgress(count, total(filter)), { action: cancel })
       }
       save(file, filter === undefined ? 'animals.csv' : `animals-${filter}.csv`)
       notice.show(describe(count, formulas), { forMs: MESSAGE_MS })
@@ -70,6 +72,11 @@ function save(file: Blob, name: string): void {
   createElement('a', { href: url, download: name }).click()
   // The browser has taken the file when the click returns.
   URL.revokeObjectURL(url)
+}
+
+function describeProgress(count: number, total: number | undefined): string {
+  if (total === undefined || total < count) return `Saved ${formatCount(count, 'animal')} so far …`
+  return `Saved ${formatNumber(count)} of ${formatCount(total, 'animal')} …`
 }
 
 function describe(count: number, formulas: number): string {

@@ -47,7 +47,9 @@ export function createNavigation(onNavigate: () => void): Navigation {
   for (const button of filterButtons) {
     button.addEventListener('click', () => {
       const { status } = button.dataset
-      filterBy(isStatus(status) ? status : undefined)
+      // A second click in the legend, which has no button for all animals, removes the filter.
+      const isRemoved = status === current.status && button.closest('#stock-legend') !== null
+      filterBy(isStatus(status) && !isRemoved ? status : undefined)
     })
   }
   limitSelect.addEventListener('change', () => {

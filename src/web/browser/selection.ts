@@ -23,7 +23,7 @@ export interface Selection {
   /** Selects the next animal or the previous one, on the next or previous page if necessary. */
   move(direction: 1 | -1): void
   /** Selects an animal of the page that is loaded next. */
-  selectWhenLoaded(wanted: Wanted): void
+  selectWhenLoaded(wanted: Wanted | undefined): void
   /** Moves the focus to the selected animal in the list. */
   focusRow(): void
   clear(): void

@@ -18,7 +18,7 @@ export function enableShortcuts(shortcuts: Shortcuts, isEnabled: () => boolean):
 
   addEventListener('keydown', event => {
     const { key, target } = event
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || !isEnabled()) return
+    if (event.defaultPrevented || isForBrowser(event) || !isEnabled()) return
     if (!(target instanceof Element) || target.matches(TYPING) || target.closest('dialog')) return
     if (key.startsWith('Arrow') && target.closest(USES_ARROWS)) return
     const action = key === '?' ? showDialog : Object.hasOwn(shortcuts, key) && shortcuts[key]
@@ -27,4 +27,10 @@ export function enableShortcuts(shortcuts: Shortcuts, isEnabled: () => boolean):
     event.preventDefault()
     action()
   })
+}
+
+/** Many keyboards need Alt, or Ctrl and Alt, for brackets. Other keys with Ctrl, Alt or Command are the browser's. */
+function isForBrowser({ key, ctrlKey, altKey, metaKey }: KeyboardEvent): boolean {
+  const isBracket = key === '[' || key === ']'
+  return metaKey || (ctrlKey && !(altKey && isBracket)) || (altKey && !isBracket)
 }

@@ -1,0 +1,199 @@
+// How the catalogue page looks where it matters for use: nothing is covered, cut off or too narrow.
+
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { Locator, Page } from 'playwright-core'
+import { shared } from '../support/service.ts'
+import {
+  holdRequests,
+  newAnimals,
+  openAddForm,
+  readRows,
+  readStock,
+  signIn,
+  startWithAnimals,
+  useCatalogue,
+} from './catalogue-page.ts'
+
+const open = useCatalogue()
+const INT64_MIN = -9223372036854775808n
+
+/** The last animal has a very long name and a very long category. */
+const service = shared(scope =>
+  startWithAnimals(scope, [
+    ...newAnimals(39, ['available', 'pending', 'sold', undefined]),
+    { name: 'Long name '.repeat(100), categoryId: INT64_MIN, status: 'available' },
+  ]),
+)
+
+async function boxOf(locator: Locator) {
+  const box = await locator.boundingBox()
+  assert.ok(box, `${locator} is not visible`)
+  return { ...box, right: box.x + box.width, bottom: box.y + box.height }
+}
+
+function style(page: Page, selector: string, property: string): Promise<string> {
+  return page
+    .locator(selector)
+    .first()
+    .evaluate((element, property) => getComputedStyle(element).getPropertyValue(property), property)
+}
+
+suite('the catalogue page', () => {
+  test('draws no outline around the heading, and one around what the keyboard reaches', async t => {
+    const { page } = await open(t, service(), { isSignedIn: false })
+    await signIn(page)
+    for (const load of [() => readRows(page), () => page.reload()]) {
+      await load()
+      await readRows(page)
+      assert.equal(await page.evaluate(() => document.activeElement?.id), 'title')
+      assert.equal(await style(page, '#title', 'outline-style'), 'none')
+    }
+    await page.keyboard.press('f')
+    assert.equal(await style(page, '#filter [aria-pressed=true]', 'outline-width'), '2px')
+  })
+
+  test('has room for underscores in its fields', async t => {
+    const { page } = await open(t, service())
+    await openAddForm(page)
+    for (const field of ['#name', '#category', '#go-to-id']) {
+      const [size, height] = [await style(page, field, 'font-size'), await style(page, field, 'line-height')]
+      assert.ok(parseFloat(height) >= 1.4 * parseFloat(size), `${field}: ${height} for ${size}`)
+    }
+  })
+
+  test('gives the name enough room in every width, and at most two lines', async t => {
+    const { page } = await open(t, service(), { path: '/?after=39' })
+    await readRows(page)
+    for (const width of [320, 360, 480, 640, 700, 719, 720, 770, 1000, 1280, 1920]) {
+      await page.setViewportSize({ width, height: 800 })
+      const name = await boxOf(page.locator('#rows .name span'))
+      const lineHeight = parseFloat(await style(page, '#rows .name span', 'line-height'))
+      assert.ok(name.width >= 140, `${name.width} pixels for the name at ${width}`)
+      assert.ok(name.height <= 2 * lineHeight + 1, `${name.height} pixels high at ${width}`)
+    }
+  })
+
+  test('aligns numbers', async t => {
+    const { page } = await open(t, service(), { path: '/?after=30' })
+    await readRows(page)
+    const edges = await page.locator('#rows td.number:first-child').evaluateAll(cells =>
+      cells.map(cell => {
+        const range = document.createRange()
+        range.selectNodeContents(cell)
+        return Math.round(range.getBoundingClientRect().right)
+      }),
+    )
+    assert.equal(new Set(edges).size, 1, String(edges))
+    assert.equal(await style(page, '#rows td.number', 'font-variant-numeric'), 'tabular-nums')
+  })
+
+  for (const width of [320, 1280]) {
+    test(`covers no control with a notice, at ${width} pixels`, async t => {
+      const viewport = { width, height: 640 }
+      const { page } = await open(t, service(), { path: '/?after=10', context: { viewport } })
+      await readRows(page)
+      await page.keyboard.press('n')
+      await page.getByLabel('Name').fill('Bella')
+      await page.getByLabel('Category').fill('7')
+      await page.getByLabel('Add another').check()
+      await page.getByLabel('Name').press('Enter')
+      const notice = page.locator('#message-notice')
+      await notice.waitFor()
+      const add = await boxOf(page.getByRole('button', { name: 'Add', exact: true }))
+      const { y, bottom } = await boxOf(notice)
+      assert.ok(y >= add.bottom || bottom <= add.y || width > 720, 'the notice covers the form')
+      await page.getByLabel('Name').press('Escape')
+      const pager = await boxOf(page.locator('#pager'))
+      assert.ok((await boxOf(notice)).bottom <= pager.y, 'the notice covers the links between pages')
+      assert.equal(Math.round(pager.bottom), viewport.height, 'the links are not at the edge of the screen')
+    })
+  }
+
+  test('covers no row, wherever the user has scrolled to', async t => {
+    const { page } = await open(t, service(), { context: { viewport: { width: 320, height: 640 } } })
+    await readRows(page)
+    await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
+    const lastRow = await boxOf(page.locator('#rows tr').last())
+    const newAnimal = await boxOf(page.locator('#pager .new-animal'))
+    assert.ok(lastRow.bottom <= (await boxOf(page.locator('#pager'))).y + 1)
+    assert.ok(newAnimal.y > lastRow.bottom && newAnimal.bottom <= 640)
+  })
+
+  test('shows on a small screen that the filter can be scrolled', async t => {
+    const { page } = await open(t, service(), { context: { viewport: { width: 320, height: 640 } } })
+    await readStock(page)
+    const row = page.locator('.scroll-edges')
+    await page.locator('.scroll-edges[data-more=end]').waitFor()
+    assert.match(await style(page, '.scroll-edges', 'mask-image'), /gradient/)
+    await row.evaluate(row => row.scrollTo(1_000, 0))
+    await page.locator('.scroll-edges[data-more=start]').waitFor()
+    await page.setViewportSize({ width: 700, height: 640 })
+    await page.locator('.scroll-edges[data-more=""]').waitFor()
+    assert.equal(await style(page, '.scroll-edges', 'mask-image'), 'none')
+  })
+
+  test('opens the panel beside the list, and as a sheet on a small screen', async t => {
+    const { page } = await open(t, service(), { context: { reducedMotion: 'reduce' } })
+    await readRows(page)
+    await page.keyboard.press('j')
+    const panel = page.locator('#panel')
+    assert.ok((await boxOf(panel)).x >= (await boxOf(page.locator('#list'))).right - 1)
+    await page.setViewportSize({ width: 500, height: 700 })
+    const sheet = await boxOf(panel)
+    assert.deepEqual([sheet.x, sheet.width, sheet.bottom], [0, 500, 700])
+    assert.equal(await page.locator('#list').evaluate(list => (list as HTMLElement).inert), true)
+    await page.keyboard.press('j')
+    assert.equal(await page.locator('#details-id').textContent(), '2')
+    await page.locator('#backdrop').click({ position: { x: 10, y: 10 } })
+    assert.equal(await panel.isVisible(), false)
+    assert.equal(await page.locator('#list').evaluate(list => (list as HTMLElement).inert), false)
+  })
+
+  test('shows a progress line and dims the old rows, if a page takes longer than 100 ms', async t => {
+    const { page } = await open(t, service())
+    await readStock(page)
+    assert.equal(await style(page, '.progress', 'opacity'), '0')
+    const { arrived, release } = await holdRequests(page, 'GET')
+    await page.getByRole('link', { name: 'Next' }).click()
+    await arrived
+    assert.equal(await style(page, '.progress', 'transition-delay'), '0.1s')
+    await page.waitForFunction(() =>
+      ['.progress', '#rows'].every(selector => {
+        const element = document.querySelector(selector)
+        const opacity = element && getComputedStyle(element).opacity
+        return opacity === (selector === '#rows' ? '0.55' : '1')
+      }),
+    )
+    assert.equal(await page.locator('#rows tr').count(), 20)
+    release()
+    await page.getByText('ids 21 to 40').waitFor()
+    assert.equal(await style(page, '.progress', 'opacity'), '0')
+  })
+
+  test('moves nothing if the user prefers that', async t => {
+    const { page } = await open(t, service(), { context: { reducedMotion: 'reduce' } })
+    await page.keyboard.press('j')
+    const animated = await page.evaluate(() =>
+      [...document.querySelectorAll('*')]
+        .filter(element => {
+          const { animationName, transitionDuration } = getComputedStyle(element)
+          return animationName !== 'none' || parseFloat(transitionDuration) > 0
+        })
+        .map(element => element.outerHTML.slice(0, 80)),
+    )
+    assert.deepEqual(animated, [])
+  })
+
+  test('prints the list without controls', async t => {
+    const { page } = await open(t, service())
+    await readRows(page)
+    await page.keyboard.press('j')
+    await page.emulateMedia({ media: 'print' })
+    for (const selector of ['#go-to', '#toolbar', '#panel', '#next', '#bar .new-animal'])
+      assert.equal(await page.locator(selector).isVisible(), false, selector)
+    for (const selector of ['.environment', '#rows tr', '#summary', '#stock-legend'])
+      assert.equal(await page.locator(selector).first().isVisible(), true, selector)
+    assert.equal(await style(page, '#bar', 'position'), 'static')
+  })
+})

@@ -1,0 +1,158 @@
+// One animal on the catalogue page: selecting it, its details, and the keyboard shortcuts.
+
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { shared } from '../support/service.ts'
+import { newAnimals, readRows, startWithAnimals, useCatalogue, waitForList } from './catalogue-page.ts'
+
+const open = useCatalogue()
+const NAME = `  Zoë "the" <cat>\n${'long '.repeat(190)}`
+const service = shared(scope =>
+  startWithAnimals(scope, [
+    ...newAnimals(44, ['available', 'sold', undefined]),
+    { name: NAME, categoryId: -9223372036854775808n, status: 'pending' },
+  ]),
+)
+
+async function press(page: Page, ...keys: readonly string[]): Promise<void> {
+  for (const key of keys) await page.keyboard.press(key)
+}
+
+/** Waits until this animal is selected in the list and shown in the panel. */
+async function waitForSelected(page: Page, id: string): Promise<void> {
+  await page.waitForFunction(
+    id =>
+      document.querySelector('tr[aria-current] td')?.textContent === id &&
+      document.querySelector('#panel:not([hidden]) #details-id')?.textContent === id,
+    id,
+  )
+}
+
+suite('a row', () => {
+  test('shows its animal whole in the panel when it is clicked', async t => {
+    const { page } = await open(t, service(), { path: '/?after=40' })
+    await page.locator('#rows tr', { hasText: 'Zoë' }).click()
+    await waitForSelected(page, '45')
+    assert.equal(await page.locator('#details-name').textContent(), NAME)
+    assert.equal(await page.locator('#details-category').textContent(), '-9223372036854775808')
+    assert.equal(await page.locator('#details-status').textContent(), 'pending')
+    await page.locator('#rows tr').first().locator('td').last().click()
+    await waitForSelected(page, '41')
+    await page.locator('#details .close').click()
+    assert.equal(await page.locator('#panel').isVisible(), false)
+    assert.equal(await page.locator('tr[aria-current]').count(), 0)
+    const focused = await page.evaluate(() => document.activeElement?.closest('tr')?.cells[0]?.textContent)
+    assert.equal(focused, '41')
+  })
+
+  test('offers its id and its JSON to copy', async t => {
+    const { page, context } = await open(t, service(), { path: '/?after=44' })
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.locator('#rows tr').click()
+    const copied = async (name: string) => {
+      await page.getByRole('button', { name }).click()
+      await page.getByRole('button', { name: 'Copied' }).waitFor()
+      const text = await page.evaluate(() => navigator.clipboard.readText())
+      await page.locator('#title').focus()
+      return text
+    }
+    assert.equal(await copied('Copy id'), '45')
+    const json = await copied('Copy JSON')
+    assert.match(json, /"categoryId": -9223372036854775808,\n/)
+    assert.deepEqual(JSON.parse(json.replace('-9223372036854775808', '0')), {
+      id: 45,
+      name: NAME,
+      categoryId: 0,
+      status: 'pending',
+    })
+    // Without a secure context there is no navigator.clipboard.
+    await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
+    await page.getByRole('button', { name: 'Copy id' }).click()
+    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    assert.equal(await page.evaluate(() => getSelection()?.toString()), '45')
+  })
+
+  test('is not selected when the user selects text in it', async t => {
+    const { page } = await open(t, service())
+    await readRows(page)
+    await page.locator('#rows td').first().dblclick()
+    await waitForSelected(page, '1')
+    await press(page, 'Escape')
+    const box = await page.locator('#rows tr').nth(2).locator('td').last().boundingBox()
+    assert.ok(box)
+    await page.mouse.move(box.x + 12, box.y + 12)
+    await page.mouse.down()
+    await page.mouse.move(box.x + 70, box.y + 24, { steps: 5 })
+    await page.mouse.up()
+    assert.equal(await page.locator('tr[aria-current]').count(), 0)
+  })
+})
+
+suite('the keyboard', () => {
+  test('moves from row to row, and on to other pages', async t => {
+    const { page } = await open(t, service())
+    await readRows(page)
+    await press(page, 'j')
+    await waitForSelected(page, '1')
+    await press(page, 'j', 'ArrowDown', 'j', 'k', 'ArrowUp')
+    await waitForSelected(page, '2')
+    await press(page, ...Array(19).fill('j'))
+    await waitForList(page, '?after=20', '21')
+    await waitForSelected(page, '21')
+    await press(page, 'k')
+    await waitForList(page, '', '1')
+    await waitForSelected(page, '20')
+    const isVisible = await page.evaluate(() => {
+      const row = document.activeElement?.closest('tr')?.getBoundingClientRect()
+      const pager = document.querySelector('#pager')?.getBoundingClientRect()
+      return row !== undefined && pager !== undefined && row.bottom <= pager.top
+    })
+    assert.equal(isVisible, true, 'the selected row is covered')
+  })
+
+  test('turns pages, filters, and goes to an id', async t => {
+    const { page } = await open(t, service())
+    await readRows(page)
+    await press(page, ']')
+    await waitForList(page, '?after=20', '21')
+    await press(page, '[')
+    await waitForList(page, '', '1')
+    await press(page, '[')
+    await press(page, 'f', 'Tab', 'Tab', 'Tab', 'Enter')
+    await waitForList(page, '?status=sold', '2')
+    await press(page, '/')
+    await page.keyboard.type('njk7')
+    assert.equal(await page.locator('#go-to-id').inputValue(), 'njk7')
+    assert.equal(await page.locator('#panel').isVisible(), false)
+    await press(page, 'Escape', 'n')
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'name')
+    await page.keyboard.type('?n/')
+    assert.equal(await page.locator('#name').inputValue(), '?n/')
+  })
+
+  test('has a list of its shortcuts', async t => {
+    const { page } = await open(t, service())
+    await press(page, '?')
+    const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    await dialog.waitFor()
+    const keys = await dialog.locator('kbd').allTextContents()
+    for (const key of ['n', '/', 'j', 'k', '[', ']', 'f', '?']) assert.ok(keys.includes(key), key)
+    await press(page, 'n')
+    assert.equal(await page.locator('#panel').isVisible(), false, 'shortcuts work behind the dialog')
+    await press(page, 'Escape')
+    await dialog.waitFor({ state: 'hidden' })
+    await page.getByRole('button', { name: 'More' }).click()
+    await page.getByRole('button', { name: 'Keyboard shortcuts' }).click()
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await dialog.waitFor({ state: 'hidden' })
+  })
+
+  test('does nothing while the user is signed out', async t => {
+    const { page } = await open(t, service(), { isSignedIn: false })
+    await page.getByLabel('API key').blur()
+    await press(page, 'n', '?', 'j')
+    assert.equal(await page.locator('#panel').isVisible(), false)
+    assert.equal(await page.locator('#shortcuts').isVisible(), false)
+  })
+})
