@@ -11,7 +11,7 @@ const MANY_CONNECTIONS = 256
 const READ_PER_TURN = 16
 
 /** The same after a turn that accepted a connection: others are probably waiting to be accepted. */
-const READ_BESIDE_ACCEPTING = 4
+const READ_BESIDE_ACCEPTING = 8
 
 /** How many connections with health checks are read in addition. */
 const URGENT_PER_TURN = 4
@@ -54,7 +54,9 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
     if (urgent.size + others.size > 0) schedule()
   }
 
-  function pause(socket: Socket, path: string): void {
+  function pause(socket: Socket, { path, request }: Exchange): void {
+    // The client has a second to send the rest of a request that was answered early.
+    if (!request.complete) return
     socket.pause()
     const waiting = isUrgent(path) ? urgent : others
     waiting.add(socket)
@@ -66,12 +68,13 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
       hasAccepted = true
     },
 
-    addRequest(socket, { path, response }) {
+    addRequest(socket, exchange) {
       if (connectionCount() < MANY_CONNECTIONS) return
       requests++
       schedule()
       // Node itself resumes the socket to read the rest of a request, so the socket is paused after that.
-      if (requests > READ_PER_TURN || others.size > 0) response.once('finish', () => pause(socket, path))
+      if (requests > READ_PER_TURN || others.size > 0)
+        exchange.response.once('finish', () => pause(socket, exchange))
     },
   }
 }
