@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { copyFileSync, existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { systemClock } from '../src/clock.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import { isUnavailable, ServiceError } from '../src/error.ts'
@@ -14,8 +14,10 @@ import {
   animalNames,
   countAnimals,
   lockForWriting,
+  openDatabase,
   openTestStore,
   queryValue,
+  runSql,
 } from './support/sqlite.ts'
 
 /** Creates a backup with one animal. Returns its path. */
@@ -109,6 +111,31 @@ suite('a SQLite file that another process has locked', () => {
     assert.deepEqual(await animalNames(store), ['a', 'b'])
     await addAnimal(store, 'd')
     assert.deepEqual(await animalNames(store), ['a', 'b', 'd'])
+  })
+
+  test('does not block the event loop when it was restored a moment ago and has to be opened', async t => {
+    const folder = temporaryFolder(t)
+    const path = join(folder, 'a.db')
+    const backup = await createBackup(folder)
+    const store = openTestStore(t, path)
+    await addAnimal(store, 'a')
+    for (const suffix of ['', '-wal', '-shm']) renameSync(path + suffix, join(folder, `old.db${suffix}`))
+    // Like a copy that `vacuum into` made: without a write-ahead log, nobody can read it while another process writes.
+    runSql(backup, 'pragma journal_mode = delete')
+    const other = openDatabase(t, backup)
+    other.exec('begin exclusive')
+    renameSync(backup, path)
+    let isAnswered = false
+    const listing = assert.rejects(store.listAnimals({ limit: 1 }), isUnavailable).finally(() => {
+      isAnswered = true
+    })
+    // Waiting for the lock in this thread would take all of the time in one turn.
+    let turns = 0
+    for (; !isAnswered; turns++) await delay(1)
+    await listing
+    assert.ok(turns > 20, `only ${turns} turns`)
+    other.exec('rollback')
+    assert.deepEqual(await animalNames(store), ['from the backup'])
   })
 
   test('does not block the event loop while many writes wait', async t => {

@@ -1,24 +1,73 @@
 // The writer thread of the SQLite store: start, failure, shutdown, and that readers do not wait for it.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import { systemClock } from '../src/clock.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import { openWriter } from '../src/database/sqlite/writer.ts'
 import { isUnavailable } from '../src/error.ts'
-import { startTestService, temporaryFolder } from './support/service.ts'
+import { MAIN, serve } from './support/command.ts'
+import { connectRaw } from './support/raw-http.ts'
+import { API_KEY, client, startTestService, temporaryFolder } from './support/service.ts'
 import { countAnimals, lockForWriting } from './support/sqlite.ts'
+import { waitUntil } from './support/wait.ts'
+
+const BELLA = { animal: { name: 'Bella', categoryId: 7n } }
+const IDLE = { checkedFile: undefined, onWritten() {}, onReleased() {} }
 
 suite('the writer thread', () => {
-  test('rejects pending writes if it cannot open the file, and is started again by the next write', async t => {
+  test('rejects writes while it cannot open the file, and continues once it can', async t => {
     const path = join(temporaryFolder(t), 'animals.db')
-    const { write, close } = openWriter(path, () => {})
+    const { write, close } = openWriter({ ...IDLE, path })
     t.after(close)
     const attempts = [write('createAnimals', [], 0), write('deleteExpiredIdempotencyKeys', 1, 0)]
     for (const attempt of attempts) await assert.rejects(attempt, isUnavailable)
     await openSqliteStore({ path, clock: systemClock, create: true }).close()
-    assert.deepEqual(await write('createAnimals', [{ animal: { name: 'Bella', categoryId: 7n } }], 0), [1n])
+    assert.deepEqual(await write('createAnimals', [BELLA], 0), [1n])
+  })
+
+  test('is restarted after it ended or could not start', async t => {
+    const path = join(temporaryFolder(t), 'animals.db')
+    await openSqliteStore({ path, clock: systemClock, create: true }).close()
+    let starts = 0
+    const writer = openWriter({
+      ...IDLE,
+      path,
+      startThread(workerData) {
+        starts++
+        if (starts === 1) throw new Error('too many open files')
+        if (starts === 2) return new Worker('process.exit(1)', { eval: true })
+        return new Worker(new URL('../src/database/sqlite/writer-thread.ts', import.meta.url), { workerData })
+      },
+    })
+    t.after(() => writer.close())
+    writer.start()
+    await assert.rejects(writer.started(), isUnavailable)
+    await assert.rejects(writer.write('createAnimals', [BELLA], 0), isUnavailable)
+    await waitUntil(() => starts === 3, { what: 'the thread was started three times' })
+    assert.deepEqual(await writer.write('createAnimals', [BELLA], 0), [1n])
+  })
+
+  test('stores animals although the process has no file descriptor left', async t => {
+    const cwd = temporaryFolder(t)
+    const script = 'ulimit -n 60; exec "$@"'
+    const program = ['sh', '-c', script, 'sh', process.execPath, MAIN]
+    const { address } = await serve(t, [], { cwd, env: { ANIMAL_STORE_API_KEY: API_KEY }, program })
+    const { send, close } = client(address)
+    t.after(close)
+    assert.equal((await send('GET', '/readyz')).status, 200)
+    // More connections than descriptors: the kernel accepts them, the service cannot.
+    for (let count = 0; count < 80; count++) {
+      const { socket } = connectRaw(address)
+      t.after(() => socket.destroy())
+      await once(socket, 'connect')
+    }
+    const body = JSON.stringify({ name: 'Bella', categoryId: 7 })
+    const reply = await send('POST', '/v1/pets', { headers: { 'content-type': 'application/json' }, body })
+    assert.equal(reply.status, 201)
   })
 
   test('finishes pending writes before it closes', async t => {

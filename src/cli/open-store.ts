@@ -19,6 +19,8 @@ export interface StoreOptions {
   readonly connections?: number | undefined
   /** How long to wait for a PostgreSQL server that is unreachable or read-only. Without it, a read-only server will do. */
   readonly waitMs?: number | undefined
+  /** SQLite: start the thread that writes now and not with the first write. */
+  readonly startsWriter?: boolean | undefined
   /** Prints a message for a person. */
   readonly say?: ((text: string) => void) | undefined
   /** Takes a message for the operator, at any time. */
@@ -26,7 +28,7 @@ export interface StoreOptions {
 }
 
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { database, environment, clock, create, connections, waitMs, say, warn = say } = options
+  const { database, environment, clock, create, connections, waitMs, startsWriter, say, warn = say } = options
   const address = database ?? defaultDatabase(environment)
   try {
     switch (address.kind) {
@@ -43,7 +45,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
         })
       }
       case 'sqlite':
-        return openSqliteStore({ path: address.path, clock, create })
+        return openSqliteStore({ path: address.path, clock, create, startsWriter })
       case 'sqlite-memory':
         return openSqliteStore({ path: MEMORY, clock, create })
     }

@@ -86,6 +86,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     create: true,
     connections: databaseConnections,
     waitMs: databaseWaitMs,
+    startsWriter: true,
     say: options.say,
     warn: message => log.warn(message),
   })

@@ -6,12 +6,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { checkIntegrity } from './integrity.ts'
 import { migrate } from './migrate.ts'
-import { isOpening } from './result-codes.ts'
+import { isLocked, isOpening } from './result-codes.ts'
 
 export const MEMORY = ':memory:'
-
-/** How long opening waits for the lock, because several processes may start on one file at the same time. */
-const OPEN_TIMEOUT_MS = 2_000
 
 const CHECK_ATTEMPTS = 5
 const CHECK_PAUSE_MS = 20
@@ -22,27 +19,37 @@ const CACHE_KIB = 16 * 1024
 export interface OpenOptions {
   /** Create the file and its folder if they do not exist. */
   readonly create: boolean
-  /** For the writer thread: another connection has just checked the file, and a small page cache is enough. */
+  /** Another connection has just checked and migrated the file. */
+  readonly isChecked?: boolean
+  /** For the writer thread: a small page cache is enough. */
   readonly isWriter?: boolean
+  /** How long SQLite may block this thread while another process holds a lock. */
+  readonly lockTimeoutMs: number
 }
 
-export function openDatabase(path: string, { create, isWriter = false }: OpenOptions): DatabaseSync {
+/** If the file is locked and `lockTimeoutMs` is 0, throws SQLite's error, which lock-retry.ts recognises. */
+export function openDatabase(path: string, options: OpenOptions): DatabaseSync {
+  const { create, isChecked = false, isWriter = false, lockTimeoutMs: timeout } = options
   const file = path === MEMORY ? undefined : checkFile(path, create)
   let database: DatabaseSync | undefined
   try {
-    if (!isWriter && file !== undefined && file.size > 0)
-      retryWhileOpening(() => checkContents(path, file.size))
-    database = new DatabaseSync(path, { timeout: OPEN_TIMEOUT_MS, enableForeignKeyConstraints: true })
+    if (!isChecked && file !== undefined && file.size > 0)
+      retryWhileOpening(() => checkContents(path, file.size, timeout))
+    database = new DatabaseSync(path, { timeout, enableForeignKeyConstraints: true })
     database.exec('pragma journal_mode = wal')
     database.exec('pragma synchronous = full')
     if (!isWriter) database.exec(`pragma cache_size = -${CACHE_KIB}`)
-    migrate(database)
+    if (!isChecked) {
+      migrate(database)
+      // The tables must not depend on the WAL: if somebody empties it, the service can go on.
+      database.exec('pragma wal_checkpoint(passive)')
+    }
     // From here on lock-retry.ts waits for locks, without blocking the thread.
     database.exec('pragma busy_timeout = 0')
     return database
   } catch (error) {
     if (database?.isOpen) database.close()
-    if (error instanceof UnusableDatabase) throw error
+    if (error instanceof UnusableDatabase || (timeout === 0 && isLocked(error))) throw error
     const reason = error instanceof Error ? error.message : String(error)
     throw new UnusableDatabase(`The database ${path} cannot be opened: ${reason}.`, { cause: error })
   }
@@ -50,10 +57,16 @@ export function openDatabase(path: string, { create, isWriter = false }: OpenOpt
 
 /** Returns the device and inode that a path leads to now, or undefined if there is no file or it cannot be reached. */
 export function fileIdentity(path: string): string | undefined {
-  if (path === MEMORY) return MEMORY
+  return path === MEMORY ? MEMORY : identityOf(fileStats(path))
+}
+
+export function identityOf(stats: Stats | undefined): string | undefined {
+  return stats && `${stats.dev}:${stats.ino}`
+}
+
+export function fileStats(path: string): Stats | undefined {
   try {
-    const stats = statSync(path, { throwIfNoEntry: false })
-    return stats && `${stats.dev}:${stats.ino}`
+    return statSync(path, { throwIfNoEntry: false })
   } catch {
     return undefined
   }
@@ -62,6 +75,11 @@ export function fileIdentity(path: string): string | undefined {
 /** SQLite keeps the newest changes in the write-ahead log, which it finds by this name alone. */
 export function walPath(path: string): string {
   return `${path}-wal`
+}
+
+/** The index of the WAL, which also contains the locks of all processes. */
+export function indexPath(path: string): string {
+  return `${path}-shm`
 }
 
 export function fileSize(path: string): number {
@@ -109,8 +127,8 @@ function retryWhileOpening(check: () => void): void {
 }
 
 /** Opens the file read-only, so that a rejected one stays unchanged, together with a WAL that a crash left behind. */
-function checkContents(path: string, size: number): void {
-  const database = new DatabaseSync(path, { readOnly: true, timeout: OPEN_TIMEOUT_MS })
+function checkContents(path: string, size: number, timeout: number): void {
+  const database = new DatabaseSync(path, { readOnly: true, timeout })
   try {
     // In one transaction: otherwise another process could migrate the file between two reads.
     database.exec('begin')

@@ -22,11 +22,30 @@ const UNAVAILABLE = {
 
 const ERROR = { error: 1 }
 
+/** The file, or its write-ahead log, may be another one now. Opening it again may help. */
+const BROKEN = {
+  ioerr: UNAVAILABLE.ioerr,
+  corrupt: UNAVAILABLE.corrupt,
+  cantopen: UNAVAILABLE.cantopen,
+  protocol: UNAVAILABLE.protocol,
+  notadb: UNAVAILABLE.notadb,
+}
+
+/** The database cannot be used at this moment, as if another process held a lock. */
+export class DatabaseLocked extends Error {
+  override name = 'DatabaseLocked'
+  readonly errcode = LOCKED.busy
+}
+
 /** All statements were valid when the file was opened, so another program has changed the schema since. */
 const CHANGED_SCHEMA = /no such (table|column|index)|has no column named/
 
 export function isLocked(error: unknown): boolean {
   return hasCode(error, LOCKED)
+}
+
+export function isBroken(error: unknown): boolean {
+  return hasCode(error, BROKEN)
 }
 
 /** Another process may be creating the file, or deleting its WAL. */

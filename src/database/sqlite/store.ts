@@ -5,32 +5,45 @@ import type { Clock } from '../../clock.ts'
 import type { Outcome, Page, Store } from '../../store.ts'
 import { pageStart } from '../page-start.ts'
 import { toAnimal, toKey } from '../rows.ts'
-import { connect } from './connection.ts'
-import { MEMORY, type OpenOptions } from './open.ts'
-import { prepareStatements, type Statements } from './statements.ts'
+import { MEMORY } from './open.ts'
+import { createReader } from './reader.ts'
+import { openSession, type Session } from './session.ts'
+import type { Statements } from './statements.ts'
+import { createWriteTransactions } from './write-transactions.ts'
 import { openWriter, type Writer } from './writer.ts'
 import { writesOn } from './writes.ts'
 
-export interface SqliteStoreOptions extends OpenOptions {
+export interface SqliteStoreOptions {
   readonly path: string
   readonly clock: Clock
+  /** Create the file and its folder if they do not exist. */
+  readonly create: boolean
+  /** Start the writer thread now and not with the first write: later there may be no file descriptor left for it. */
+  readonly startsWriter?: boolean | undefined
 }
 
+/** How long opening waits for the lock, because several processes may start on one file at the same time. */
+const OPEN_TIMEOUT_MS = 2_000
+
 /** Throws an UnusableDatabase if the file cannot be used. */
-export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): Store {
+export function openSqliteStore({ path, clock, create, startsWriter = false }: SqliteStoreOptions): Store {
   // An absolute path is never mistaken for a URI, and does not change with the working directory.
   const file = path === MEMORY ? MEMORY : resolve(path)
-  const connection = connect(file, { create }, prepareStatements)
-  const { read } = connection
+  const first = openSession(file, { create, lockTimeoutMs: OPEN_TIMEOUT_MS })
+  const reader = createReader(file, first, () => write('prepareFile'))
+  const { read } = reader
   // A database in memory belongs to one connection, and never waits for a disk, so it needs no writer thread.
-  const { write, close }: Writer = file === MEMORY ? directWriter() : openWriter(file, connection.refresh)
-
-  function directWriter(): Writer {
-    const writes = writesOn(connection)
-    const write: Writer['write'] = (name, ...args) =>
-      (writes[name] as (...given: typeof args) => ReturnType<(typeof writes)[typeof name]>)(...args)
-    return { write, close: async () => {} }
-  }
+  const writer: Writer =
+    file === MEMORY
+      ? directWriter(first, reader.refresh)
+      : openWriter({
+          path: file,
+          checkedFile: first.file,
+          onWritten: reader.refresh,
+          onReleased: reader.release,
+        })
+  const { write } = writer
+  if (startsWriter) writer.start()
 
   return {
     listAnimals: page => read(statements => listRows(statements, page).map(toAnimal)),
@@ -46,7 +59,7 @@ export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): St
       return read(({ findAnimalAsJson }) => findAnimalAsJson.get(id)?.[0] as string | undefined)
     },
 
-    revision: () => (file === MEMORY ? undefined : connection.revision()),
+    revision: () => (file === MEMORY ? undefined : reader.revision()),
 
     async createAnimals(creations) {
       const outcomes = await write('createAnimals', creations, clock())
@@ -81,15 +94,17 @@ export function openSqliteStore({ path, clock, create }: SqliteStoreOptions): St
 
     rotateKey: (id, successor, expiresAt) => write('rotateKey', id, successor, expiresAt),
 
-    ping() {
+    async ping() {
+      if (startsWriter) await writer.started()
+      await reader.checkWal()
       return read(({ ping }) => void ping.get())
     },
 
     async close() {
       // The connection that closes last writes the WAL to the database file, and that waits for the disk. So it must be
       // the one of the writer thread.
-      connection.close()
-      await close()
+      reader.close()
+      await writer.close()
     },
   }
 }
@@ -120,4 +135,12 @@ function listAsJson(statements: Statements, page: Page): unknown[] | undefined {
   return status === undefined
     ? statements.listAnimalsAsJson.get(start, limit)
     : statements.listAnimalsAsJsonByStatus.get(status, start, limit)
+}
+
+function directWriter(shared: Session, beforeWrite: () => void): Writer {
+  const transactions = createWriteTransactions(MEMORY, { checkedFile: MEMORY, shared, beforeWrite })
+  const writes = writesOn(transactions)
+  const write: Writer['write'] = (name, ...args) =>
+    (writes[name] as (...given: typeof args) => ReturnType<(typeof writes)[typeof name]>)(...args)
+  return { write, start() {}, started: async () => {}, close: async () => transactions.close() }
 }

@@ -2,9 +2,13 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { isUnavailable } from '../../error.ts'
-import { connect } from './connection.ts'
-import { prepareStatements } from './statements.ts'
+import { createWriteTransactions } from './write-transactions.ts'
 import { type Writes, writesOn } from './writes.ts'
+
+export interface WriterData {
+  readonly path: string
+  readonly checkedFile: string | undefined
+}
 
 export interface WriteRequest {
   readonly id: number
@@ -12,22 +16,42 @@ export interface WriteRequest {
   readonly args: readonly unknown[]
 }
 
+/** From the main thread. `readerClosed` answers `released`. */
+export type WriterCommand = WriteRequest | 'readerClosed' | 'close'
+
 /** Messages between threads lose the class of an error. So only the cause of an `unavailable` error is sent. */
 export type WriteResult = { readonly id: number } & (
   | { readonly value: unknown }
   | { readonly isUnavailable: boolean; readonly error: Error }
 )
 
-const connection = connect(workerData, { create: false, isWriter: true }, prepareStatements)
-const writes = writesOn(connection) as Record<keyof Writes, (...args: readonly unknown[]) => Promise<unknown>>
+/** To the main thread. `started` is the first; `released` asks it to close its own connection. */
+export type WriterMessage = WriteResult | 'started' | 'released'
+
+const { path, checkedFile } = workerData as WriterData
+const transactions = createWriteTransactions(path, { checkedFile, onReleased: () => send('released') })
+const writes = writesOn(transactions) as Record<
+  keyof Writes,
+  (...args: readonly unknown[]) => Promise<unknown>
+>
 let last: Promise<unknown> = Promise.resolve()
 
-parentPort?.on('message', (request: WriteRequest | 'close') => {
-  last = request === 'close' ? last.then(close) : answer(request)
+parentPort?.on('message', (command: WriterCommand) => {
+  if (command === 'readerClosed') transactions.onReaderClosed()
+  else last = command === 'close' ? last.then(close) : answer(command)
 })
+// Opened now, because later there may be no file descriptor left. If it fails, the first write reports it.
+transactions.prepareFile().then(
+  () => send('started'),
+  () => send('started'),
+)
+
+function send(message: WriterMessage): void {
+  parentPort?.postMessage(message)
+}
 
 async function answer({ id, name, args }: WriteRequest): Promise<void> {
-  parentPort?.postMessage(await run(id, () => writes[name](...args)))
+  send(await run(id, () => writes[name](...args)))
 }
 
 async function run(id: number, write: () => Promise<unknown>): Promise<WriteResult> {
@@ -41,6 +65,6 @@ async function run(id: number, write: () => Promise<unknown>): Promise<WriteResu
 }
 
 function close(): void {
-  connection.close()
+  transactions.close()
   parentPort?.close()
 }

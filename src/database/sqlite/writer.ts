@@ -3,12 +3,16 @@
 import { extname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { unavailable } from '../../error.ts'
-import type { WriteRequest, WriteResult } from './writer-thread.ts'
+import { type ServiceError, unavailable } from '../../error.ts'
+import type { WriteRequest, WriterCommand, WriterData, WriterMessage } from './writer-thread.ts'
 import type { Write } from './writes.ts'
 
 export interface Writer {
   readonly write: Write
+  /** Starts the thread, unless it is running or waits to be restarted. */
+  start(): void
+  /** Resolves when the thread is running. Rejects with `unavailable` if it cannot be started. */
+  started(): Promise<void>
   /** Finishes pending writes if that takes no longer than two seconds. Rejects new ones. */
   close(): Promise<void>
 }
@@ -16,7 +20,11 @@ export interface Writer {
 /** Longer than any usable disk takes. A write that times out may have been stored or not. */
 const WRITE_TIMEOUT_MS = 10_000
 
+/** After this time `close` returns, even if the thread still waits for the disk. */
 const CLOSE_TIMEOUT_MS = 2_000
+
+/** The pause before a thread that ended is restarted. It doubles with each failure. */
+const RESTART_PAUSE_MS = { first: 50, longest: 2_000 }
 
 interface Pending {
   readonly resolve: (value: never) => void
@@ -24,13 +32,28 @@ interface Pending {
   readonly timer: NodeJS.Timeout
 }
 
-/**
- * The first write starts the thread. If the thread ends unexpectedly, the next write starts a new one. `onWritten` is
- * called after each write, before its promise settles.
- */
-export function openWriter(path: string, onWritten: () => void): Writer {
+export interface WriterOptions extends WriterData {
+  /** Called after each write, before its promise settles. */
+  readonly onWritten: () => void
+  /** Closes the connection of the reader. */
+  readonly onReleased: () => void
+  /** Replaced by tests only: a thread cannot be made to fail otherwise. */
+  readonly startThread?: (data: WriterData) => Worker
+}
+
+/** `start` or the first write starts the thread. If it ends unexpectedly, it is restarted after a pause. */
+export function openWriter({
+  path,
+  checkedFile,
+  onWritten,
+  onReleased,
+  startThread = newThread,
+}: WriterOptions): Writer {
   const pending = new Map<number, Pending>()
   let thread: Worker | undefined
+  let restart: NodeJS.Timeout | undefined
+  let pauseMs = RESTART_PAUSE_MS.first
+  let onStart = Promise.withResolvers<void>()
   let lastId = 0
   let isClosed = false
 
@@ -41,33 +64,70 @@ export function openWriter(path: string, onWritten: () => void): Writer {
     return entry
   }
 
-  function startThread(): Worker {
-    const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url)
-    const started = new Worker(script, { workerData: path })
-    started.on('message', (result: WriteResult) => {
-      const entry = takePending(result.id)
-      onWritten()
-      if ('value' in result) entry?.resolve(result.value as never)
-      else entry?.reject(result.isUnavailable ? unavailable(result.error) : result.error)
-    })
+  function start(): void {
+    if (thread !== undefined || restart !== undefined || isClosed) return
+    let started: Worker
+    try {
+      started = startThread({ path, checkedFile })
+    } catch {
+      startLater()
+      return
+    }
+    thread = started
+    onStart = Promise.withResolvers()
+    // Nobody may be waiting.
+    onStart.promise.catch(() => {})
+    started.on('message', onMessage)
     started.on('error', error => onEnd(started, error as Error))
     started.on('exit', () => onEnd(started, new Error('the writer thread has ended')))
-    return started
+  }
+
+  function startLater(): void {
+    restart = setTimeout(() => {
+      restart = undefined
+      start()
+    }, pauseMs).unref()
+    pauseMs = Math.min(pauseMs * 2, RESTART_PAUSE_MS.longest)
+  }
+
+  function onMessage(message: WriterMessage): void {
+    if (message === 'started') {
+      pauseMs = RESTART_PAUSE_MS.first
+      onStart.resolve()
+    } else if (message === 'released') {
+      onReleased()
+      send('readerClosed')
+    } else {
+      const entry = takePending(message.id)
+      onWritten()
+      if ('value' in message) entry?.resolve(message.value as never)
+      else entry?.reject(message.isUnavailable ? unavailable(message.error) : message.error)
+    }
   }
 
   function onEnd(ended: Worker, cause: Error): void {
     if (thread !== ended) return
     thread = undefined
+    onStart.reject(unavailable(cause))
     for (const id of pending.keys()) takePending(id)?.reject(unavailable(cause))
+    if (!isClosed) startLater()
+  }
+
+  function send(command: WriterCommand): void {
+    thread?.postMessage(command)
   }
 
   return {
+    start,
+
+    started: () => (thread === undefined ? Promise.reject(notStarted()) : onStart.promise),
+
     write(name, ...args) {
       if (isClosed) return Promise.reject(unavailable(new Error('the database is closed'))) as never
-      thread ??= startThread()
+      start()
+      if (thread === undefined) return Promise.reject(notStarted()) as never
       const id = ++lastId
-      const request: WriteRequest = { id, name, args }
-      thread.postMessage(request)
+      send({ id, name, args } satisfies WriteRequest)
       return new Promise<never>((resolve, reject) => {
         const timer = setTimeout(() => {
           takePending(id)
@@ -79,12 +139,23 @@ export function openWriter(path: string, onWritten: () => void): Writer {
 
     async close() {
       isClosed = true
+      clearTimeout(restart)
       const last = thread
       if (last === undefined) return
       const ended = new Promise<void>(resolve => last.once('exit', () => resolve()))
-      last.postMessage('close')
+      send('close')
       await Promise.race([ended, delay(CLOSE_TIMEOUT_MS, undefined, { ref: false })])
-      await last.terminate()
+      // Not awaited: a thread that waits for the disk ends only when the disk responds.
+      last.terminate()
     },
   }
+}
+
+function notStarted(): ServiceError {
+  return unavailable(new Error('the writer thread could not be started'))
+}
+
+function newThread(workerData: WriterData): Worker {
+  const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url)
+  return new Worker(script, { workerData })
 }

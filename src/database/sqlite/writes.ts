@@ -4,8 +4,8 @@ import { type Animal, isSameAnimal } from '../../animal.ts'
 import { type ApiKey, type Environment, isActive } from '../../api-key.ts'
 import { type Creation, IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
-import type { Connection } from './connection.ts'
 import type { Statements } from './statements.ts'
+import type { WriteTransactions } from './write-transactions.ts'
 
 export type Writes = ReturnType<typeof writesOn>
 
@@ -20,8 +20,12 @@ export type Repeated =
   | { readonly kind: 'replayed'; readonly animal: Animal }
   | { readonly kind: 'key_reused' }
 
-export function writesOn({ write }: Connection<Statements>) {
+/** Changes of keys are rare, and losing one is worse than losing an animal: a revoked key must stay revoked. */
+export function writesOn({ write, writeThrough, prepareFile }: WriteTransactions) {
   return {
+    /** Opens the file if necessary, and returns its identity, so that the reader can open it too. */
+    prepareFile,
+
     /** Returns only the id of an animal that was stored. */
     createAnimals(creations: readonly Creation[], now: number): Promise<(bigint | Repeated)[]> {
       return write(statements => creations.map(creation => createAnimal(statements, creation, now)))
@@ -34,11 +38,11 @@ export function writesOn({ write }: Connection<Statements>) {
     },
 
     createKey(key: ApiKey): Promise<void> {
-      return write(({ insertKey }) => void insertKey.run(...keyValues(key)))
+      return writeThrough(({ insertKey }) => void insertKey.run(...keyValues(key)))
     },
 
     createFirstKey(key: ApiKey): Promise<boolean> {
-      return write(statements => {
+      return writeThrough(statements => {
         if (statements.hasKeys.get(key.environment) !== undefined) return false
         statements.insertKey.run(...keyValues(key))
         return true
@@ -46,7 +50,7 @@ export function writesOn({ write }: Connection<Statements>) {
     },
 
     revokeKey(id: string, environment: Environment, at: Date): Promise<ApiKey | undefined> {
-      return write(({ revokeKey, findKey }) => {
+      return writeThrough(({ revokeKey, findKey }) => {
         revokeKey.run(at.getTime(), id, environment)
         const row = findKey.get(id, environment)
         return row && toKey(row)
@@ -54,7 +58,7 @@ export function writesOn({ write }: Connection<Statements>) {
     },
 
     rotateKey(id: string, successor: ApiKey, expiresAt: Date): Promise<boolean> {
-      return write(statements => {
+      return writeThrough(statements => {
         const row = statements.findKey.get(id, successor.environment)
         if (row === undefined || !isActive(toKey(row), successor.createdAt.getTime())) return false
         statements.insertKey.run(...keyValues(successor))

@@ -1,0 +1,139 @@
+// The connection of the main thread, which reads. It must never block: the file may be moved, replaced or locked by another
+// process while the service runs, so the writer thread opens and checks a new file first, and this connection follows.
+
+import { UnusableDatabase } from '../../store.ts'
+import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
+import { fileIdentity, MEMORY } from './open.ts'
+import { createReadTransaction } from './read-transaction.ts'
+import { isBroken, toServiceError } from './result-codes.ts'
+import { closeSession, openSession, type Session } from './session.ts'
+import type { Statements } from './statements.ts'
+import { isWalIntact } from './wal.ts'
+
+/** How often an idle connection checks whether its file was moved. If so, it closes. */
+const FILE_CHECK_INTERVAL_MS = 500
+
+/** The pause before a file that could not be read is opened again. */
+const REOPEN_PAUSE_MS = 100
+
+export interface Reader {
+  /** Runs a step that only reads. Rejects with `unavailable` while the database cannot be used. */
+  read<Result>(step: (statements: Statements) => Result): Promise<Result>
+  /** Changes with every change by another connection, in this process or another. Undefined if that is unknown. */
+  revision(): string | undefined
+  /** Makes the next read see the newest changes, even in this event-loop turn. */
+  refresh(): void
+  /** Resolves if the write-ahead log (WAL) is in place. If not, opens the file again. */
+  checkWal(): Promise<void>
+  /** Closes the file. The next read opens it again. */
+  release(): void
+  close(): void
+}
+
+/** `prepareFile` makes the writer thread open the file, and returns the identity of that file. */
+export function createReader(
+  path: string,
+  first: Session,
+  prepareFile: () => Promise<string | undefined>,
+): Reader {
+  let session = first
+  let sessionCount = 1
+  let reopening: Promise<void> | undefined
+  let reopenedAt = 0
+  const readTransaction = createReadTransaction(currentSession)
+  const fileCheck = setInterval(closeIfMoved, FILE_CHECK_INTERVAL_MS).unref()
+
+  // SQLite goes on reading a file that was moved or deleted. So the path is checked before each use (2 µs), and if it
+  // leads to another file, such as a restored backup, that one is opened.
+  function isCurrent(): boolean {
+    return session.database.isOpen && fileIdentity(path) === session.file
+  }
+
+  function currentSession(): Session {
+    if (!isCurrent()) throw new UnusableDatabase(`The database ${path} was moved, replaced or closed.`)
+    return session
+  }
+
+  function release(): void {
+    readTransaction.end()
+    closeSession(session, path)
+  }
+
+  /** Reads that wait for the file share one attempt. */
+  function reopen(): Promise<void> {
+    reopening ??= openAgain().finally(() => {
+      reopening = undefined
+    })
+    return reopening
+  }
+
+  async function openAgain(): Promise<void> {
+    release()
+    if (fileIdentity(path) === undefined) {
+      throw toServiceError(new UnusableDatabase(`The database ${path} no longer exists.`))
+    }
+    const file = await prepareFile()
+    const opened = await retryWhileLocked(() =>
+      openSession(path, { create: false, isChecked: true, lockTimeoutMs: 0 }),
+    )
+    if (opened.file === file) {
+      session = opened
+      sessionCount++
+    } else closeSession(opened, path)
+  }
+
+  async function readAgain<Result>(
+    step: (statements: Statements) => Result,
+    cause: unknown,
+  ): Promise<Result> {
+    const deadline = lockDeadline()
+    if (isBroken(cause)) {
+      // The same file is opened again, because its WAL may have been removed. If that does not help, it must not happen
+      // for every read.
+      if (performance.now() - reopenedAt < REOPEN_PAUSE_MS) throw toServiceError(cause)
+      reopenedAt = performance.now()
+      await reopen()
+    } else if (!isCurrent()) await reopen()
+    return retryWhileLocked(() => step(currentSession().statements), deadline)
+  }
+
+  function closeIfMoved(): void {
+    if (session.database.isOpen && !isCurrent()) release()
+  }
+
+  return {
+    read(step) {
+      try {
+        return Promise.resolve(step(readTransaction.current().session.statements))
+      } catch (error) {
+        readTransaction.end()
+        return readAgain(step, error)
+      }
+    },
+
+    revision() {
+      try {
+        const turn = readTransaction.current()
+        turn.revision ??= `${sessionCount}:${turn.session.dataVersion.get()?.data_version}`
+        return turn.revision
+      } catch {
+        return undefined
+      }
+    },
+
+    refresh: readTransaction.end,
+
+    async checkWal() {
+      if (path === MEMORY || !isCurrent()) return
+      readTransaction.end()
+      if (!isWalIntact(session.wal)) await reopen()
+    },
+
+    release,
+
+    close() {
+      clearInterval(fileCheck)
+      release()
+    },
+  }
+}

@@ -1,0 +1,54 @@
+// An open database file with its prepared statements.
+
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { UnusableDatabase } from '../../store.ts'
+import { fileIdentity, MEMORY, type OpenOptions, openDatabase, walPath } from './open.ts'
+import { isLocked } from './result-codes.ts'
+import { prepareExact, prepareStatements, type Statements } from './statements.ts'
+import { closeWithoutCheckpoint, isWalIntact, type Wal, watchWal } from './wal.ts'
+
+export interface Session {
+  readonly database: DatabaseSync
+  readonly statements: Statements
+  readonly dataVersion: StatementSync
+  readonly begin: StatementSync
+  readonly commit: StatementSync
+  /** The identity of the file when it was opened. */
+  readonly file: string | undefined
+  readonly wal: Wal
+}
+
+export function openSession(path: string, options: OpenOptions): Session {
+  const database = openDatabase(path, options)
+  try {
+    return {
+      database,
+      statements: prepareStatements(database),
+      dataVersion: database.prepare('pragma data_version'),
+      begin: prepareExact(database, 'begin'),
+      commit: prepareExact(database, 'commit'),
+      file: fileIdentity(path),
+      wal: watchWal(database, path),
+    }
+  } catch (error) {
+    database.close()
+    if (isLocked(error)) throw error
+    throw new UnusableDatabase(`The database ${path} lacks tables of its schema.`, { cause: error })
+  }
+}
+
+/** Closes the file, and does not change it if its write-ahead log (WAL) was truncated. */
+export function closeSession({ database, file, wal }: Session, path: string): void {
+  if (!database.isOpen) return
+  const isInPlace = fileIdentity(path) === file && fileIdentity(walPath(path)) === wal.identity
+  if (isInPlace && path !== MEMORY && !isReadable(wal)) closeWithoutCheckpoint(database, path)
+  else database.close()
+}
+
+function isReadable(wal: Wal): boolean {
+  try {
+    return isWalIntact(wal)
+  } catch {
+    return false
+  }
+}

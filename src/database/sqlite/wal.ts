@@ -1,0 +1,106 @@
+// Detects that the write-ahead log (WAL) of an open database was removed, replaced or truncated, and saves what can be
+// saved. SQLite continues to write to such a file, and everything in it would be lost with the process.
+
+import { closeSync, constants, openSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { fileIdentity, fileStats, identityOf, indexPath, walPath } from './open.ts'
+import { DatabaseLocked } from './result-codes.ts'
+
+/** https://www.sqlite.org/fileformat2.html#walformat */
+const WAL_HEADER_BYTES = 32
+const FRAME_HEADER_BYTES = 24
+
+const READERS_TIMEOUT_MS = 100
+
+export interface Wal {
+  /** The identities of the WAL and of its index, the `-shm` file, when the database was opened. */
+  readonly identity: string | undefined
+  readonly indexIdentity: string | undefined
+  /** Reads how much SQLite has written (1.5 µs). Must not be called in a transaction. */
+  measure(): void
+  /** Whether the paths still lead to the same files, and the WAL has at least the measured size (2 µs). */
+  isIntact(): boolean
+}
+
+export function watchWal(database: DatabaseSync, path: string): Wal {
+  const file = walPath(path)
+  const identity = identityOf(fileStats(file))
+  const indexIdentity = fileIdentity(indexPath(path))
+  const { page_size: pageSize } = database.prepare('pragma page_size').get() as { page_size: number }
+  const size = database.prepare('pragma wal_checkpoint(noop)')
+  let minBytes = 0
+  return {
+    identity,
+    indexIdentity,
+    measure() {
+      const { log: frames } = size.get() as { log: number }
+      minBytes = frames > 0 ? WAL_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + pageSize) : 0
+    },
+    isIntact() {
+      const stats = fileStats(file)
+      const isSame = identityOf(stats) === identity && fileIdentity(indexPath(path)) === indexIdentity
+      return stats !== undefined && isSame && stats.size >= minBytes
+    },
+  }
+}
+
+/** Measures first. Another process may truncate the WAL in a checkpoint between the two steps, so it looks twice. */
+export function isWalIntact(wal: Wal): boolean {
+  for (let look = 0; look < 2; look++) {
+    wal.measure()
+    if (wal.isIntact()) return true
+  }
+  return false
+}
+
+/**
+ * Writes the contents of a WAL that was removed or replaced, or whose index was, to the database file: SQLite still has
+ * both files open. Does nothing if the WAL was truncated, because SQLite can no longer read all of it.
+ */
+export function rescueWal(database: DatabaseSync, path: string, wal: Wal): void {
+  const isWalGone = fileIdentity(walPath(path)) !== wal.identity
+  const isIndexGone = fileIdentity(indexPath(path)) !== wal.indexIdentity
+  if (!isWalGone && !isIndexGone) return
+  const dataVersion = database.prepare('pragma data_version')
+  const before = dataVersion.get()?.data_version
+  // A WAL that is still in place is not truncated: another process may use it already, with a new index.
+  const mode = isWalGone ? 'truncate' : 'full'
+  database.exec(`pragma busy_timeout = ${READERS_TIMEOUT_MS}`)
+  const result = database.prepare(`pragma wal_checkpoint(${mode})`).get()
+  database.exec('pragma busy_timeout = 0')
+  if (result?.busy !== 0) throw new DatabaseLocked('readers still use the write-ahead log')
+  // The index contains the locks. Without it, nothing would stop other processes from using the new WAL.
+  if (isIndexGone) return
+  database.exec('begin immediate')
+  try {
+    // After a crash, SQLite would apply the file that took the WAL's place to the database. But if another process has
+    // written meanwhile, it has written to that file.
+    if (dataVersion.get()?.data_version === before) emptyFile(walPath(path))
+  } finally {
+    database.exec('rollback')
+  }
+}
+
+/**
+ * The connection that closes last copies the WAL to the database file. From a truncated WAL it would copy some pages of a
+ * transaction and not the others. A connection that can only read never copies, so one is open until the end.
+ */
+export function closeWithoutCheckpoint(database: DatabaseSync, path: string): void {
+  let last: DatabaseSync | undefined
+  try {
+    last = new DatabaseSync(path, { readOnly: true })
+    last.prepare('select 1 from sqlite_schema').get()
+  } catch {
+    // The truncated WAL cannot be read, but the file is locked now.
+  }
+  database.close()
+  last?.close()
+}
+
+function emptyFile(path: string): void {
+  try {
+    closeSync(openSync(path, constants.O_WRONLY | constants.O_TRUNC | constants.O_NOFOLLOW))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}

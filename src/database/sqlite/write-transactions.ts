@@ -1,0 +1,210 @@
+// Runs write transactions on a file that may be moved, deleted or replaced while the service runs, and whose write-ahead
+// log (WAL) may be removed or truncated. No write is reported as stored unless both files are in place.
+
+import type { DatabaseSync } from 'node:sqlite'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { UnusableDatabase } from '../../store.ts'
+import { createCheckpoint } from './checkpoint.ts'
+import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
+import { fileIdentity, MEMORY, walPath } from './open.ts'
+import { DatabaseLocked, isBroken, isLocked } from './result-codes.ts'
+import { closeSession, openSession, type Session } from './session.ts'
+import type { Statements } from './statements.ts'
+import { isWalIntact, rescueWal } from './wal.ts'
+
+const FILE_CHECK_INTERVAL_MS = 500
+
+export interface WriteTransactions {
+  /** Runs a step in its own transaction, after earlier writes. Resolves once the changes are on disk. */
+  write<Result>(step: (statements: Statements) => Result): Promise<Result>
+  /** The same for a rare change, which is then also written from the WAL to the database file. */
+  writeThrough<Result>(step: (statements: Statements) => Result): Promise<Result>
+  /** Opens the file that the path leads to, if necessary. Returns its identity. */
+  prepareFile(): Promise<string | undefined>
+  /** Tells that the reader has closed its connection, so that the file may be opened again. */
+  onReaderClosed(): void
+  close(): void
+}
+
+export interface WriteOptions {
+  /** The identity of the file that was checked at the start. Another file is checked before it is used. */
+  readonly checkedFile: string | undefined
+  /** The session of the reader, for a database in memory, which belongs to one connection. */
+  readonly shared?: Session
+  /** Called before each write. */
+  readonly beforeWrite?: () => void
+  /** Called when the connection was closed because its WAL is gone. The reader must close too. */
+  readonly onReleased?: () => void
+}
+
+export function createWriteTransactions(path: string, options: WriteOptions): WriteTransactions {
+  let session = options.shared
+  /** The files of the last session. */
+  let last: { readonly file: string | undefined; readonly wal: string | undefined } = {
+    file: options.checkedFile,
+    wal: undefined,
+  }
+  let isWaitingForReader = false
+  let lastWrite: Promise<unknown> = Promise.resolve()
+  const checkpoint = createCheckpoint(path)
+  const fileCheck = setInterval(checkFiles, FILE_CHECK_INTERVAL_MS).unref()
+
+  // SQLite goes on writing to a file that was moved or deleted, and those animals would be lost. So the path is checked
+  // before each write (2 µs), and if it leads to another file, such as a restored backup, that one is opened.
+  function currentSession(): Session {
+    if (isWaitingForReader)
+      throw new DatabaseLocked('the write-ahead log is gone, and the reader still uses it')
+    const file = fileIdentity(path)
+    if (file === undefined) throw new UnusableDatabase(`The database ${path} no longer exists.`)
+    if (session !== undefined && session.file !== file) closeCurrent(session)
+    session ??= openFile(file)
+    return session
+  }
+
+  // SQLite finds the WAL by its name. It would apply the old file's WAL to the new file, and corrupt the new file. The
+  // WAL may hold the newest animals of the old file, so we must not delete it: SQLite does when the last connection
+  // closes.
+  function openFile(file: string): Session {
+    if (file !== last.file && last.wal !== undefined && fileIdentity(walPath(path)) === last.wal) {
+      throw new UnusableDatabase(
+        `The database ${path} was replaced, but ${walPath(path)} still belongs to the old one.`,
+      )
+    }
+    const opened = openOrRelease(file === last.file)
+    last = { file: opened.file, wal: opened.wal.identity }
+    if (!isWalIntact(opened.wal)) release(opened)
+    return opened
+  }
+
+  function openOrRelease(isChecked: boolean): Session {
+    try {
+      return openSession(path, { create: false, isChecked, isWriter: true, lockTimeoutMs: 0 })
+    } catch (error) {
+      if (isBroken((error as Error).cause)) releaseReader()
+      throw error
+    }
+  }
+
+  function release(current: Session): never {
+    closeCurrent(current)
+    releaseReader()
+    throw new DatabaseLocked('the write-ahead log is gone')
+  }
+
+  /**
+   * SQLite rebuilds its view of a WAL only after all connections are closed. So the reader closes too, and other processes
+   * do the same when they notice.
+   */
+  function releaseReader(): void {
+    isWaitingForReader = true
+    options.onReleased?.()
+  }
+
+  function closeCurrent(current: Session): void {
+    session = undefined
+    closeSession(current, path)
+  }
+
+  /** If the WAL is gone, saves its contents as far as SQLite still has them, and closes the file. */
+  function checkWal(current: Session): void {
+    if (path === MEMORY || isWalIntact(current.wal)) return
+    try {
+      rescueWal(current.database, path, current.wal)
+    } catch (error) {
+      if (isLocked(error)) throw error
+      // What cannot be read is lost. The rest is still in the database file.
+    }
+    release(current)
+  }
+
+  function writeOnce<Result>(step: (statements: Statements) => Result): Result {
+    options.beforeWrite?.()
+    const current = currentSession()
+    checkWal(current)
+    const { database, statements, wal } = current
+    const hasWal = () => path === MEMORY || wal.isIntact()
+    const result = inTransaction(database, () => {
+      const stepResult = step(statements)
+      // Only now no other process can write or restart the WAL.
+      if (!hasWal()) throw new DatabaseLocked('the write-ahead log is gone')
+      return stepResult
+    })
+    if (!hasWal() && !isWalIntact(wal)) {
+      throw new UnusableDatabase(`${walPath(path)} was removed while a change was being stored.`)
+    }
+    return result
+  }
+
+  /** Runs when there may be no writes. Errors are reported by the next write. */
+  function checkFiles(): void {
+    try {
+      if (session !== undefined && fileIdentity(path) !== session.file) closeCurrent(session)
+      else if (session !== undefined) checkWal(session)
+    } catch {
+      // The next write or check tries again.
+    }
+  }
+
+  /** Runs in the turn after a write, when its caller has been answered. A failed checkpoint fails no request. */
+  async function runCheckpoint(): Promise<void> {
+    try {
+      if (!checkpoint.isDue()) return
+      await nextTurn()
+      if (session !== undefined) checkpoint.run(session.database)
+    } catch {
+      // The next write opens the file again.
+      if (session !== undefined) closeCurrent(session)
+    }
+  }
+
+  /** Writes run one after the other: several that wait for a lock would only block each other. */
+  function write<Result>(step: (statements: Statements) => Result): Promise<Result> {
+    const deadline = lockDeadline()
+    const written = lastWrite.then(() => retryWhileLocked(() => writeOnce(step), deadline))
+    lastWrite = written.then(runCheckpoint, () => {})
+    return written
+  }
+
+  return {
+    write,
+
+    async writeThrough(step) {
+      const result = await write(step)
+      try {
+        session?.database.exec('pragma wal_checkpoint(passive)')
+      } catch {
+        // The change is in the WAL.
+      }
+      return result
+    },
+
+    prepareFile() {
+      return retryWhileLocked(() => {
+        const current = currentSession()
+        checkWal(current)
+        return current.file
+      })
+    },
+
+    onReaderClosed() {
+      isWaitingForReader = false
+    },
+
+    close() {
+      clearInterval(fileCheck)
+      if (session !== undefined && session !== options.shared) closeCurrent(session)
+    },
+  }
+}
+
+function inTransaction<Result>(database: DatabaseSync, step: () => Result): Result {
+  database.exec('begin immediate')
+  try {
+    const result = step()
+    database.exec('commit')
+    return result
+  } catch (error) {
+    if (database.isTransaction) database.exec('rollback')
+    throw error
+  }
+}
