@@ -1,0 +1,235 @@
+// The files in deploy/: the load balancer with real instances, and the roles of the database. Each suite needs a program
+// that the install does not bring, and is skipped without it.
+
+import assert from 'node:assert/strict'
+import { execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { start } from './support/command.ts'
+import { administer, freePort, startPostgres } from './support/postgres.ts'
+import { client, type Scope, sendRaw, startTestService, temporaryFolder } from './support/service.ts'
+import { waitUntil } from './support/wait.ts'
+
+const DEPLOY = fileURLToPath(new URL('../deploy/', import.meta.url))
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+function isInstalled(program: string): boolean {
+  try {
+    execFileSync(program, [program === 'haproxy' ? '-v' : '--version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Starts HAProxy with deploy/haproxy.cfg, except for the addresses and the names that only Docker resolves. */
+async function startBalancer(t: Scope, ports: readonly number[]): Promise<string> {
+  const port = await freePort()
+  const text = readFileSync(join(DEPLOY, 'haproxy.cfg'), 'utf8')
+    .replace('bind :8080', `bind 127.0.0.1:${port}`)
+    .replace(' resolvers docker init-addr libc,none', '')
+    .replace(/^resolvers docker\n.*\n/m, '')
+    // The machine may allow few open files.
+    .replace(/maxconn \d+/, 'maxconn 100')
+    .replace(/^ {2}server .*\n/gm, '')
+    .replace(
+      /^ {2}default-server.*\n/m,
+      line => line + ports.map((each, index) => `  server s${index} 127.0.0.1:${each}\n`).join(''),
+    )
+  const folder = temporaryFolder(t)
+  const file = join(folder, 'haproxy.cfg')
+  writeFileSync(file, text)
+  cpSync(join(DEPLOY, 'haproxy-errors'), join(folder, 'haproxy-errors'), { recursive: true })
+  const child = spawn('haproxy', ['-db', '-f', file], { stdio: 'ignore' })
+  const ended = once(child, 'exit')
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  const address = `http://127.0.0.1:${port}`
+  await waitUntil(
+    () =>
+      fetch(`${address}/livez`).then(
+        () => true,
+        () => false,
+      ),
+    { what: 'HAProxy listens' },
+  )
+  return address
+}
+
+async function assertAnswers(address: string, status: number): Promise<void> {
+  const answers = () => fetch(`${address}/livez`).then(reply => reply.status === status)
+  await waitUntil(answers, { what: `the answer is ${status}` })
+}
+
+/** Checks that an answer of the load balancer itself is the error object. */
+function assertError(received: string, status: number, code: string): void {
+  const [head = '', body = ''] = received.split('\r\n\r\n')
+  assert.match(head, new RegExp(`^HTTP/1\\.1 ${status} `))
+  assert.match(head, /^content-type: application\/json\r$/im)
+  assert.match(head, /^cache-control: no-store\r$/im)
+  assert.match(head, new RegExp(`^content-length: ${body.length}\r$`, 'im'))
+  const { message, ...others } = JSON.parse(body)
+  assert.equal(typeof message, 'string')
+  assert.deepEqual(others, { code, status })
+}
+
+suite('deploy/haproxy.cfg', { skip: !isInstalled('haproxy') && 'HAProxy is not installed' }, () => {
+  test('sends a request that was not delivered to another instance', async t => {
+    const service = await startTestService(t)
+    // Accepts health checks, and no other connection: as an instance does that has just ended.
+    const half = createServer(socket => {
+      socket.on('error', () => {})
+      socket.once('data', data => {
+        if (String(data).includes('/readyz')) socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
+        else socket.resetAndDestroy()
+      })
+    })
+    await once(half.listen(0, '127.0.0.1'), 'listening')
+    t.after(() => half.close())
+    const port = (half.address() as { port: number }).port
+    const address = await startBalancer(t, [Number(new URL(service.address).port), port])
+    await assertAnswers(address, 200)
+    const { send, close } = client(address)
+    t.after(close)
+    for (let count = 0; count < 10; count++) {
+      const headers = { ...JSON_TYPE, 'idempotency-key': `k${count}` }
+      const body = JSON.stringify({ name: 'a', categoryId: count })
+      assert.equal((await send('POST', '/v1/pets', { headers, body })).status, 201)
+      assert.equal((await send('GET', '/v1/pets')).status, 200)
+    }
+  })
+
+  test('sends a creation without Idempotency-Key only once, if it was delivered', async t => {
+    let delivered = 0
+    const broken = createServer(socket => {
+      socket.on('error', () => {})
+      socket.on('data', data => {
+        if (String(data).includes('/readyz')) socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
+        else if (String(data).startsWith('POST')) {
+          delivered++
+          socket.destroy()
+        } else socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
+      })
+    })
+    await once(broken.listen(0, '127.0.0.1'), 'listening')
+    t.after(() => broken.close())
+    const { port } = broken.address() as { port: number }
+    const address = await startBalancer(t, [port, port])
+    await assertAnswers(address, 200)
+    const body = '{"name":"a","categoryId":1}'
+    const head = `POST /v1/pets HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`
+    assertError(await sendRaw(address, head + body), 502, 'unavailable')
+    assert.equal(delivered, 1)
+  })
+
+  test('answers with the error object if no instance is ready', async t => {
+    const address = await startBalancer(t, [await freePort()])
+    await assertAnswers(address, 503)
+    const received = await sendRaw(address, 'GET /v1/pets HTTP/1.1\r\nHost: a\r\n\r\n')
+    assertError(received, 503, 'unavailable')
+    assert.match(received, /^retry-after: 1\r$/im)
+  })
+
+  test('has an error object of the right length for every status', () => {
+    for (const [, status, file = ''] of readFileSync(join(DEPLOY, 'haproxy.cfg'), 'utf8').matchAll(
+      /errorfile (\d+) (\S+)/g,
+    )) {
+      const text = readFileSync(join(DEPLOY, file), 'utf8')
+      assertError(text, Number(status), JSON.parse(text.split('\r\n\r\n')[1] ?? '').code)
+    }
+  })
+
+  test('leaves headers that are too large to the service', async t => {
+    const service = await startTestService(t)
+    const address = await startBalancer(t, [Number(new URL(service.address).port)])
+    await assertAnswers(address, 200)
+    const { send, close } = client(address)
+    t.after(close)
+    assert.equal((await send('GET', '/v1/pets', { headers: { 'x-large': 'x'.repeat(20_000) } })).status, 431)
+  })
+})
+
+suite('deploy/postgres/create-roles.sh', { skip: !isInstalled('psql') && 'psql is not installed' }, () => {
+  test('creates a role that migrates, and one for the service that cannot, with passwords of any characters', async t => {
+    const postgres = await startPostgres()
+    t.after(() => postgres.stop())
+    await administer('create database animals', postgres.url)
+    const { hostname, port } = new URL(postgres.url)
+    const password = () => `${randomBytes(6).toString('hex')} @:/?#%&'"\\$é`
+    const [owner, service] = [password(), password()]
+    execFileSync(join(DEPLOY, 'postgres/create-roles.sh'), {
+      env: {
+        PATH: process.env.PATH,
+        PGHOST: hostname,
+        PGPORT: port,
+        PGPASSWORD: 'postgres',
+        OWNER_PASSWORD: owner,
+        SERVICE_PASSWORD: service,
+      },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+    const cwd = temporaryFolder(t)
+    const runAs = (role: string, secret: string, ...args: readonly string[]) =>
+      start(t, args, {
+        cwd,
+        env: {
+          DATABASE_URL: `postgres://${role}@${hostname}:${port}/animals`,
+          PGPASSWORD: secret,
+          ANIMAL_STORE_API_KEY: 'test-key-0123456789-abcdefghij',
+        },
+      })
+    const tooEarly = await runAs('animals', service, 'migrate').ended
+    assert.equal(tooEarly.code, 1)
+    assert.match(tooEarly.err, /permission denied for schema public/)
+    assert.equal((await runAs('animals_owner', owner, 'migrate').ended).code, 0)
+    const address = await runAs('animals', service, 'serve', '--port', '0').said(/listening on (http:\S+)/)
+    const { send, close } = client(address)
+    t.after(close)
+    for (const headers of [JSON_TYPE, { ...JSON_TYPE, 'idempotency-key': 'k' }]) {
+      const body = '{"name":"a","categoryId":1}'
+      assert.equal((await send('POST', '/v1/pets', { headers, body })).status, 201)
+    }
+    assert.equal((await send('GET', '/readyz')).status, 200)
+    assert.equal((await runAs('animals', service, 'keys', 'create', '--name', 'x').ended).code, 0)
+  })
+})
+
+suite('deploy/create-env.sh', () => {
+  test('writes one file for each program, readable only by its owner, and never again', t => {
+    const folder = temporaryFolder(t)
+    const script = join(folder, 'create-env.sh')
+    writeFileSync(script, readFileSync(join(DEPLOY, 'create-env.sh')), { mode: 0o755 })
+    execFileSync(script)
+    const read = (name: string) => readFileSync(join(folder, 'env', `${name}.env`), 'utf8')
+    const secretsOf = (text: string) => [...text.matchAll(/=(\w{48})$/gm)].map(([, secret]) => secret)
+    const [superuser, owner, service] = secretsOf(read('postgres'))
+    assert.deepEqual(secretsOf(read('migrate')), [owner])
+    assert.deepEqual(secretsOf(read('animals'))[0], service)
+    assert.equal(new Set([superuser, owner, ...secretsOf(read('animals'))]).size, 4)
+    assert.throws(() => execFileSync(script, { stdio: 'ignore' }))
+    assert.deepEqual(secretsOf(read('postgres')), [superuser, owner, service])
+    assert.ok(existsSync(join(folder, 'env/migrate.env')))
+  })
+})
+
+suite('deploy/animal-store.service', {
+  skip: !isInstalled('systemd-analyze') && 'systemd is not installed',
+}, () => {
+  test('is a valid unit that is denied what the service does not need', t => {
+    const file = join(temporaryFolder(t), 'animal-store.service')
+    const unit = readFileSync(join(DEPLOY, 'animal-store.service'), 'utf8')
+    // The check fails for a program that this machine does not have.
+    writeFileSync(file, unit.replace('/usr/bin/node', '/bin/true'))
+    execFileSync('systemd-analyze', ['verify', file])
+    const report = execFileSync('systemd-analyze', ['security', '--offline=true', file], { encoding: 'utf8' })
+    const [, exposure] = /Overall exposure level for .*: (\d+\.\d+)/.exec(report) ?? []
+    assert.ok(Number(exposure) < 2, `exposure ${exposure}`)
+  })
+})
