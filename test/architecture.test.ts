@@ -23,6 +23,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'src/http/server': ['domain'],
   'src/http/api': ['domain', 'src/http/server'],
   'src/http': ['domain', 'src/http/server', 'src/http/api'],
+  'src/metrics': ['domain'],
   'src/web': ['domain'],
   'src/web/browser': ['domain', 'client'],
   'src/cli': [
@@ -32,6 +33,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'src/database/postgres',
     'src/http',
     'src/http/api',
+    'src/metrics',
     'src/web',
   ],
   'src/main.ts': ['domain', 'src/cli'],
@@ -113,7 +115,8 @@ suite('the layout', () => {
     assert.deepEqual(users('node:sqlite'), ['src/database/sqlite'])
     assert.deepEqual(users('pg'), ['src/database/postgres'])
     assert.deepEqual(users('pino'), ['src/cli', 'src/http', 'src/http/server'])
-    assert.deepEqual(users('node:http'), ['src/http', 'src/http/server'])
+    assert.deepEqual(users('node:http'), ['src/http', 'src/http/server', 'src/metrics'])
+    assert.deepEqual(users('prom-client'), ['src/metrics'])
   })
 
   test('declares exactly the dependencies that it uses', () => {

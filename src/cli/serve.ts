@@ -11,6 +11,7 @@ import { createFirstKey } from './first-key.ts'
 import { logStreamFor } from './log-stream.ts'
 import { defaultDatabase, type Target, withStore } from './open-store.ts'
 import { SettingsError } from './read-settings.ts'
+import { startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
 import type { DatabaseAddress } from './setting-values.ts'
 import { stopOnSignal, stopWithParentProcess } from './stop-signals.ts'
 import { reportToPrimary, startWorkers } from './workers.ts'
@@ -29,6 +30,8 @@ export const serve = command({
     'stagingUrl',
     'corsOrigins',
     'logLevel',
+    'metricsPort',
+    'metricsHost',
     'shutdownDelay',
     'workers',
     'stopWithParent',
@@ -36,7 +39,16 @@ export const serve = command({
   ],
   examples: ['serve', 'serve --port 9001 --workers auto', 'serve --database-url sqlite:/srv/animals.db'],
   async run(
-    { databaseUrl, databaseWait, shutdownDelay, workers, stopWithParent, ...settings },
+    {
+      databaseUrl,
+      databaseWait,
+      metricsPort,
+      metricsHost,
+      shutdownDelay,
+      workers,
+      stopWithParent,
+      ...settings
+    },
     _operands,
     streams,
   ) {
@@ -50,7 +62,10 @@ export const serve = command({
     const greet = (address: string, firstKey: string | undefined) =>
       printGreeting({ address, firstKey, environment, database, workers }, streams)
 
+    const metricsOptions = { port: metricsPort, host: metricsHost, say: streams.say }
+
     if (workers > 1 && cluster.isPrimary) {
+      await startMetricsOfWorkers(metricsOptions)
       const started = await startWorkers(workers, streams)
       const stop = stopOnSignal(started)
       if (stopWithParent) stopWithParentProcess(stop)
@@ -69,6 +84,8 @@ export const serve = command({
     // Imported only here, so that the other commands start faster.
     const { startService } = await import('./service.ts')
     disablePretenuring()
+    const logStream = logStreamFor(process.stdout)
+    const metrics = await startMetrics(metricsOptions, logStream.droppedLines)
     const service = await startService({
       ...settings,
       database: databaseUrl,
@@ -76,7 +93,8 @@ export const serve = command({
       say: streams.say,
       shutdownDelayMs: shutdownDelay,
       createsFirstKey: cluster.isPrimary,
-      logStream: logStreamFor(process.stdout),
+      logStream,
+      metrics,
     }).catch(error => {
       // The channel to the primary would keep this process alive.
       cluster.worker?.disconnect()

@@ -1,7 +1,6 @@
 // Starts and stops the service. This is the one place that connects all parts.
 
-import { once } from 'node:events'
-import { type AddressInfo, isIPv6, type Server } from 'node:net'
+import type { Server } from 'node:net'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { type Logger, pino } from 'pino'
 import type { Environment } from '../api-key.ts'
@@ -10,15 +9,15 @@ import { BATCH_LIMITS, batchCreations } from '../database/batching.ts'
 import { type BaseUrls, openApiDocument } from '../http/api/openapi.ts'
 import { createApp } from '../http/app.ts'
 import { renderJson } from '../json.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 import type { Store } from '../store.ts'
 import { pages } from '../web/pages.ts'
-import { CommandFailed } from './command.ts'
 import { createFirstKey } from './first-key.ts'
+import { listen } from './listen.ts'
 import type { LogStream } from './log-stream.ts'
 import { openStore } from './open-store.ts'
 import type { DatabaseAddress } from './setting-values.ts'
 import { SETTINGS } from './settings.ts'
-import { describeSystemError } from './system-error.ts'
 
 /** Connections are closed this long after the signal, whatever clients do. Closing the database comes after that. */
 const STOP_TIMEOUT_MS = 9_000
@@ -49,6 +48,7 @@ export interface ServiceOptions {
   readonly createsFirstKey?: boolean
   readonly clock?: Clock
   readonly logStream: LogStream
+  readonly metrics?: Metrics | undefined
   /** Prints a message for a person. */
   readonly say?: (text: string) => void
 }
@@ -77,6 +77,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     clock = systemClock,
     apiKey,
     database,
+    metrics,
   } = options
   const log = pino({ level: logLevel, base: null }, options.logStream)
   const opened = await openStore({
@@ -90,15 +91,19 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     say: options.say,
     warn: message => log.warn(message),
   })
-  const store = batchCreations(opened, {
-    ...BATCH_LIMITS,
-    ...(database?.kind === 'postgres' && { queueTimeoutMs: POSTGRES_QUEUE_TIMEOUT_MS }),
-  })
+  const store = batchCreations(
+    opened,
+    {
+      ...BATCH_LIMITS,
+      ...(database?.kind === 'postgres' && { queueTimeoutMs: POSTGRES_QUEUE_TIMEOUT_MS }),
+    },
+    metrics?.observeCommit,
+  )
   let isAccepting = true
   let address = ''
   const document = () => openApiDocument(publicBaseUrls(options, environment, address))
 
-  const { server, closeAll } = createApp({
+  const { server, closeAll, connectionCount } = createApp({
     store,
     clock,
     environment,
@@ -106,12 +111,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     extraKey: apiKey,
     corsOrigins,
     log,
+    onRequest: metrics?.observeRequest,
     documents: [
       { path: '/openapi.json', mediaType: 'application/json', body: () => `${renderJson(document(), 2)}\n` },
       ...pages({ environment, document }),
     ],
     isAccepting: () => isAccepting,
   })
+  const { creationsWaiting } = store
+  metrics?.attach({ connections: connectionCount, creationsWaiting, ping: () => store.ping() })
   let firstKey: string | undefined
   try {
     address = await listen(server, host, port)
@@ -160,27 +168,9 @@ function repeat(intervalMs: number, work: () => Promise<void>): { stop(): Promis
   }
 }
 
-async function listen(server: Server, host: string, port: number): Promise<string> {
-  try {
-    await once(server.listen({ host, port }), 'listening')
-  } catch (error) {
-    const reason = describeSystemError(error)
-    throw new CommandFailed(`Cannot listen on ${host}, port ${port}: ${reason}.`, { cause: error })
-  }
-  const { port: actualPort } = server.address() as AddressInfo
-  return `http://${reachableHost(host)}:${actualPort}`
-}
-
 /** Idle connections close at once, the others after their request. */
 function closed(server: Server): Promise<void> {
   return new Promise(resolve => server.close(() => resolve()))
-}
-
-/** Returns a host that a program on this machine can connect to. */
-function reachableHost(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1'
-  if (host === '::') return '[::1]'
-  return isIPv6(host) ? `[${host}]` : host
 }
 
 /** If no public URL is configured for the service's own environment, its own address is published. */

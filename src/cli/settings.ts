@@ -134,6 +134,22 @@ export const SETTINGS = {
     description: LOG_LEVELS.join(', '),
     parse: oneOf(LOG_LEVELS),
   },
+  metricsPort: {
+    flag: 'metrics-port',
+    variable: 'METRICS_PORT',
+    placeholder: 'PORT',
+    defaultText: 'off',
+    description: 'port of the Prometheus metrics, at /metrics; 0 picks a free one',
+    parse: parsePort,
+  },
+  metricsHost: {
+    flag: 'metrics-host',
+    variable: 'METRICS_HOST',
+    placeholder: 'ADDRESS',
+    default: '127.0.0.1',
+    description: 'address to listen on for the metrics',
+    parse: matching(/^[^\s/]+$/, 'a host name or an IP address'),
+  },
   shutdownDelay: {
     flag: 'shutdown-delay',
     variable: 'SHUTDOWN_DELAY',

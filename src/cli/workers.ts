@@ -46,7 +46,8 @@ export async function startWorkers(count: number, { say }: Streams): Promise<Wor
     const worker = cluster.fork()
     return new Promise((resolve, reject) => {
       let isListening = false
-      worker.once('message', ({ address }: Listening) => {
+      worker.on('message', ({ address }: Partial<Listening>) => {
+        if (address === undefined) return
         isListening = true
         resolve(address)
       })

@@ -38,6 +38,12 @@ interface Entry<Call, Result> {
   readonly expiresAt: number
 }
 
+export interface Batcher<Call, Result> {
+  (call: Call): Promise<Result>
+  /** Returns the number of items in the queue. */
+  waiting(): number
+}
+
 /**
  * Returns a function that takes one call. If a batch fails although the database is available, its calls run one by one,
  * so that only the one that caused the failure fails.
@@ -48,7 +54,7 @@ export function createBatcher<Call, Result>({
   sizeOf = () => 1,
   turns,
   overloaded,
-}: BatchOptions<Call, Result>): (call: Call) => Promise<Result> {
+}: BatchOptions<Call, Result>): Batcher<Call, Result> {
   const maxInFlight = limits.inFlight ?? 1
   /** In order of arrival, and therefore in order of expiry. */
   const queue: Entry<Call, Result>[] = []
@@ -111,7 +117,7 @@ export function createBatcher<Call, Result>({
     startTimer()
   }
 
-  return call => {
+  function add(call: Call): Promise<Result> {
     const size = sizeOf(call)
     if (queued + size > limits.queueLength) return Promise.reject(overloaded())
     return new Promise((resolve, reject) => {
@@ -121,6 +127,7 @@ export function createBatcher<Call, Result>({
       sendBatches()
     })
   }
+  return Object.assign(add, { waiting: () => queued })
 }
 
 /** Settles every entry, and never rejects. */
@@ -161,15 +168,25 @@ async function runOneByOne<Call, Result>(
   }
 }
 
+export interface BatchedStore extends Store {
+  /** Returns the number of creations in the queue. */
+  creationsWaiting(): number
+}
+
 /**
- * Returns the same store with `createAnimals` batched. A batch waits for creations that arrive in this event-loop turn
+ * Returns the same store with `createAnimals` batched. `onCommit` gets the number of creations in each commit. A batch waits for creations that arrive in this event-loop turn
  * and the next. Clients that were just answered send their next creation then. Otherwise they would form a second group,
  * and the two groups would commit alternately.
  */
-export function batchCreations(store: Store, limits = BATCH_LIMITS): Store {
+export function batchCreations(
+  store: Store,
+  limits = BATCH_LIMITS,
+  onCommit: (creations: number) => void = () => {},
+): BatchedStore {
   const createAnimals = createBatcher<readonly Creation[], Outcome[]>({
     async run(calls) {
       const outcomes = await store.createAnimals(calls.flat())
+      onCommit(outcomes.length)
       let from = 0
       return calls.map(({ length }) => {
         from += length
@@ -181,5 +198,5 @@ export function batchCreations(store: Store, limits = BATCH_LIMITS): Store {
     turns: 2,
     overloaded: () => unavailable(undefined, 'The animal could not be added in time. Try again shortly.'),
   })
-  return { ...store, createAnimals }
+  return { ...store, createAnimals, creationsWaiting: createAnimals.waiting }
 }

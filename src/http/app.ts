@@ -10,6 +10,7 @@ import { unauthorized } from './api/api-errors.ts'
 import { createAuthenticator } from './api/authentication.ts'
 import { deprecationHeaders } from './api/deprecation.ts'
 import { operations } from './api/operations.ts'
+import { ANIMAL_ROUTE, ANIMALS_ROUTE, operationOf, type RequestObserver } from './request-observer.ts'
 import { createCors } from './server/cors.ts'
 import { errorReply, toServiceError } from './server/error-reply.ts'
 import type { Exchange } from './server/exchange.ts'
@@ -39,6 +40,7 @@ export interface AppOptions {
   /** The origins whose pages may use the API from a browser, in addition to the service's own. `*` allows all. */
   readonly corsOrigins: readonly string[]
   readonly log: Logger
+  readonly onRequest?: RequestObserver | undefined
   readonly documents: readonly Document[]
   /** False once the service is stopping. */
   readonly isAccepting: () => boolean
@@ -74,6 +76,7 @@ export function createApp({
   extraKey,
   corsOrigins,
   log,
+  onRequest,
   documents,
   isAccepting,
   maxInWork,
@@ -82,8 +85,8 @@ export function createApp({
   const cors = createCors(corsOrigins)
   const { listPets, createPet, getPet } = operations({ store, clock, basePath, maxInWork })
   const findRoute = createRouter([
-    { route: '/v1/pets', get: listPets, post: createPet },
-    { route: '/v1/pets/{petId}', get: getPet, headers: deprecationHeaders(basePath) },
+    { route: ANIMALS_ROUTE, get: listPets, post: createPet },
+    { route: ANIMAL_ROUTE, get: getPet, headers: deprecationHeaders(basePath) },
     { route: LIVENESS, get: () => OK },
     { route: READINESS, get: checkReadiness },
     ...documents.map(documentResource),
@@ -146,6 +149,10 @@ export function createApp({
     isAccepting,
     isUrgent: isHealthCheck,
     log,
+    onAnswered:
+      onRequest &&
+      ((exchange, status, durationMs) =>
+        onRequest(operationOf(exchange), status, durationMs, exchange?.apiKey?.id)),
   })
 }
 

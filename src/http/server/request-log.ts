@@ -31,12 +31,19 @@ export function requestIds(extraKey: string | undefined): (request: IncomingMess
   }
 }
 
-export function logRequest(exchange: Exchange, log: Logger): void {
-  if (!log.isLevelEnabled('info')) return
+/** Called for each request that was answered, also by the HTTP parser. Then there is no exchange. */
+export type OnAnswered = (exchange: Exchange | undefined, status: number, durationMs: number) => void
+
+export function logRequest(exchange: Exchange, log: Logger, onAnswered: OnAnswered | undefined): void {
+  const isLogged = log.isLevelEnabled('info')
+  if (!isLogged && onAnswered === undefined) return
   const start = performance.now()
   const { id: requestId, request, response } = exchange
   response.once('close', () => {
     const status = statusOf(response)
+    const durationMs = performance.now() - start
+    if (status !== null) onAnswered?.(exchange, status, durationMs)
+    if (!isLogged) return
     const isAborted = status === null || (response.headersSent && !response.writableFinished)
     log.info(
       {
@@ -44,7 +51,7 @@ export function logRequest(exchange: Exchange, log: Logger): void {
         method: request.method,
         route: exchange.route ?? null,
         status,
-        durationMs: Math.round((performance.now() - start) * 1000) / 1000,
+        durationMs: Math.round(durationMs * 1000) / 1000,
         keyId: exchange.apiKey?.id,
         animalId: exchange.animalId,
         aborted: isAborted ? true : undefined,

@@ -1,6 +1,7 @@
 // The HTTP server below the application: time-outs, malformed requests, and the graceful end of connections.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../../error.ts'
@@ -10,7 +11,7 @@ import { MAX_HEADER_BYTES, SERVER_LIMITS, type ServerLimits } from './limits.ts'
 import { fromParserError, TIMEOUT_CODE, writeRawError } from './malformed-requests.ts'
 import { isLastRequest } from './message-checks.ts'
 import { isDelivered, isWaiting, type Reply, send } from './reply.ts'
-import { logRequest, newRequestId } from './request-log.ts'
+import { logRequest, newRequestId, type OnAnswered } from './request-log.ts'
 import { parseTarget } from './request-target.ts'
 import { createSlowReaders } from './slow-readers.ts'
 import { createTurns } from './turns.ts'
@@ -41,11 +42,14 @@ export interface HttpServerOptions {
   /** Whether a request to this path must be answered soon even under overload. */
   readonly isUrgent: (path: string) => boolean
   readonly log: Logger
+  readonly onAnswered?: OnAnswered | undefined
   readonly limits?: ServerLimits
 }
 
 export interface HttpServer {
   readonly server: Server
+  /** Returns the number of open connections. */
+  connectionCount(): number
   /** Closes every connection. A request that is still arriving is answered with 408. */
   closeAll(): void
 }
@@ -56,11 +60,13 @@ export function createHttpServer({
   isAccepting,
   isUrgent,
   log,
+  onAnswered,
   limits = SERVER_LIMITS,
 }: HttpServerOptions): HttpServer {
   const connections = createConnections(limits.connections, log)
   const turns = createTurns({ connectionCount: connections.count, isUrgent })
   const slowReaders = createSlowReaders(limits.waitingBytes, log)
+  const openedAt = new WeakMap<Duplex, number>()
   const broken = new WeakSet<Duplex>()
   /** Connections whose last request has arrived. Nothing that follows on them is treated as a request. */
   const finished = new WeakSet<Duplex>()
@@ -91,7 +97,7 @@ export function createHttpServer({
     connections.begin(socket, exchange)
     turns.addRequest(socket, exchange)
     try {
-      logRequest(exchange, log)
+      logRequest(exchange, log, onAnswered)
       // Awaited even if it is not a promise: the parser marks a request without a body as complete only after this turn.
       send(exchange, await answer(exchange), isAccepting())
     } catch (error) {
@@ -110,6 +116,7 @@ export function createHttpServer({
   server.maxHeadersCount = 0
   server.on('connection', socket => {
     connections.add(socket)
+    if (onAnswered !== undefined) openedAt.set(socket, performance.now())
     turns.addConnection()
   })
   // Without these two listeners Node answers by itself, before the credential is checked.
@@ -151,13 +158,22 @@ export function createHttpServer({
 
   function rejectConnection(socket: Duplex, error: ServiceError, reason: string | undefined): void {
     const id = newRequestId()
+    const durationMs = timeOfFirstRequest(socket)
     if (writeRawError(socket, error, id)) {
       log.info({ requestId: id, status: error.status, refused: reason }, 'request')
+      onAnswered?.(undefined, error.status, durationMs)
     }
+  }
+
+  /** The parser does not say when a request began, unless it is the first of its connection. Then it counts as 0. */
+  function timeOfFirstRequest(socket: Duplex): number {
+    const isFirst = (socket as Socket).bytesWritten === 0
+    return isFirst ? performance.now() - (openedAt.get(socket) ?? performance.now()) : 0
   }
 
   return {
     server,
+    connectionCount: connections.count,
     closeAll() {
       const timeout = Object.assign(new Error('the server stops'), { code: TIMEOUT_CODE })
       for (const socket of connections.sockets()) server.emit('clientError', timeout, socket)

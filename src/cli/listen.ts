@@ -1,0 +1,25 @@
+// Makes a server listen, and says in words why it cannot.
+
+import { once } from 'node:events'
+import { type AddressInfo, isIPv6, type Server } from 'node:net'
+import { CommandFailed } from './command.ts'
+import { describeSystemError } from './system-error.ts'
+
+/** Returns the URL that it listens on. Throws a CommandFailed if the address cannot be used. */
+export async function listen(server: Server, host: string, port: number): Promise<string> {
+  try {
+    await once(server.listen({ host, port }), 'listening')
+  } catch (error) {
+    const reason = describeSystemError(error)
+    throw new CommandFailed(`Cannot listen on ${host}, port ${port}: ${reason}.`, { cause: error })
+  }
+  const { port: actualPort } = server.address() as AddressInfo
+  return `http://${reachableHost(host)}:${actualPort}`
+}
+
+/** Returns a host that a program on this machine can connect to. */
+function reachableHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return isIPv6(host) ? `[${host}]` : host
+}

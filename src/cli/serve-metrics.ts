@@ -1,0 +1,51 @@
+// The metrics of `animal-store serve`: which process collects them, and which one listens.
+
+import cluster from 'node:cluster'
+import type { Metrics } from '../metrics/metrics.ts'
+import { listen } from './listen.ts'
+
+export interface MetricsOptions {
+  /** Without a port there are no metrics. */
+  readonly port: number | undefined
+  readonly host: string
+  /** Prints a message for a person. */
+  readonly say: (text: string) => void
+}
+
+/**
+ * Called in a process that serves requests. Returns what collects its metrics, or undefined if there are none. A worker
+ * gives its metrics to the primary process.
+ */
+export async function startMetrics(
+  options: MetricsOptions,
+  droppedLogLines: () => number,
+): Promise<Metrics | undefined> {
+  if (options.port === undefined) return undefined
+  // Imported only here, so that a service without metrics starts faster.
+  const { createMetrics } = await import('../metrics/metrics.ts')
+  const metrics = createMetrics(droppedLogLines)
+  if (cluster.isWorker) {
+    const { answerPrimary } = await import('../metrics/workers.ts')
+    answerPrimary(metrics)
+  } else await serveMetrics(options, metrics.render)
+  return metrics
+}
+
+/** Called in the primary process, before it starts the workers. */
+export async function startMetricsOfWorkers(options: MetricsOptions): Promise<void> {
+  if (options.port === undefined) return
+  const { renderForAll } = await import('../metrics/workers.ts')
+  await serveMetrics(options, renderForAll())
+}
+
+async function serveMetrics(
+  { port = 0, host, say }: MetricsOptions,
+  render: () => Promise<string>,
+): Promise<void> {
+  const { createMetricsServer } = await import('../metrics/listener.ts')
+  const server = createMetricsServer(render)
+  const address = await listen(server, host, port)
+  // The process ends if the service cannot start.
+  server.unref()
+  say(`The metrics are at ${address}/metrics`)
+}

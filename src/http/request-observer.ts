@@ -1,0 +1,28 @@
+// What is reported about each request when it has been answered, for the metrics.
+
+import type { Exchange } from './server/exchange.ts'
+import { isRead } from './server/routes.ts'
+
+export const ANIMALS_ROUTE = '/v1/pets'
+export const ANIMAL_ROUTE = '/v1/pets/{petId}'
+
+export type Operation = 'listPets' | 'createPet' | 'getPet' | 'other'
+
+/** `keyId` is the id of the API key, if the request had a valid one. */
+export type RequestObserver = (
+  operation: Operation,
+  status: number,
+  durationMs: number,
+  keyId: string | undefined,
+) => void
+
+/** There is no exchange if the HTTP parser rejected the request. */
+export function operationOf(exchange: Exchange | undefined): Operation {
+  if (exchange === undefined) return 'other'
+  const { route, request } = exchange
+  if (route === ANIMALS_ROUTE) {
+    if (isRead(request)) return 'listPets'
+    return request.method === 'POST' ? 'createPet' : 'other'
+  }
+  return route === ANIMAL_ROUTE && isRead(request) ? 'getPet' : 'other'
+}

@@ -1,0 +1,42 @@
+// The listener of the metrics: GET /metrics, and nothing else.
+
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import { ServiceError } from '../error.ts'
+import { CONTENT_TYPE } from './metrics.ts'
+
+const OPTIONS = { headersTimeout: 5_000, requestTimeout: 5_000, maxHeaderSize: 16 * 1024 }
+
+/** Prometheus needs one connection for each of its servers. */
+const MAX_CONNECTIONS = 100
+
+/** `render` returns the metrics of all processes. Scrapes that arrive together share one result. */
+export function createMetricsServer(render: () => Promise<string>): Server {
+  let rendering: Promise<string> | undefined
+
+  function rendered(): Promise<string> {
+    rendering ??= render().finally(() => {
+      rendering = undefined
+    })
+    return rendering
+  }
+
+  const server = createServer(OPTIONS, async (request, response) => {
+    const [path] = (request.url ?? '').split('?', 1)
+    if (request.method !== 'GET' || path !== '/metrics')
+      return sendError(response, new ServiceError('not_found', 'Only GET /metrics is served here.'))
+    try {
+      const body = await rendered()
+      response.writeHead(200, { 'content-type': CONTENT_TYPE, 'cache-control': 'no-store' }).end(body)
+    } catch (error) {
+      console.error(error)
+      sendError(response, new ServiceError('internal_error', 'The metrics could not be collected.'))
+    }
+  })
+  server.maxConnections = MAX_CONNECTIONS
+  return server
+}
+
+function sendError(response: ServerResponse, { code, message, status }: ServiceError): void {
+  const body = JSON.stringify({ code, message, status })
+  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end(body)
+}

@@ -1,0 +1,152 @@
+// The metrics of one process, in the text format of Prometheus. No label contains a key, a name or an address.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { createHistogram, type Series } from './histogram.ts'
+
+const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20]
+
+/** The largest batch has 256 creations (src/database/batching.ts). */
+const CREATIONS_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
+
+const DATABASE_TIMEOUT_MS = 1_000
+
+/** Every key has a time series of its own. Further keys are counted together. */
+const MAX_KEY_IDS = 1_000
+const OTHER_KEYS = 'other'
+
+/** What exists before the first request, so that a rate can be computed from the first one on. */
+const EXPECTED: readonly (readonly [string, number])[] = [
+  ['listPets', 200],
+  ['createPet', 201],
+  ['getPet', 200],
+]
+
+/** Where the gauges take their values from. */
+export interface Sources {
+  readonly connections: () => number
+  readonly creationsWaiting: () => number
+  /** Rejects if the database cannot be used. */
+  readonly ping: () => Promise<void>
+}
+
+export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
+
+export interface Metrics {
+  /** `keyId` is the id of the API key, if the request had a valid one. */
+  observeRequest(operation: string, status: number, durationMs: number, keyId: string | undefined): void
+  observeCommit(creations: number): void
+  /** Called once the service has started. Until then, its gauges are 0. */
+  attach(sources: Sources): void
+  /** Returns the values of this process. They can be sent to another one. */
+  values(): Promise<MetricValues>
+  /** Returns the values in the text format of Prometheus. */
+  render(): Promise<string>
+}
+
+export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
+
+/** `droppedLogLines` returns how many lines could not be written. */
+export function createMetrics(droppedLogLines: () => number): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  let sources: Sources | undefined
+  collectDefaultMetrics({ register: registry })
+
+  const addSeries = createHistogram({
+    registry,
+    name: 'animal_store_http_request_duration_seconds',
+    help: 'How long requests took until they were answered, by operation and status.',
+    buckets: DURATION_BUCKETS,
+  })
+  const seriesOf = new Map<string, Map<number, Series>>()
+
+  const creationsPerCommit = new Histogram({
+    name: 'animal_store_creations_per_commit',
+    help: 'How many creations were stored together in one commit.',
+    buckets: CREATIONS_BUCKETS,
+    registers,
+  })
+  new Gauge({
+    name: 'animal_store_creations_waiting',
+    help: 'How many creations wait in the queue for the next commit.',
+    registers,
+    collect() {
+      this.set(sources?.creationsWaiting() ?? 0)
+    },
+  })
+  new Gauge({
+    name: 'animal_store_connections',
+    help: 'How many connections are open.',
+    registers,
+    collect() {
+      this.set(sources?.connections() ?? 0)
+    },
+  })
+  new Gauge({
+    name: 'animal_store_database_up',
+    help: 'Whether the database can be used: 1 or 0, checked when this value is read.',
+    registers,
+    aggregator: 'min',
+    async collect() {
+      this.set(await checkDatabase(sources))
+    },
+  })
+  const deprecatedByKey = new Map<string, number>()
+  new Counter({
+    name: 'animal_store_deprecated_requests_total',
+    help: 'Requests to the deprecated operation getPet, by the id of the API key.',
+    labelNames: ['key_id'],
+    registers,
+    collect() {
+      this.reset()
+      for (const [key_id, count] of deprecatedByKey) this.inc({ key_id }, count)
+    },
+  })
+  new Counter({
+    name: 'animal_store_log_lines_dropped_total',
+    help: 'Log lines that could not be written.',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(droppedLogLines())
+    },
+  })
+
+  function series(operation: string, status: number): Series {
+    const known = seriesOf.get(operation)?.get(status)
+    if (known !== undefined) return known
+    const added = addSeries({ operation, status: String(status) })
+    seriesOf.set(operation, (seriesOf.get(operation) ?? new Map()).set(status, added))
+    return added
+  }
+  for (const [operation, status] of EXPECTED) series(operation, status)
+
+  function countDeprecated(keyId: string): void {
+    const isTooMany = deprecatedByKey.size >= MAX_KEY_IDS && !deprecatedByKey.has(keyId)
+    const label = isTooMany ? OTHER_KEYS : keyId
+    deprecatedByKey.set(label, (deprecatedByKey.get(label) ?? 0) + 1)
+  }
+
+  return {
+    observeRequest(operation, status, durationMs, keyId) {
+      series(operation, status).observe(durationMs / 1_000)
+      if (operation === 'getPet' && keyId !== undefined) countDeprecated(keyId)
+    },
+    observeCommit: creations => creationsPerCommit.observe(creations),
+    attach(given) {
+      sources = given
+    },
+    values: () => registry.getMetricsAsJSON(),
+    render: () => registry.metrics(),
+  }
+}
+
+async function checkDatabase(sources: Sources | undefined): Promise<number> {
+  if (sources === undefined) return 0
+  const answer = sources.ping().then(
+    () => 1,
+    () => 0,
+  )
+  return Promise.race([answer, delay(DATABASE_TIMEOUT_MS, 0, { ref: false })])
+}

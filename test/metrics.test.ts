@@ -1,0 +1,286 @@
+// The metrics: their names and labels, what they count, their listener, and the sum over worker processes.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { suite, type TestContext, test } from 'node:test'
+import { createMetrics } from '../src/metrics/metrics.ts'
+import { MAIN, run, serve } from './support/command.ts'
+import { childrenOf } from './support/processes.ts'
+import { API_KEY, client, sendRaw, startTestService, temporaryFolder } from './support/service.ts'
+import { waitUntil } from './support/wait.ts'
+
+const DURATION = 'animal_store_http_request_duration_seconds'
+
+/** Returns the value of a sample, or undefined if there is none. */
+function sampleOf(
+  text: string,
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): number | undefined {
+  for (const [, sample, pairs = '', value] of text.matchAll(/^(\w+)(?:\{(.*)\})? (\S+)$/gm)) {
+    const actual = Object.fromEntries(
+      [...pairs.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, text]) => [key, text]),
+    )
+    const isSame = Object.entries(labels).every(([key, text]) => actual[key] === text)
+    if (sample === name && isSame) return Number(value)
+  }
+  return undefined
+}
+
+function countOf(text: string, operation: string, status: number): number | undefined {
+  return sampleOf(text, `${DURATION}_count`, { operation, status: String(status) })
+}
+
+async function startWithMetrics(t: TestContext) {
+  const metrics = createMetrics(() => 0)
+  const service = await startTestService(t, { metrics, logLevel: 'silent' })
+  return { metrics, service }
+}
+
+suite('the metrics of one process', () => {
+  test('have these names and types', async t => {
+    const { metrics } = await startWithMetrics(t)
+    const text = await metrics.render()
+    const types = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => `${name} ${type}`)
+    assert.deepEqual(
+      types.filter(line => line.startsWith('animal_store_')),
+      [
+        'animal_store_http_request_duration_seconds histogram',
+        'animal_store_creations_per_commit histogram',
+        'animal_store_creations_waiting gauge',
+        'animal_store_connections gauge',
+        'animal_store_database_up gauge',
+        'animal_store_deprecated_requests_total counter',
+        'animal_store_log_lines_dropped_total counter',
+      ],
+    )
+    for (const name of [
+      'process_cpu_seconds_total',
+      'process_resident_memory_bytes',
+      'nodejs_heap_size_used_bytes',
+    ])
+      assert.ok(Number(sampleOf(text, name)) > 0, name)
+  })
+
+  test('count requests by operation and status, and their time', async t => {
+    const { metrics, service } = await startWithMetrics(t)
+    await service.create({ name: 'Bella', categoryId: 7 })
+    await service.create({ name: 'Max' })
+    for (const path of [
+      '/v1/pets',
+      '/v1/pets?limit=1',
+      '/v1/pets/1',
+      '/v1/pets/2',
+      '/livez',
+      '/nothing',
+      '/v1',
+    ])
+      await service.send('GET', path)
+    await service.send('HEAD', '/v1/pets')
+    await service.send('DELETE', '/v1/pets')
+    await service.send('POST', '/v1/pets/1')
+    await service.send('GET', '/v1/pets', { headers: { authorization: '' } })
+    const text = await metrics.render()
+    const rows = [
+      ['createPet', 201, 1],
+      ['createPet', 400, 1],
+      ['listPets', 200, 3],
+      ['listPets', 401, 1],
+      ['getPet', 200, 1],
+      ['getPet', 404, 1],
+      ['other', 200, 1],
+      ['other', 404, 2],
+      ['other', 405, 2],
+    ] as const
+    for (const [operation, status, count] of rows)
+      assert.equal(countOf(text, operation, status), count, `${operation} ${status}`)
+    const labels = { operation: 'createPet', status: '201' }
+    const sum = Number(sampleOf(text, `${DURATION}_sum`, labels))
+    assert.ok(sum > 0 && sum < 60, `${sum} s`)
+    assert.equal(sampleOf(text, `${DURATION}_bucket`, { ...labels, le: '+Inf' }), 1)
+    assert.equal(sampleOf(text, `${DURATION}_bucket`, { ...labels, le: '0.0005' }), 0)
+  })
+
+  test('count what the HTTP parser rejects', async t => {
+    const { metrics, service } = await startWithMetrics(t)
+    await sendRaw(service.address, 'nonsense\r\n\r\n')
+    await sendRaw(service.address, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`)
+    await sendRaw(service.address, 'CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n')
+    const text = await metrics.render()
+    assert.equal(countOf(text, 'other', 400), 2)
+    assert.equal(countOf(text, 'other', 431), 1)
+    assert.ok(Number(sampleOf(text, `${DURATION}_sum`, { operation: 'other', status: '400' })) > 0)
+  })
+
+  test('count the creations of each commit, and the open connections', async t => {
+    const { metrics, service } = await startWithMetrics(t)
+    const clients = Array.from({ length: 10 }, () => client(service.address))
+    t.after(() => {
+      for (const { close } of clients) close()
+    })
+    const headers = { 'content-type': 'application/json' }
+    const body = '{"name":"Bella","categoryId":7}'
+    await Promise.all(clients.map(({ send }) => send('POST', '/v1/pets', { headers, body })))
+    const text = await metrics.render()
+    assert.equal(sampleOf(text, 'animal_store_creations_per_commit_sum'), 10)
+    const commits = Number(sampleOf(text, 'animal_store_creations_per_commit_count'))
+    assert.ok(commits >= 1 && commits <= 10)
+    assert.equal(sampleOf(text, 'animal_store_creations_waiting'), 0)
+    assert.equal(sampleOf(text, 'animal_store_connections'), 10)
+  })
+
+  test('show the creations that wait for the next commit', async t => {
+    const { metrics, service } = await startWithMetrics(t)
+    // A batch starts in the next event-loop turn at the earliest, and the gauges are read in this one.
+    const created = service.store.createAnimals([{ animal: { name: 'Bella', categoryId: 1n } }])
+    const rendered = metrics.render()
+    await created
+    assert.equal(sampleOf(await rendered, 'animal_store_creations_waiting'), 1)
+    assert.equal(sampleOf(await metrics.render(), 'animal_store_creations_waiting'), 0)
+  })
+
+  test('show whether the database can be used, checked at each scrape', async t => {
+    const { metrics, service } = await startWithMetrics(t)
+    const up = async () => sampleOf(await metrics.render(), 'animal_store_database_up')
+    assert.equal(await up(), 1)
+    const { ping } = service.store
+    service.store.ping = () => Promise.reject(new Error('no database'))
+    assert.equal(await up(), 0)
+    // A database that does not answer must not hold up the scrape.
+    service.store.ping = () => new Promise(() => {})
+    assert.equal(await up(), 0)
+    service.store.ping = ping
+    assert.equal(await up(), 1)
+  })
+
+  test('count the use of the deprecated operation by the id of the key', async t => {
+    const { metrics, service } = await startWithMetrics(t)
+    await service.send('GET', '/v1/pets/1')
+    await service.send('HEAD', '/v1/pets/x')
+    await service.send('GET', '/v1/pets/1', { headers: { authorization: 'Bearer wrong' } })
+    await service.send('GET', '/v1/pets')
+    const text = await metrics.render()
+    assert.deepEqual(text.match(/^animal_store_deprecated_requests_total.*$/gm), [
+      'animal_store_deprecated_requests_total{key_id="environment"} 2',
+    ])
+  })
+
+  test('have a bounded number of keys', async () => {
+    const metrics = createMetrics(() => 0)
+    for (let count = 0; count < 1_500; count++) metrics.observeRequest('getPet', 200, 1, `key_${count}`)
+    const lines = (await metrics.render()).match(/^animal_store_deprecated_requests_total.*$/gm)
+    assert.equal(lines?.length, 1_001)
+    assert.ok(lines.includes('animal_store_deprecated_requests_total{key_id="other"} 500'))
+  })
+
+  test('contain no key, name or address', async t => {
+    const { metrics, service } = await startWithMetrics(t)
+    await service.create({ name: 'SECRET-NAME', categoryId: 1 }, { 'idempotency-key': 'SECRET-IDEMPOTENCY' })
+    await service.send('GET', '/v1/pets/1?x=SECRET-QUERY')
+    await service.send('GET', '/v1/SECRET-PATH', { headers: { authorization: 'Bearer SECRET-BEARER' } })
+    await sendRaw(service.address, 'SECRET-METHOD / HTTP/1.1\r\n\r\n')
+    const text = await metrics.render()
+    assert.doesNotMatch(text, /SECRET|127\.0\.0\.1/)
+    assert.ok(!text.includes(API_KEY))
+  })
+})
+
+suite('the listener of the metrics', { concurrency: 3 }, () => {
+  async function serveMetrics(t: TestContext, args: readonly string[] = [], program?: readonly string[]) {
+    const running = await serve(t, ['--metrics-port', '0', '--shutdown-delay', '0s', ...args], {
+      cwd: temporaryFolder(t),
+      env: { ANIMAL_STORE_API_KEY: API_KEY },
+      isGroup: true,
+      ...(program && { program }),
+    })
+    const url = await running.said(/The metrics are at (http:\S+)/)
+    const scrape = async () => (await fetch(url)).text()
+    return { ...running, url, scrape }
+  }
+
+  test('serves GET /metrics, and answers everything else with 404', async t => {
+    const { address, url, child, ended } = await serveMetrics(t)
+    const answer = await fetch(url)
+    assert.equal(answer.status, 200)
+    assert.equal(answer.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
+    assert.equal(sampleOf(await answer.text(), 'animal_store_database_up'), 1)
+    for (const [method, path] of [
+      ['GET', '/'],
+      ['GET', '/v1/pets'],
+      ['GET', '/metrics/'],
+      ['POST', '/metrics'],
+    ] as const) {
+      const refused = await fetch(new URL(path, url), { method })
+      assert.equal(refused.status, 404)
+      assert.deepEqual(await refused.json(), {
+        code: 'not_found',
+        message: 'Only GET /metrics is served here.',
+        status: 404,
+      })
+    }
+    assert.equal((await fetch(`${address}/metrics`)).status, 404)
+    child.kill('SIGTERM')
+    assert.equal((await ended).code, 0)
+  })
+
+  test('is not started if its port is taken, and neither is the service', async t => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    t.after(() => taken.close())
+    await once(taken, 'listening')
+    const { port } = taken.address() as { port: number }
+    for (const workers of ['1', '2']) {
+      const args = ['serve', '--port', '0', '--metrics-port', String(port), '--workers', workers]
+      const { code, err } = await run(t, args, { cwd: temporaryFolder(t) })
+      assert.equal(code, 1)
+      assert.equal(err, `Cannot listen on 127.0.0.1, port ${port}: the port is taken.\n`)
+    }
+  })
+
+  test('counts the log lines that were dropped', async t => {
+    const program = ['sh', '-c', 'exec "$@" > /dev/full', 'sh', process.execPath, MAIN]
+    const { address, scrape } = await serveMetrics(t, [], program)
+    await fetch(`${address}/livez`)
+    const isCounted = async () =>
+      Number(sampleOf(await scrape(), 'animal_store_log_lines_dropped_total')) >= 2
+    await waitUntil(isCounted, { what: 'both lines are counted' })
+  })
+
+  test('adds up the metrics of all workers', async t => {
+    const { address, child, scrape } = await serveMetrics(t, ['--workers', '2'])
+    const { send, close } = client(address)
+    t.after(close)
+    for (let count = 0; count < 5; count++) await send('GET', '/v1/pets')
+    // Which worker accepts a connection depends on how busy each is.
+    let others = 0
+    const ids = new Set<string>()
+    const haveBothAnswered = async () => {
+      const { headers } = await fetch(`${address}/livez`, { headers: { connection: 'close' } })
+      others++
+      ids.add(String(headers.get('x-request-id')).split('-')[0] ?? '')
+      return ids.size === 2
+    }
+    await waitUntil(haveBothAnswered, { what: 'both workers have answered' })
+    const isComplete = async () => countOf(await scrape(), 'other', 200) === others
+    await waitUntil(isComplete, { what: 'the requests to both workers are counted' })
+    const text = await scrape()
+    assert.equal(countOf(text, 'listPets', 200), 5)
+    assert.equal(sampleOf(text, 'animal_store_database_up'), 1)
+    assert.ok(Number(sampleOf(text, 'process_start_time_seconds')) > 0)
+
+    // A worker that does not answer must not break the scrape, and no counter may decrease when it has ended.
+    const [frozen] = childrenOf(child.pid)
+    process.kill(Number(frozen), 'SIGSTOP')
+    assert.equal(countOf(await scrape(), 'listPets', 200), 5)
+    process.kill(Number(frozen), 'SIGKILL')
+    const isReplaced = () => {
+      const workers = childrenOf(child.pid)
+      return workers.length === 2 && !workers.includes(Number(frozen))
+    }
+    await waitUntil(isReplaced, { what: 'the worker is replaced' })
+    for (let count = 0; count < 2; count++) {
+      assert.equal(countOf(await scrape(), 'listPets', 200), 5)
+      assert.equal(countOf(await scrape(), 'other', 200), others)
+    }
+  })
+})
