@@ -12,6 +12,7 @@ export interface Contender {
   /** A script for Node.js, or a program (bench/native.ts). */
   readonly file: string
   readonly isProgram?: boolean
+  readonly nodeFlags?: readonly string[]
   readonly args?: readonly string[]
   /** The format of its catalogue. The bare server has none. */
   readonly catalogue?: 'sqlite' | 'json'
@@ -33,6 +34,8 @@ export const BARE: Contender = {
 export const ANIMAL_STORE: Contender = {
   name: 'animal-store',
   file: fileURLToPath(new URL('../bin/animal-store.js', import.meta.url)),
+  // As bin/animal-store.js sets it, if it is started without flags for Node.js.
+  nodeFlags: ['--max-semi-space-size=4'],
   args: ['serve', '--log-level', 'warn'],
   catalogue: 'sqlite',
   supportsPostgres: true,

@@ -50,10 +50,10 @@ export async function startContender(
 ): Promise<RunningContender> {
   interrupted.throwIfAborted()
   const port = await freePort()
-  const { file, args: ownArgs = [], isProgram = false } = contender
+  const { file, args: ownArgs = [], nodeFlags = [], isProgram = false } = contender
   const [program = '', ...args] = [
     ...launcher,
-    ...(isProgram ? [] : [process.execPath, '--import', REPORT_USAGE]),
+    ...(isProgram ? [] : [process.execPath, ...nodeFlags, '--import', REPORT_USAGE]),
     ...[file, ...ownArgs],
   ]
   const child = spawn(program, args, {

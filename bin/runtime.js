@@ -41,11 +41,12 @@ export function bundledOrOwnRuntime() {
   return path ?? ownRuntime() ?? fail(problem)
 }
 
+/** Whether this process can become another program and keep its id. */
+export const canReplaceProcess = process.execve !== undefined && process.platform !== 'win32'
+
 /** Replaces this process by Node.js with these arguments. Where that is impossible, runs it as a child process. */
 export function run(node, args) {
-  if (process.execve !== undefined && process.platform !== 'win32') {
-    process.execve(node, [node, ...args], process.env)
-  }
+  if (canReplaceProcess) process.execve(node, [node, ...args], process.env)
   const child = spawn(node, args, { stdio: 'inherit' })
   // A terminal sends SIGINT and SIGHUP to all processes of the group, so the child has received them already.
   const isOnTerminal = [0, 1, 2].some(isatty)

@@ -48,7 +48,7 @@ async function startImport(t: TestContext, program: readonly string[]) {
 }
 
 const LAUNCHER = [process.execPath, WITHOUT_EXECVE, MAIN]
-const RESUME = /^Stopped\.\n1000 animals stored\. Resume with --from-line 1001\.$/m
+const RESUME = /^Stopped\.\n1,000 animals stored\. Resume with --from-line 1001\.$/m
 
 suite('an import below a launcher says how to resume', { concurrency: 3 }, () => {
   for (let round = 1; round <= 10; round++) {

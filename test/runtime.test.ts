@@ -6,7 +6,7 @@ import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { MAIN, run } from './support/command.ts'
+import { MAIN, run, serve } from './support/command.ts'
 import { neededLibraries } from './support/elf.ts'
 import { temporaryFolder } from './support/service.ts'
 
@@ -177,3 +177,17 @@ if (process.platform === 'linux') {
     }
   })
 }
+
+suite('the young generation of the service', () => {
+  const PRINT_FLAGS = importOf("console.error('flags: ' + process.execArgv.join(' ') + ';')")
+
+  test('is limited, and a flag for Node.js overrides that', async t => {
+    const cwd = temporaryFolder(t)
+    const limited = await serve(t, [], { cwd, env: { NODE_OPTIONS: PRINT_FLAGS } })
+    assert.match(limited.printed.err, /^flags: --max-semi-space-size=4;$/m)
+    const program = [process.execPath, '--max-semi-space-size=8', MAIN]
+    const own = await serve(t, [], { cwd, env: { NODE_OPTIONS: PRINT_FLAGS }, program })
+    assert.match(own.printed.err, /^flags: --max-semi-space-size=8;$/m)
+    assert.doesNotMatch(own.printed.err, /--max-semi-space-size=4/)
+  })
+})
