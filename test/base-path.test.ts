@@ -72,7 +72,7 @@ suite('below the prefix of a proxy', () => {
   test('the pages, their styles and their scripts have relative addresses only', async () => {
     for (const path of ['/shop/animals/', '/shop/animals/docs']) {
       const page = await (await fetch(started().address + path)).text()
-      const targets = [...page.matchAll(/(?:src|href|action|data-path)="([^"#]+)"/g)].map(
+      const targets = [...page.matchAll(/\s(?:src|href|action|data-path)="([^"#]+)"/g)].map(
         ([, target = '']) => target,
       )
       assert.ok(targets.length > 5)

@@ -104,10 +104,15 @@ suite('the package of the service', () => {
     for (const path of paths) {
       const { status, text } = await send('GET', path)
       assert.equal(status, 200, path)
-      for (const [, target = ''] of text.matchAll(/\b(?:src="|href="|from ')((?:\/|\.)[^"']+)["']/g))
+      for (const [, target = ''] of text.matchAll(/\s(?:src|href)="(\.[^"]+)"/g))
         paths.add(new URL(target, `http://localhost${path}`).pathname)
     }
-    for (const path of ['/assets/client/src/animal-store.js', '/assets/style.css', '/assets/icon.svg'])
+    for (const path of [
+      '/assets/catalogue.js',
+      '/assets/reference.js',
+      '/assets/catalogue.css',
+      '/assets/icon.svg',
+    ])
       assert.ok(paths.has(path), path)
     assert.deepEqual(readdirSync(cwd), ['data'])
   })

@@ -10,6 +10,7 @@ import { unauthorized } from './api/api-errors.ts'
 import { createAuthenticator } from './api/authentication.ts'
 import { deprecationHeaders } from './api/deprecation.ts'
 import { operations } from './api/operations.ts'
+import { type Document, documentResource } from './documents.ts'
 import { ANIMAL_ROUTE, ANIMALS_ROUTE, operationOf, type RequestObserver } from './request-observer.ts'
 import { createCors } from './server/cors.ts'
 import { errorReply, toServiceError } from './server/error-reply.ts'
@@ -19,15 +20,8 @@ import { expectationFailed, notFound } from './server/http-errors.ts'
 import { checkHost, checkTransferEncoding, checkVersion } from './server/message-checks.ts'
 import { jsonReply, type Reply } from './server/reply.ts'
 import { requestIds } from './server/request-log.ts'
-import { createRouter, handlerFor, isRead, type Match, type Resource } from './server/routes.ts'
+import { createRouter, handlerFor, isRead, type Match } from './server/routes.ts'
 import { createHttpServer, type HttpServer } from './server/server.ts'
-
-/** A page, script or style sheet outside `/v1`. */
-export interface Document {
-  readonly path: string
-  readonly mediaType: string
-  readonly body: () => string | Promise<string>
-}
 
 export interface AppOptions {
   readonly store: Store
@@ -47,16 +41,6 @@ export interface AppOptions {
   /** The most reads, and the most creations, that wait for the database. */
   readonly maxInWork?: number
 }
-
-const DOCUMENT_HEADERS = Object.entries({
-  'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'cache-control': 'no-cache',
-}).flat()
 
 const LIVENESS = '/livez'
 const READINESS = '/readyz'
@@ -154,23 +138,6 @@ export function createApp({
       ((exchange, status, durationMs) =>
         onRequest(operationOf(exchange), status, durationMs, exchange?.apiKey?.id)),
   })
-}
-
-/** Rendered on the first request, because the server's own address is not known earlier. */
-function documentResource({ path, mediaType, body }: Document): Resource {
-  let rendered: Reply | undefined
-  return {
-    route: path,
-    async get() {
-      rendered ??= documentReply(mediaType, Buffer.from(await body()))
-      return rendered
-    },
-  }
-}
-
-function documentReply(mediaType: string, body: Buffer): Reply {
-  const headers = ['content-type', mediaType, 'content-length', String(body.length), ...DOCUMENT_HEADERS]
-  return { status: 200, headers, body }
 }
 
 function checkExpectation(request: IncomingMessage): void {

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { suite, type TestContext, test } from 'node:test'
-import { pages } from '../../src/web/pages.ts'
+import { createScriptLoader } from '../../src/web/scripts.ts'
 import { API_KEY, startTestService } from '../support/service.ts'
 import { useBrowser } from './browser.ts'
 
@@ -93,14 +93,11 @@ suite('pages of other origins', () => {
 
 /** Starts another site, which serves the client but no API. */
 async function startSite(t: TestContext): Promise<string> {
-  const documents = pages({
-    environment: 'production',
-    document: () => assert.fail('this site has no API reference'),
-  })
-  const server = createServer(async (request, response) => {
-    const found = documents.find(({ path }) => path === request.url && path.startsWith('/assets/'))
-    response.setHeader('content-type', found?.mediaType ?? 'text/html')
-    response.end((await found?.body()) ?? '<!doctype html><title>Elsewhere</title>')
+  const client = await createScriptLoader(['client/src/animal-store'])('client/src/animal-store')
+  const server = createServer((request, response) => {
+    const isClient = request.url === '/client.js'
+    response.setHeader('content-type', isClient ? 'text/javascript' : 'text/html')
+    response.end(isClient ? client : '<!doctype html><title>Elsewhere</title>')
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.after(() => server.close())
@@ -118,7 +115,7 @@ suite('a page of another origin, in a browser', () => {
     const callApi = (address: string) =>
       page.evaluate(
         async ({ address, apiKey }) => {
-          const { AnimalStore } = await import(`${location.origin}/assets/client/src/animal-store.js`)
+          const { AnimalStore } = await import(`${location.origin}/client.js`)
           const deprecations: string[] = []
           const store = new AnimalStore({
             baseUrl: `${address}/v1`,
