@@ -100,7 +100,7 @@ function renderListMessage(): Html {
 
 function renderShortcuts(): Html {
   return html`<dialog id="shortcuts" aria-labelledby="shortcuts-title">
-<form method="dialog"><h2 id="shortcuts-title">Keyboard shortcuts</h2><button class="icon-button" aria-label="Close" title="Close">${icon('close')}</button></form>
+<form method="dialog"><h2 id="shortcuts-title" tabindex="-1" autofocus>Keyboard shortcuts</h2><button class="icon-button" aria-label="Close" title="Close">${icon('close')}</button></form>
 <dl>${SHORTCUTS.map(([keys, action]) => html`<div><dt>${action}</dt><dd>${keys.map(key => html`<kbd>${key}</kbd>`)}</dd></div>`)}</dl>
 </dialog>`
 }

@@ -108,7 +108,7 @@ function renderLayout({ title, environment, content, assets, tools }: LayoutOpti
 </head>
 <body>
 <header id="bar"><div><a class="brand" href="./"><img src="./assets/icon.svg" alt="" width="24" height="24"><span>Animal Store</span></a><span class="environment ${environment}">${environment}</span>
-<nav aria-label="Site"><a href="./docs">API reference</a><a href="./openapi.json">OpenAPI</a></nav>${tools}</div></header>
+<nav aria-label="Site"><a href="./docs">API<span> reference</span></a><a href="./openapi.json">OpenAPI</a></nav>${tools}</div></header>
 <main>${content}</main>
 </body>
 </html>

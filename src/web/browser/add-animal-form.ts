@@ -89,7 +89,10 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
     },
     open() {
       problem.textContent = ''
-      if (panel().content !== 'add-animal') opener = document.activeElement
+      if (panel().content !== 'add-animal') {
+        opener = document.activeElement
+        fields.clearProblems()
+      }
       panel().open('add-animal')
       find('#name', HTMLInputElement).focus()
     },

@@ -49,6 +49,7 @@ const loader = createPageLoader({
     table.showError(text)
     pager.clear()
     selection.setAnimals([])
+    countStock()
   },
 })
 const form = createAddAnimalForm({
@@ -113,6 +114,10 @@ function showPage(page: ListPage): void {
   if (wantedId !== undefined && !shownIds.has(wantedId))
     message.show(`No animal has the id ${wantedId}.`, { forMs: MESSAGE_MS })
   wantedId = undefined
+  countStock()
+}
+
+function countStock(): void {
   if (isCounting || session.backgroundStore === undefined) return
   isCounting = true
   stockCount.start(session.backgroundStore, session.signal)

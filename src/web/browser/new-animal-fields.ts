@@ -14,6 +14,8 @@ export interface NewAnimalFields {
   read(): NewAnimal | undefined
   /** Empties the name, which is another one for the next animal, and moves the focus there. */
   startNext(): void
+  /** Shows the hints again, until the user leaves a field. */
+  clearProblems(): void
   /** Empties all fields. */
   reset(): void
 }
@@ -27,8 +29,7 @@ export function createNewAnimalFields(form: HTMLFormElement): NewAnimalFields {
   ]
 
   for (const { input, problem } of fields) {
-    // A field that was only passed through is not wrong yet.
-    input.addEventListener('blur', () => input.value !== '' && showProblem(input, problem()))
+    input.addEventListener('blur', () => showProblem(input, problem()))
     input.addEventListener('input', () => {
       if (input.ariaInvalid === 'true') showProblem(input, problem())
     })
@@ -51,9 +52,10 @@ export function createNewAnimalFields(form: HTMLFormElement): NewAnimalFields {
     },
     startNext() {
       name.value = ''
-      clearProblems()
       name.focus()
+      clearProblems()
     },
+    clearProblems,
     reset() {
       form.reset()
       clearProblems()
