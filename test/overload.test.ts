@@ -28,22 +28,27 @@ function retryForever({ socket }: RawConnection, path: string): () => number {
   return () => answers
 }
 
+async function countingServer(t: TestContext) {
+  const requestsPerTurn: number[] = []
+  let requests = 0
+  function answer() {
+    if (requests++ === 0) {
+      setImmediate(() => {
+        requestsPerTurn.push(requests)
+        requests = 0
+      })
+    }
+    return jsonReply(200, '{}')
+  }
+  const server = await startTestServer(t, { answer, isUrgent: path => path === '/urgent' })
+  return { ...server, requestsPerTurn }
+}
+
 suite('hundreds of connections that retry at once', () => {
   async function overloadedServer(t: TestContext) {
-    const requestsPerTurn: number[] = []
-    let requests = 0
-    function answer() {
-      if (requests++ === 0) {
-        setImmediate(() => {
-          requestsPerTurn.push(requests)
-          requests = 0
-        })
-      }
-      return jsonReply(200, '{}')
-    }
-    const server = await startTestServer(t, { answer, isUrgent: path => path === '/urgent' })
+    const server = await countingServer(t)
     const opened = await server.openSeveral(CONNECTIONS)
-    return { ...server, requestsPerTurn, answersOf: opened.map(each => retryForever(each, '/')) }
+    return { ...server, answersOf: opened.map(each => retryForever(each, '/')) }
   }
 
   test('are read in rotation, a few in each event-loop turn', async t => {
@@ -67,6 +72,21 @@ suite('hundreds of connections that retry at once', () => {
     await waitUntil(() => other() >= othersBefore + 10, { what: 'another connection is answered ten times' })
     assert.ok(checks() - checksBefore >= 20, `${checks() - checksBefore} checks were answered`)
   })
+})
+
+test('connections that pipeline are read one at a time', async t => {
+  const { openSeveral, requestsPerTurn } = await countingServer(t)
+  // Node reads up to 64 KiB at once: 64 requests.
+  const request = requestHead('GET /urgent HTTP/1.1', 'host: x'.padEnd(1_000))
+  assert.equal(request.length, 1_026)
+  const connections = await openSeveral(20)
+  for (const { socket } of connections) socket.write(request.repeat(640))
+  const total = () => requestsPerTurn.reduce((sum, requests) => sum + requests, 0)
+  await waitUntil(() => total() === 20 * 640, { what: 'all requests are answered' })
+  // All connections may be read in the first turns, before it is known that they pipeline. 200 turns read the rest.
+  assert.ok(requestsPerTurn.length >= 100, `all requests were read in ${requestsPerTurn.length} turns`)
+  const most = Math.max(...requestsPerTurn.slice(10))
+  assert.ok(most <= 3 * 64, `${most} requests in one turn`)
 })
 
 suite('requests that wait for the database', () => {

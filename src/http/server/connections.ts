@@ -10,7 +10,8 @@ import { createThrottledLog } from './throttled-log.ts'
 export interface Connections {
   /** Closes another connection, or this one, if there are too many. */
   add(socket: Socket): void
-  begin(socket: Duplex, exchange: Exchange): void
+  /** Returns the number of requests in flight on this connection. */
+  begin(socket: Duplex, exchange: Exchange): number
   /** Called when the response was handed to the operating system. */
   end(socket: Duplex, exchange: Exchange): void
   /** Returns the requests that are still in flight, in order. A pipelining client has several. */
@@ -50,9 +51,9 @@ export function createConnections(limit: number, log: Logger): Connections {
     },
 
     begin(socket, exchange) {
-      const exchanges = exchangesOf.get(socket)
-      while (exchanges?.[0] !== undefined && isDone(exchanges[0])) exchanges.shift()
-      exchanges?.push(exchange)
+      const exchanges = exchangesOf.get(socket) ?? []
+      while (exchanges[0] !== undefined && isDone(exchanges[0])) exchanges.shift()
+      return exchanges.push(exchange)
     },
 
     end(socket, exchange) {

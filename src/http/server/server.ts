@@ -94,8 +94,7 @@ export function createHttpServer({
       animalId: undefined,
       headers: NO_HEADERS,
     }
-    connections.begin(socket, exchange)
-    turns.addRequest(socket, exchange)
+    turns.addRequest(exchange, connections.begin(socket, exchange) > 1)
     try {
       logRequest(exchange, log, onAnswered)
       // Awaited even if it is not a promise: the parser marks a request without a body as complete only after this turn.

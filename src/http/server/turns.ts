@@ -4,10 +4,10 @@
 import type { Socket } from 'node:net'
 import type { Exchange } from './exchange.ts'
 
-/** With fewer connections, a turn is short enough whatever they do. */
+/** With fewer connections, a turn is short enough, unless they pipeline. */
 const MANY_CONNECTIONS = 256
 
-/** How many connections are read in a turn while others wait. A turn then takes about a millisecond. */
+/** How many requests are read in a turn while others wait. A turn then takes about a millisecond. */
 const READ_PER_TURN = 16
 
 /** The same after a turn that accepted a connection: others are probably waiting to be accepted. */
@@ -28,7 +28,7 @@ export interface Turns {
    * Called for each request. If a turn has too many, their connections are read in rotation: one that was answered is
    * read again after those that wait. Until then its next request stays in the buffers of the operating system.
    */
-  addRequest(socket: Socket, exchange: Exchange): void
+  addRequest(exchange: Exchange, isPipelined: boolean): void
 }
 
 export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns {
@@ -36,6 +36,7 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
   const urgent = new Set<Socket>()
   const others = new Set<Socket>()
   let requests = 0
+  let resumed = 0
   let hasAccepted = false
   let isScheduled = false
 
@@ -47,19 +48,26 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
 
   function nextTurn(): void {
     isScheduled = false
-    resumeFirst(urgent, URGENT_PER_TURN)
-    resumeFirst(others, hasAccepted ? READ_BESIDE_ACCEPTING : READ_PER_TURN)
+    // Connections that pipeline send hundreds of requests at once, so only one of them is read in a turn.
+    const requestsPerConnection = Math.max(requests / Math.max(resumed, 1), 1)
+    const limit = hasAccepted ? READ_BESIDE_ACCEPTING : READ_PER_TURN
+    resumed = resumeFirst(others, Math.max(Math.floor(limit / requestsPerConnection), 1))
+    resumed += resumeFirst(urgent, URGENT_PER_TURN)
     requests = 0
     hasAccepted = false
     if (urgent.size + others.size > 0) schedule()
   }
 
-  function pause(socket: Socket, { path, request }: Exchange): void {
+  function pause({ request: { complete, socket }, path }: Exchange, isPipelined: boolean): void {
     // The client has a second to send the rest of a request that was answered early.
-    if (!request.complete) return
+    if (!complete) return
     socket.pause()
-    const waiting = isUrgent(path) ? urgent : others
-    waiting.add(socket)
+    if (isUrgent(path) && !isPipelined && !others.has(socket)) {
+      urgent.add(socket)
+    } else {
+      urgent.delete(socket)
+      others.add(socket)
+    }
     schedule()
   }
 
@@ -68,22 +76,25 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
       hasAccepted = true
     },
 
-    addRequest(socket, exchange) {
-      if (connectionCount() < MANY_CONNECTIONS) return
+    addRequest(exchange, isPipelined) {
+      if (!isPipelined && connectionCount() < MANY_CONNECTIONS) return
       requests++
       schedule()
       // Node itself resumes the socket to read the rest of a request, so the socket is paused after that.
       if (requests > READ_PER_TURN || others.size > 0)
-        exchange.response.once('finish', () => pause(socket, exchange))
+        exchange.response.once('finish', () => pause(exchange, isPipelined))
     },
   }
 }
 
-function resumeFirst(waiting: Set<Socket>, count: number): void {
+/** Returns how many were resumed. */
+function resumeFirst(waiting: Set<Socket>, count: number): number {
   let resumed = 0
   for (const socket of waiting) {
-    if (resumed++ === count) return
+    if (resumed === count) break
     waiting.delete(socket)
     socket.resume()
+    resumed++
   }
+  return resumed
 }
