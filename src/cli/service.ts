@@ -7,6 +7,7 @@ import type { Environment } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { BATCH_LIMITS, batchCreations } from '../database/batching.ts'
 import { type BaseUrls, openApiDocument } from '../http/api/openapi.ts'
+import type { RateLimit } from '../http/api/rate-limit.ts'
 import { createApp } from '../http/app.ts'
 import { renderJson } from '../json.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -41,6 +42,9 @@ export interface ServiceOptions {
   readonly productionUrl?: string | undefined
   readonly stagingUrl?: string | undefined
   readonly corsOrigins?: readonly string[]
+  readonly rateLimit?: RateLimit | undefined
+  /** How many processes share the rate limit. */
+  readonly processes?: number
   readonly logLevel?: string
   readonly shutdownDelayMs?: number
   readonly apiKey?: string | undefined
@@ -109,6 +113,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     environment,
     basePath: basePathOf(environment === 'production' ? options.productionUrl : options.stagingUrl),
     extraKey: apiKey,
+    rateLimit: options.rateLimit,
+    processes: options.processes,
     corsOrigins,
     log,
     onRequest: metrics?.observeRequest,

@@ -3,6 +3,7 @@
 import { availableParallelism } from 'node:os'
 import type { Environment } from '../api-key.ts'
 import { MalformedUrl, parsePostgresUrl } from '../database/postgres/url.ts'
+import type { RateLimit } from '../http/api/rate-limit.ts'
 
 /** Thrown for an invalid value. The message completes the sentence "… must be". */
 export class InvalidSetting extends Error {}
@@ -120,11 +121,26 @@ export function durationBetween(
 ): (text: string) => number {
   const expected = `a time from ${formatDuration(minimumMs)} to ${formatDuration(maximumMs)}${example}`
   return text => {
-    const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
-    const duration = Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]
+    const duration = parseDuration(text)
     if (!(duration >= minimumMs && duration <= maximumMs)) throw new InvalidSetting(expected)
     return duration
   }
+}
+
+/** Takes a number of requests and a time, such as 600/60s. */
+export function parseRateLimit(text: string): RateLimit {
+  const [, requests, time = ''] = /^([1-9]\d{0,8})\/(.+)$/.exec(text) ?? []
+  const windowMs = parseDuration(time)
+  if (!(windowMs >= UNIT_MS.s && windowMs <= DAY_MS)) {
+    throw new InvalidSetting('a number of requests and a time from 1s to 24h, such as 600/60s')
+  }
+  return { requests: Number(requests), windowSeconds: windowMs / 1_000 }
+}
+
+/** Returns milliseconds, or NaN. */
+function parseDuration(text: string): number {
+  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
+  return Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]
 }
 
 /** Uses days above two days, otherwise hours, otherwise seconds. */

@@ -1,13 +1,12 @@
 // Every setting of every command: its flag, its environment variable, its default and its description. The help and the
-// README take their text from here.
+// README take their text from here. Those of serve are in this file, the others in command-settings.ts.
 
 import { ENVIRONMENTS } from '../api-key.ts'
 import { DEFAULT_CONNECTIONS } from '../database/postgres/defaults.ts'
+import { COMMAND_SETTINGS } from './command-settings.ts'
 import {
-  DAY_MS,
   defaultDatabasePath,
   durationBetween,
-  FORMATS,
   formatDuration,
   HOUR_MS,
   matching,
@@ -15,9 +14,9 @@ import {
   parseBaseUrl,
   parseConnections,
   parseDatabaseUrl,
-  parseLineNumber,
   parseOrigins,
   parsePort,
+  parseRateLimit,
   parseWorkers,
 } from './setting-values.ts'
 
@@ -41,9 +40,6 @@ export interface Setting<Value> {
   /** Throws an InvalidSetting that says what was expected. */
   readonly parse: (text: string) => Value
 }
-
-const KEY_LIFETIME_EXAMPLE = ', such as 90d or 24h'
-const MAX_KEY_LIFETIME_MS = 3650 * DAY_MS
 
 export const SETTINGS = {
   host: {
@@ -126,6 +122,14 @@ export const SETTINGS = {
     isRepeatable: true,
     parse: parseOrigins,
   },
+  rateLimit: {
+    flag: 'rate-limit',
+    variable: 'RATE_LIMIT',
+    placeholder: 'NUMBER/TIME',
+    defaultText: 'off',
+    description: 'how many requests each API key may send, such as 600/60s',
+    parse: parseRateLimit,
+  },
   logLevel: {
     flag: 'log-level',
     variable: 'LOG_LEVEL',
@@ -182,59 +186,7 @@ export const SETTINGS = {
     isSecret: true,
     parse: matching(/^[!-~]{20,255}$/, '20 to 255 visible ASCII characters'),
   },
-  name: {
-    flag: 'name',
-    placeholder: 'NAME',
-    description: 'what the key is for, in at most 100 characters',
-    isRequired: true,
-    parse: matching(
-      /^(?=.*\S)[^\p{Cc}]{1,100}$/u,
-      '1 to 100 characters, not blank, without control characters',
-    ),
-  },
-  expires: {
-    flag: 'expires',
-    placeholder: 'TIME',
-    defaultText: 'never',
-    description: 'how long the key is valid, such as 90d',
-    parse: durationBetween(1_000, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
-  },
-  overlap: {
-    flag: 'overlap',
-    placeholder: 'TIME',
-    default: DAY_MS,
-    defaultText: formatDuration(DAY_MS),
-    description: 'how long the old key keeps working, such as 0s or 24h',
-    parse: durationBetween(0, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
-  },
-  format: {
-    flag: 'format',
-    placeholder: 'NAME',
-    defaultText:
-      'by the name of FILE; if that says nothing, import looks at the content and export writes jsonl',
-    description: FORMATS.join(' or '),
-    parse: oneOf(FORMATS),
-  },
-  spreadsheetSafe: {
-    flag: 'spreadsheet-safe',
-    default: false,
-    description: 'CSV: put an apostrophe before names that a spreadsheet would run as formulas',
-    parse: () => true,
-  },
-  skipInvalid: {
-    flag: 'skip-invalid',
-    default: false,
-    description: 'report invalid lines and import the others',
-    parse: () => true,
-  },
-  fromLine: {
-    flag: 'from-line',
-    placeholder: 'NUMBER',
-    default: 1,
-    description: 'line to start at, to resume an interrupted import',
-    parse: parseLineNumber,
-  },
-  json: { flag: 'json', default: false, description: 'print JSON', parse: () => true },
+  ...COMMAND_SETTINGS,
 } as const satisfies Record<string, Setting<unknown>>
 
 export type SettingName = keyof typeof SETTINGS

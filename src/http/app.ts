@@ -6,10 +6,11 @@ import type { Environment } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
 import { unavailable } from '../error.ts'
 import type { Store } from '../store.ts'
-import { unauthorized } from './api/api-errors.ts'
+import { rateLimited, unauthorized } from './api/api-errors.ts'
 import { createAuthenticator } from './api/authentication.ts'
 import { deprecationHeaders } from './api/deprecation.ts'
 import { operations } from './api/operations.ts'
+import { createRateLimiter, type RateLimit } from './api/rate-limit.ts'
 import { type Document, documentResource } from './documents.ts'
 import { ANIMAL_ROUTE, ANIMALS_ROUTE, operationOf, type RequestObserver } from './request-observer.ts'
 import { createCors } from './server/cors.ts'
@@ -31,6 +32,10 @@ export interface AppOptions {
   readonly basePath: string
   /** The API key from the environment variable, accepted in addition to the stored ones. */
   readonly extraKey: string | undefined
+  /** For each API key. There is none by default. */
+  readonly rateLimit?: RateLimit | undefined
+  /** The number of processes that share the rate limit. */
+  readonly processes?: number | undefined
   /** The origins whose pages may use the API from a browser, in addition to the service's own. `*` allows all. */
   readonly corsOrigins: readonly string[]
   readonly log: Logger
@@ -58,6 +63,8 @@ export function createApp({
   environment,
   basePath,
   extraKey,
+  rateLimit,
+  processes,
   corsOrigins,
   log,
   onRequest,
@@ -66,6 +73,7 @@ export function createApp({
   maxInWork,
 }: AppOptions): HttpServer {
   const authenticate = createAuthenticator({ store, clock, environment, extraKey })
+  const rateLimiter = rateLimit && createRateLimiter(rateLimit, processes)
   const cors = createCors(corsOrigins)
   const { listPets, createPet, getPet } = operations({ store, clock, basePath, maxInWork })
   const findRoute = createRouter([
@@ -115,9 +123,17 @@ export function createApp({
     if (match?.resource.headers !== undefined && isRead(request)) {
       exchange.headers = [...exchange.headers, ...match.resource.headers]
     }
+    checkRate(exchange)
     checkExpectation(request)
     if (match === undefined) throw notFound()
     return handlerFor(match.resource, request)(exchange, match.parameter)
+  }
+
+  function checkRate(exchange: Exchange): void {
+    if (rateLimiter === undefined || exchange.apiKey === undefined) return
+    const { headers, retryAfterSeconds } = rateLimiter.take(exchange.apiKey.id)
+    exchange.headers = [...exchange.headers, ...headers]
+    if (retryAfterSeconds !== undefined) throw rateLimited(retryAfterSeconds)
   }
 
   function reportError(cause: unknown, { id }: Exchange): Reply {

@@ -93,6 +93,8 @@ function assertHeaders(place: string, headers: IncomingHttpHeaders, response: De
     'sunset',
     'www-authenticate',
     'retry-after',
+    'ratelimit-policy',
+    'ratelimit',
   ]
   for (const name of [...ours, 'allow', 'x-request-id', 'cache-control', 'x-content-type-options']) {
     const value = headers[name]
@@ -114,7 +116,7 @@ function assertErrorObject(place: string, method: string, { status, headers, tex
   assert.equal(error.status, status, `${place}: status is not that of the response`)
   assert.equal(status === 401, headers['www-authenticate'] !== undefined, place)
   assert.equal(status === 405, headers.allow !== undefined, place)
-  assert.equal(status === 503, headers['retry-after'] !== undefined, place)
+  assert.equal(status === 429 || status === 503, headers['retry-after'] !== undefined, place)
 }
 
 function isDocument(target: string, status: number): boolean {

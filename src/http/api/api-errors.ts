@@ -24,6 +24,11 @@ export const gone = () =>
 export const idempotencyKeyReused = () =>
   new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for another animal.')
 
+export const rateLimited = (retryAfterSeconds: number) =>
+  new ServiceError('rate_limited', 'This API key has sent too many requests. Try again later.', {
+    headers: ['retry-after', String(retryAfterSeconds)],
+  })
+
 export const notStored = (cause: unknown) =>
   unavailable(cause, 'The animal could not be added right now. Try again shortly.')
 

@@ -9,7 +9,7 @@ import {
   requestTimeout,
   unsupportedMediaType,
 } from '../server/http-errors.ts'
-import { animalNotFound, gone, idempotencyKeyReused, unauthorized } from './api-errors.ts'
+import { animalNotFound, gone, idempotencyKeyReused, rateLimited, unauthorized } from './api-errors.ts'
 import { DEPRECATED_SINCE, REMOVED_AT } from './deprecation.ts'
 import { invalidLimit } from './list-query.ts'
 import { int32, schema } from './openapi-schemas.ts'
@@ -65,6 +65,17 @@ export const HEADERS = {
     description: 'How to authenticate (RFC 6750).',
     schema: { type: 'string', pattern: '^Bearer realm="animal-store"(, error="invalid_token")?$' },
   },
+  RateLimitPolicy: {
+    description: 'The limit of this API key: `q` requests in `w` seconds. Absent if there is no limit.',
+    schema: { type: 'string', pattern: '^"key";q=\\d+;w=\\d+$' },
+    example: '"key";q=600;w=60',
+  },
+  RateLimit: {
+    description:
+      'What this API key has left: `r` requests now, and all of them again after `t` seconds. Absent if there is no limit.',
+    schema: { type: 'string', pattern: '^"key";r=\\d+;t=\\d+$' },
+    example: '"key";r=599;t=1',
+  },
   RetryAfter: {
     description: 'Seconds to wait before a retry.',
     schema: { ...int32, minimum: 1 },
@@ -78,14 +89,24 @@ export const COMMON_HEADERS = {
   'X-Content-Type-Options': header('ContentTypeOptions'),
 }
 
+/** The headers of every response to a valid API key. */
+export const AUTHENTICATED_HEADERS = {
+  ...COMMON_HEADERS,
+  'RateLimit-Policy': header('RateLimitPolicy'),
+  RateLimit: header('RateLimit'),
+}
+
 export const RESPONSES = {
   InvalidRequest: errorResponse(
     invalidLimit(),
     'A part of the request is missing or invalid; the message names it.',
   ),
-  Unauthorized: errorResponse(unauthorized(false), 'The API key is missing or invalid.', {
-    'WWW-Authenticate': header('WwwAuthenticate'),
-  }),
+  Unauthorized: errorResponse(
+    unauthorized(false),
+    'The API key is missing or invalid.',
+    { 'WWW-Authenticate': header('WwwAuthenticate') },
+    COMMON_HEADERS,
+  ),
   NotFound: errorResponse(animalNotFound(), 'There is no such animal.'),
   RequestTimeout: errorResponse(requestTimeout(), 'The request did not arrive in time.'),
   Gone: errorResponse(gone(), 'The operation has been removed.'),
@@ -102,7 +123,12 @@ export const RESPONSES = {
     idempotencyKeyReused(),
     'The `Idempotency-Key` was used for another animal.',
   ),
-  HeadersTooLarge: errorResponse(headersTooLarge(), 'The headers are too large.'),
+  TooManyRequests: errorResponse(
+    rateLimited(1),
+    'The API key has sent more requests than its limit allows. Nothing was stored.',
+    { 'Retry-After': header('RetryAfter') },
+  ),
+  HeadersTooLarge: errorResponse(headersTooLarge(), 'The headers are too large.', {}, COMMON_HEADERS),
   InternalError: errorResponse(internalError(undefined), 'Something went wrong in the service.'),
   Unavailable: errorResponse(
     unavailable(),
@@ -119,10 +145,15 @@ export function response(name: keyof typeof RESPONSES) {
   return { $ref: `#/components/responses/${name}` }
 }
 
-function errorResponse({ code, message, status }: ServiceError, description: string, headers: object = {}) {
+function errorResponse(
+  { code, message, status }: ServiceError,
+  description: string,
+  headers: object = {},
+  commonHeaders: object = AUTHENTICATED_HEADERS,
+) {
   return {
     description,
-    headers: { ...COMMON_HEADERS, ...headers },
+    headers: { ...commonHeaders, ...headers },
     content: { 'application/json': { schema: schema('ErrorObject'), example: { code, message, status } } },
   }
 }

@@ -6,7 +6,7 @@ import { IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/limits.ts'
 import { REMOVAL_DATE } from './deprecation.ts'
 import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_KEY_PATTERN } from './idempotency-key.ts'
-import { COMMON_HEADERS, HEADERS, header, RESPONSES, response } from './openapi-components.ts'
+import { AUTHENTICATED_HEADERS, HEADERS, header, RESPONSES, response } from './openapi-components.ts'
 import { int32, int64, SCHEMAS, schema } from './openapi-schemas.ts'
 
 /** The public base URLs of the two environments. */
@@ -25,6 +25,7 @@ const commonErrors = {
   '408': response('RequestTimeout'),
   '413': response('PayloadTooLarge'),
   '417': response('ExpectationFailed'),
+  '429': response('TooManyRequests'),
   '431': response('HeadersTooLarge'),
   '500': response('InternalError'),
   '503': response('Unavailable'),
@@ -67,7 +68,7 @@ const listPets = {
   responses: {
     '200': {
       description: 'A page of animals.',
-      headers: { ...COMMON_HEADERS, Link: header('PageLinks') },
+      headers: { ...AUTHENTICATED_HEADERS, Link: header('PageLinks') },
       content: {
         'application/json': {
           schema: { type: 'array', maxItems: PAGE_LIMIT.maximum, items: schema('Animal') },
@@ -113,7 +114,7 @@ const createPet = {
       description:
         'The animal was added, by this request or by an earlier one with the same `Idempotency-Key`.',
       headers: {
-        ...COMMON_HEADERS,
+        ...AUTHENTICATED_HEADERS,
         Location: header('Location'),
         'Idempotent-Replayed': header('IdempotentReplayed'),
       },
@@ -150,13 +151,14 @@ const getPet = {
   responses: {
     '200': {
       description: 'The animal.',
-      headers: { ...COMMON_HEADERS, ...deprecationHeaders },
+      headers: { ...AUTHENTICATED_HEADERS, ...deprecationHeaders },
       content: { 'application/json': { schema: schema('Animal'), example: bella } },
     },
     ...commonErrors,
     '404': withHeaders(RESPONSES.NotFound, deprecationHeaders),
     '410': withHeaders(RESPONSES.Gone, deprecationHeaders),
     '417': withHeaders(RESPONSES.ExpectationFailed, deprecationHeaders),
+    '429': withHeaders(RESPONSES.TooManyRequests, deprecationHeaders),
     '500': withHeaders(RESPONSES.InternalError, deprecationHeaders),
     '503': withHeaders(RESPONSES.Unavailable, deprecationHeaders),
   },

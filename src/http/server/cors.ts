@@ -4,7 +4,8 @@ import type { IncomingMessage } from 'node:http'
 import { headerValues } from './headers.ts'
 import { API_HEADERS, type Reply } from './reply.ts'
 
-const EXPOSED_HEADERS = 'Link, Location, Deprecation, Sunset, Retry-After, X-Request-Id, Idempotent-Replayed'
+const EXPOSED_HEADERS =
+  'Link, Location, Deprecation, Sunset, Retry-After, X-Request-Id, Idempotent-Replayed, RateLimit-Policy, RateLimit'
 
 const PREFLIGHT_HEADERS = Object.entries({
   'access-control-allow-methods': 'GET, HEAD, POST',

@@ -1,0 +1,70 @@
+// The settings of the commands other than serve: flags without an environment variable.
+
+import {
+  DAY_MS,
+  durationBetween,
+  FORMATS,
+  formatDuration,
+  matching,
+  oneOf,
+  parseLineNumber,
+} from './setting-values.ts'
+
+const KEY_LIFETIME_EXAMPLE = ', such as 90d or 24h'
+const MAX_KEY_LIFETIME_MS = 3650 * DAY_MS
+
+export const COMMAND_SETTINGS = {
+  name: {
+    flag: 'name',
+    placeholder: 'NAME',
+    description: 'what the key is for, in at most 100 characters',
+    isRequired: true,
+    parse: matching(
+      /^(?=.*\S)[^\p{Cc}]{1,100}$/u,
+      '1 to 100 characters, not blank, without control characters',
+    ),
+  },
+  expires: {
+    flag: 'expires',
+    placeholder: 'TIME',
+    defaultText: 'never',
+    description: 'how long the key is valid, such as 90d',
+    parse: durationBetween(1_000, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
+  },
+  overlap: {
+    flag: 'overlap',
+    placeholder: 'TIME',
+    default: DAY_MS,
+    defaultText: formatDuration(DAY_MS),
+    description: 'how long the old key keeps working, such as 0s or 24h',
+    parse: durationBetween(0, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
+  },
+  format: {
+    flag: 'format',
+    placeholder: 'NAME',
+    defaultText:
+      'by the name of FILE; if that says nothing, import looks at the content and export writes jsonl',
+    description: FORMATS.join(' or '),
+    parse: oneOf(FORMATS),
+  },
+  spreadsheetSafe: {
+    flag: 'spreadsheet-safe',
+    default: false,
+    description: 'CSV: put an apostrophe before names that a spreadsheet would run as formulas',
+    parse: () => true,
+  },
+  skipInvalid: {
+    flag: 'skip-invalid',
+    default: false,
+    description: 'report invalid lines and import the others',
+    parse: () => true,
+  },
+  fromLine: {
+    flag: 'from-line',
+    placeholder: 'NUMBER',
+    default: 1,
+    description: 'line to start at, to resume an interrupted import',
+    parse: parseLineNumber,
+  },
+  json: { flag: 'json', default: false, description: 'print JSON', parse: () => true },
+} as const

@@ -1,0 +1,240 @@
+// Rate limits per API key: what counts, the headers, 429, the division among workers, and the client that waits.
+
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { AnimalStore } from '../client/src/animal-store.ts'
+import { readSettings, SettingsError } from '../src/cli/read-settings.ts'
+import { createRateLimiter } from '../src/http/api/rate-limit.ts'
+import { serve } from './support/command.ts'
+import { runInProcess } from './support/in-process.ts'
+import {
+  API_KEY,
+  client,
+  errorCode,
+  type Reply,
+  startTestService,
+  temporaryFolder,
+} from './support/service.ts'
+
+const HOUR = 3_600
+
+/** The requests that are left, and the seconds until the bucket is full. */
+function stateOf({ headers }: Pick<Reply, 'headers'>): [number, number] {
+  const [, remaining, seconds] = /^"key";r=(\d+);t=(\d+)$/.exec(String(headers.ratelimit)) ?? []
+  return [Number(remaining), Number(seconds)]
+}
+
+function startBucket(requests: number, windowSeconds: number, processes?: number) {
+  let ms = 1_000
+  const limiter = createRateLimiter({ requests, windowSeconds }, processes, () => ms)
+  return {
+    size: limiter.size,
+    wait(seconds: number) {
+      ms += seconds * 1_000
+    },
+    /** What is left, when the bucket is full, and when to retry. */
+    take(keyId = 'key_1') {
+      const { headers, retryAfterSeconds } = limiter.take(keyId)
+      const [, policy, , state] = headers
+      return [policy, state, retryAfterSeconds]
+    },
+  }
+}
+
+suite('a bucket', () => {
+  const policy = '"key";q=3;w=60'
+
+  test('grants all requests of the window at once, and then one per interval', () => {
+    const bucket = startBucket(3, 60)
+    assert.deepEqual(bucket.take(), [policy, '"key";r=2;t=20', undefined])
+    assert.deepEqual(bucket.take(), [policy, '"key";r=1;t=40', undefined])
+    assert.deepEqual(bucket.take(), [policy, '"key";r=0;t=60', undefined])
+    assert.deepEqual(bucket.take(), [policy, '"key";r=0;t=60', 20])
+    bucket.wait(19.5)
+    assert.deepEqual(bucket.take(), [policy, '"key";r=0;t=41', 1])
+    bucket.wait(0.5)
+    assert.deepEqual(bucket.take(), [policy, '"key";r=0;t=60', undefined])
+    bucket.wait(1_000)
+    assert.deepEqual(bucket.take(), [policy, '"key";r=2;t=20', undefined])
+  })
+
+  for (const [requests, windowSeconds] of [
+    [1, 1],
+    [7, 60],
+    [600, 60],
+    [1_000, 7],
+    [99_991, 86_400],
+  ] as const) {
+    test(`grants exactly ${requests} requests at once`, () => {
+      const bucket = startBucket(requests, windowSeconds)
+      for (let left = requests - 1; left >= 0; left--) {
+        const [, state, retryAfter] = bucket.take()
+        assert.equal(retryAfter, undefined)
+        assert.ok(String(state).startsWith(`"key";r=${left};`), `${state}, ${left} left`)
+      }
+      assert.notEqual(bucket.take()[2], undefined)
+    })
+  }
+
+  test('is separate for each key', () => {
+    const bucket = startBucket(1, 60)
+    assert.equal(bucket.take('key_1')[2], undefined)
+    assert.equal(bucket.take('key_2')[2], undefined)
+    assert.equal(bucket.take('key_1')[2], 60)
+  })
+
+  test('is divided among processes, rounded down to at least 1, with the configured limit in the policy', () => {
+    assert.deepEqual(startBucket(7, 60, 2).take(), ['"key";q=7;w=60', '"key";r=2;t=20', undefined])
+    assert.deepEqual(startBucket(3, 60, 4).take(), ['"key";q=3;w=60', '"key";r=0;t=60', undefined])
+  })
+
+  test('is dropped when it is full again', () => {
+    const bucket = startBucket(2, 60)
+    for (let count = 0; count < 1_000; count++) bucket.take(`key_${count}`)
+    assert.equal(bucket.size(), 1_000)
+    bucket.wait(29)
+    bucket.take('key_0')
+    assert.equal(bucket.size(), 1_000)
+    bucket.wait(2)
+    bucket.take('key_1')
+    assert.equal(bucket.size(), 2)
+  })
+})
+
+suite('the rate limit', () => {
+  test('counts every request with a valid key, and rejects what is beyond it with 429', async t => {
+    const service = await startTestService(t, { rateLimit: { requests: 6, windowSeconds: HOUR } })
+    const replies = [
+      await service.send('GET', '/v1/pets'),
+      await service.send('HEAD', '/v1/pets'),
+      await service.send('GET', '/v1/nothing'),
+      await service.send('DELETE', '/v1/pets'),
+      await service.create('{'),
+      await service.create({ name: 'Bella', categoryId: 7 }),
+    ]
+    assert.deepEqual(
+      replies.map(({ status }) => status),
+      [200, 200, 404, 405, 400, 201],
+    )
+    for (const [index, reply] of replies.entries()) {
+      assert.equal(reply.headers['ratelimit-policy'], `"key";q=6;w=${HOUR}`)
+      const [remaining, seconds] = stateOf(reply)
+      assert.equal(remaining, 5 - index)
+      const expected = (index + 1) * (HOUR / 6)
+      assert.ok(seconds <= expected && seconds > expected - 60, `${seconds} of ${expected}`)
+    }
+    for (const [method, path] of [
+      ['GET', '/v1/pets'],
+      ['GET', '/v1/pets/1'],
+      ['POST', '/v1/pets'],
+      ['GET', '/v1/nothing'],
+    ] as const) {
+      const reply = await service.send(method, path)
+      assert.deepEqual([reply.status, errorCode(reply)], [429, 'rate_limited'])
+      assert.equal(stateOf(reply)[0], 0)
+      const seconds = Number(reply.headers['retry-after'])
+      assert.ok(seconds <= HOUR / 6 && seconds > HOUR / 6 - 60, `${seconds}`)
+      assert.equal(reply.headers.deprecation, path === '/v1/pets/1' ? '@1794700800' : undefined)
+    }
+  })
+
+  test('does not concern requests without a valid key, preflights and other paths', async t => {
+    const origin = 'https://app.example'
+    const rateLimit = { requests: 1, windowSeconds: HOUR }
+    const service = await startTestService(t, { rateLimit, corsOrigins: [origin] })
+    const preflight = { origin, 'access-control-request-method': 'GET', authorization: '' }
+    for (const [method, path, status, headers] of [
+      ['GET', '/v1/pets', 401, { authorization: '' }],
+      ['GET', '/v1/pets', 401, { authorization: 'Bearer unknown' }],
+      ['OPTIONS', '/v1/pets', 204, preflight],
+      ['GET', '/livez', 200, {}],
+      ['GET', '/readyz', 200, {}],
+      ['GET', '/nothing', 404, {}],
+    ] as const) {
+      const reply = await service.send(method, path, { headers })
+      assert.equal(reply.status, status)
+      assert.deepEqual([reply.headers.ratelimit, reply.headers['ratelimit-policy']], [undefined, undefined])
+    }
+    const reply = await service.send('GET', '/v1/pets', { headers: { origin } })
+    assert.equal(reply.status, 200)
+    assert.match(String(reply.headers['access-control-expose-headers']), /RateLimit-Policy, RateLimit/)
+    const rejected = await service.send('GET', '/v1/pets', { headers: { origin } })
+    assert.deepEqual([rejected.status, rejected.headers['access-control-allow-origin']], [429, origin])
+  })
+
+  test('is separate for each key', async t => {
+    const path = `${temporaryFolder(t)}/animals.db`
+    const rateLimit = { requests: 1, windowSeconds: HOUR }
+    const service = await startTestService(t, { rateLimit, database: { kind: 'sqlite', path } })
+    const { out } = await runInProcess(['keys', 'create', '--name', 'other'], {
+      DATABASE_URL: `sqlite:${path}`,
+    })
+    const other = client(service.address, out.trim())
+    t.after(other.close)
+    assert.equal((await service.send('GET', '/v1/pets')).status, 200)
+    assert.equal((await service.send('GET', '/v1/pets')).status, 429)
+    assert.equal((await other.send('GET', '/v1/pets')).status, 200)
+  })
+
+  test('is off by default', async t => {
+    const service = await startTestService(t)
+    assert.equal((await service.send('GET', '/v1/pets')).headers.ratelimit, undefined)
+  })
+
+  test('is respected by the client, which waits and succeeds', async t => {
+    const service = await startTestService(t, { rateLimit: { requests: 1, windowSeconds: 2 } })
+    const store = new AnimalStore({ baseUrl: `${service.address}/v1`, apiKey: API_KEY, retries: 20 })
+    const create = (name: string) => store.createAnimal({ name, categoryId: 7n })
+    const created = await Promise.all(['Bella', 'Momo', 'Rex'].map(create))
+    assert.equal(new Set(created.map(({ id }) => id)).size, 3)
+    assert.ok(service.logs.some(({ status }) => status === 429n))
+  })
+
+  test('is divided among workers', async t => {
+    const env = { ANIMAL_STORE_API_KEY: API_KEY, SHUTDOWN_DELAY: '0s' }
+    const args = ['--workers', '2', '--rate-limit', '5/1h']
+    const { address } = await serve(t, args, { cwd: temporaryFolder(t), env, isGroup: true })
+    const { send, close } = client(address)
+    t.after(close)
+    const reply = await send('GET', '/v1/pets')
+    assert.equal(reply.headers['ratelimit-policy'], '"key";q=5;w=3600')
+    assert.equal(stateOf(reply)[0], 1)
+  })
+})
+
+suite('--rate-limit', () => {
+  for (const [text, requests, windowSeconds] of [
+    ['600/60s', 600, 60],
+    ['1/1s', 1, 1],
+    ['1000/1m', 1_000, 60],
+    ['999999999/24h', 999_999_999, 86_400],
+    ['10/1d', 10, 86_400],
+  ] as const) {
+    test(`accepts ${text}`, () => {
+      const { settings } = readSettings(['rateLimit'], { args: ['--rate-limit', text], env: {} })
+      assert.deepEqual(settings.rateLimit, { requests, windowSeconds })
+    })
+  }
+
+  for (const text of [
+    '0/60s',
+    '600',
+    '600/',
+    '/60s',
+    '600/60',
+    '600/0s',
+    '600/2d',
+    '-1/1s',
+    '1.5/1s',
+    '600/60s/1',
+    'off',
+  ]) {
+    test(`rejects ${text}`, () => {
+      const message = /^--rate-limit \(RATE_LIMIT\) must be a number of requests and a time from 1s to 24h/
+      assert.throws(
+        () => readSettings(['rateLimit'], { args: [], env: { RATE_LIMIT: text } }),
+        (error: unknown) => error instanceof SettingsError && message.test(error.message),
+      )
+    })
+  }
+})
