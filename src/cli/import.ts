@@ -35,7 +35,9 @@ export const importAnimals = command({
     const { stopSignal, release } = stopOnSignals()
     const options = { format, skipInvalid, fromLine, stopSignal }
     try {
-      await withStore(target, true, store => importAll({ store, source, progress, streams, ...options }))
+      await withStore({ ...target, say: streams.say }, true, store =>
+        importAll({ store, source, progress, streams, ...options }),
+      )
     } finally {
       source.stream.destroy()
       release()

@@ -1,8 +1,9 @@
 // Opens the store of the configured database.
 
+import { dirname, resolve } from 'node:path'
 import type { Environment } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { MEMORY } from '../database/sqlite/open.ts'
+import { MEMORY } from '../database/sqlite/files.ts'
 import { isReadOnlyFile, openReadOnly } from '../database/sqlite/read-only.ts'
 import { openSqliteStore } from '../database/sqlite/store.ts'
 import { type Store, UnusableDatabase } from '../store.ts'
@@ -45,7 +46,14 @@ export async function openStore(options: StoreOptions): Promise<Store> {
         })
       }
       case 'sqlite':
-        return openSqliteStore({ path: address.path, clock, create, startsWriter })
+        return openSqliteStore({
+          path: address.path,
+          clock,
+          create,
+          startsWriter,
+          ownsFolder: isInDefaultFolder(address.path),
+          notify: warn,
+        })
       case 'sqlite-memory':
         return openSqliteStore({ path: MEMORY, clock, create })
     }
@@ -62,21 +70,27 @@ export function defaultDatabase(environment: Environment): DatabaseAddress {
   return { kind: 'sqlite', path: defaultDatabasePath(environment) }
 }
 
+function isInDefaultFolder(path: string): boolean {
+  return dirname(resolve(path)) === dirname(resolve(defaultDatabasePath('production')))
+}
+
 export interface Target {
   readonly databaseUrl: DatabaseAddress | undefined
   readonly environment: Environment
+  /** Prints a message for a person. */
+  readonly say?: (text: string) => void
 }
 
 /** Opens the store that a command works on, and closes it afterwards. */
 export async function withStore(
-  { databaseUrl, environment }: Target,
+  { databaseUrl, environment, say }: Target,
   create: boolean,
   work: (store: Store, environment: Environment) => Promise<void>,
 ): Promise<void> {
   if (databaseUrl?.kind === 'sqlite-memory') {
     throw new CommandFailed('A database in memory is lost when this command ends; use a file instead.')
   }
-  const store = await openStore({ database: databaseUrl, environment, clock: systemClock, create })
+  const store = await openStore({ database: databaseUrl, environment, clock: systemClock, create, say })
   try {
     await work(store, environment)
   } finally {

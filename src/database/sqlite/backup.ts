@@ -6,9 +6,9 @@ import { dirname, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { UnusableDatabase } from '../../store.ts'
+import { fileSize } from './files.ts'
 import { checkIntegrity } from './integrity.ts'
 import { schemaVersion } from './migrate.ts'
-import { fileSize } from './open.ts'
 
 /** The files that SQLite keeps next to a database. */
 export const SIDE_FILES = ['-wal', '-shm', '-journal']

@@ -2,7 +2,7 @@
 // constant reads that never happens, and the WAL would grow without limit.
 
 import type { DatabaseSync } from 'node:sqlite'
-import { fileSize, MEMORY, walPath } from './open.ts'
+import { fileSize, MEMORY, walPath } from './files.ts'
 
 /** From this size on, the checkpoint waits for readers and truncates the WAL. */
 export const MAX_WAL_BYTES = 16 * 1024 * 1024

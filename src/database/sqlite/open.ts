@@ -1,14 +1,14 @@
 // Opens a database file, or throws an UnusableDatabase that says why in one line. A rejected file stays unchanged.
 
-import { accessSync, constants, mkdirSync, type Stats, statSync } from 'node:fs'
+import { accessSync, constants, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
+import { MEMORY } from './files.ts'
 import { checkIntegrity } from './integrity.ts'
 import { migrate } from './migrate.ts'
+import { createFile, createFolder } from './permissions.ts'
 import { isLocked, isOpening } from './result-codes.ts'
-
-export const MEMORY = ':memory:'
 
 const CHECK_ATTEMPTS = 5
 const CHECK_PAUSE_MS = 20
@@ -55,51 +55,29 @@ export function openDatabase(path: string, options: OpenOptions): DatabaseSync {
   }
 }
 
-/** Returns the device and inode that a path leads to now, or undefined if there is no file or it cannot be reached. */
-export function fileIdentity(path: string): string | undefined {
-  return path === MEMORY ? MEMORY : identityOf(fileStats(path))
-}
-
-export function identityOf(stats: Stats | undefined): string | undefined {
-  return stats && `${stats.dev}:${stats.ino}`
-}
-
-export function fileStats(path: string): Stats | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false })
-  } catch {
-    return undefined
-  }
-}
-
-/** SQLite keeps the newest changes in the write-ahead log, which it finds by this name alone. */
-export function walPath(path: string): string {
-  return `${path}-wal`
-}
-
-/** The index of the WAL, which also contains the locks of all processes. */
-export function indexPath(path: string): string {
-  return `${path}-shm`
-}
-
-export function fileSize(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
-}
-
 function checkFile(path: string, create: boolean): Stats | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (stats === undefined) {
     if (!create) throw new UnusableDatabase(`There is no database at ${path}.`)
-    try {
-      mkdirSync(dirname(path), { recursive: true })
-    } catch (error) {
-      throw new UnusableDatabase(`The folder of the database ${path} cannot be created.`, { cause: error })
-    }
+    createPrivately(path)
     return undefined
   }
   if (!stats.isFile()) throw new UnusableDatabase(`The database ${path} is not a file.`)
   if (!isWritable(path, stats)) throw new UnusableDatabase(`The database ${path} is read-only.`)
   return stats
+}
+
+function createPrivately(path: string): void {
+  try {
+    createFolder(dirname(path))
+  } catch (error) {
+    throw new UnusableDatabase(`The folder of the database ${path} cannot be created.`, { cause: error })
+  }
+  try {
+    createFile(path)
+  } catch (error) {
+    throw new UnusableDatabase(`The database ${path} cannot be created.`, { cause: error })
+  }
 }
 
 /** Checks the mode too, because root may write to every file whatever its mode says. */

@@ -7,8 +7,9 @@ import { pathToFileURL } from 'node:url'
 import { type Store, UnusableDatabase } from '../../store.ts'
 import { pageStart } from '../page-start.ts'
 import { toAnimal } from '../rows.ts'
+import { fileSize, walPath } from './files.ts'
 import { checkIntegrity } from './integrity.ts'
-import { fileSize, isWritable, walPath } from './open.ts'
+import { isWritable } from './open.ts'
 import { prepareRows } from './statements.ts'
 
 const LOCK_TIMEOUT_MS = 2_000

@@ -2,8 +2,8 @@
 // process while the service runs, so the writer thread opens and checks a new file first, and this connection follows.
 
 import { UnusableDatabase } from '../../store.ts'
+import { fileIdentity, MEMORY } from './files.ts'
 import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
-import { fileIdentity, MEMORY } from './open.ts'
 import { createReadTransaction } from './read-transaction.ts'
 import { isBroken, toServiceError } from './result-codes.ts'
 import { closeSession, openSession, type Session } from './session.ts'
@@ -30,11 +30,17 @@ export interface Reader {
   close(): void
 }
 
-/** `prepareFile` makes the writer thread open the file, and returns the identity of that file. */
+export interface ReaderOptions {
+  /** Makes the writer thread open the file, and returns the identity of that file. */
+  readonly prepareFile: () => Promise<string | undefined>
+  /** Called when the file, or another one in its place, was opened again. */
+  readonly onReopened: () => void
+}
+
 export function createReader(
   path: string,
   first: Session,
-  prepareFile: () => Promise<string | undefined>,
+  { prepareFile, onReopened }: ReaderOptions,
 ): Reader {
   let session = first
   let sessionCount = 1
@@ -79,6 +85,7 @@ export function createReader(
     if (opened.file === file) {
       session = opened
       sessionCount++
+      onReopened()
     } else closeSession(opened, path)
   }
 

@@ -1,16 +1,7 @@
 // Replaces a database file by a backup. If the process is killed at any moment, the path leads to the complete old or
 // the complete new database.
 
-import {
-  existsSync,
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-} from 'node:fs'
+import { existsSync, linkSync, lstatSync, readdirSync, realpathSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
@@ -23,8 +14,9 @@ import {
   SIDE_FILES,
   syncFolder,
 } from './backup.ts'
+import { fileIdentity } from './files.ts'
 import { schemaVersion } from './migrate.ts'
-import { fileIdentity } from './open.ts'
+import { createFolder } from './permissions.ts'
 import { isLocked } from './result-codes.ts'
 
 export interface Restored extends Copied {
@@ -44,7 +36,7 @@ export async function restore(
     throw new UnusableDatabase(`${file} is the database itself.`)
   // Found out before the copy too, because a copy may take minutes.
   lockUnused(target)?.close()
-  mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
+  createFolder(dirname(target))
   const unfinished = `${target}.${randomSuffix()}.unfinished`
   try {
     const copied = await copyDatabase(file, unfinished, onProgress, true)

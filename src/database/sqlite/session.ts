@@ -2,7 +2,8 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
-import { fileIdentity, MEMORY, type OpenOptions, openDatabase, walPath } from './open.ts'
+import { fileIdentity, MEMORY, walPath } from './files.ts'
+import { type OpenOptions, openDatabase } from './open.ts'
 import { isLocked } from './result-codes.ts'
 import { prepareExact, prepareStatements, type Statements } from './statements.ts'
 import { closeWithoutCheckpoint, isWalIntact, type Wal, watchWal } from './wal.ts'

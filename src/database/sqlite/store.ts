@@ -1,11 +1,12 @@
 // The Store on SQLite, the embedded default, in a file or in memory.
 
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../clock.ts'
 import type { Outcome, Page, Store } from '../../store.ts'
 import { pageStart } from '../page-start.ts'
 import { toAnimal, toKey } from '../rows.ts'
-import { MEMORY } from './open.ts'
+import { MEMORY } from './files.ts'
+import { restrictFiles, restrictFolder } from './permissions.ts'
 import { createReader } from './reader.ts'
 import { openSession, type Session } from './session.ts'
 import type { Statements } from './statements.ts'
@@ -18,6 +19,10 @@ export interface SqliteStoreOptions {
   readonly clock: Clock
   /** Create the file and its folder if they do not exist. */
   readonly create: boolean
+  /** The folder is the default one of the service, so that other users may be kept out of it. */
+  readonly ownsFolder?: boolean | undefined
+  /** Takes a message for the operator, at any time. */
+  readonly notify?: ((message: string) => void) | undefined
   /** Start the writer thread now and not with the first write: later there may be no file descriptor left for it. */
   readonly startsWriter?: boolean | undefined
 }
@@ -26,11 +31,16 @@ export interface SqliteStoreOptions {
 const OPEN_TIMEOUT_MS = 2_000
 
 /** Throws an UnusableDatabase if the file cannot be used. */
-export function openSqliteStore({ path, clock, create, startsWriter = false }: SqliteStoreOptions): Store {
+export function openSqliteStore(options: SqliteStoreOptions): Store {
+  const { path, clock, create, ownsFolder = false, notify = () => {}, startsWriter = false } = options
   // An absolute path is never mistaken for a URI, and does not change with the working directory.
   const file = path === MEMORY ? MEMORY : resolve(path)
   const first = openSession(file, { create, lockTimeoutMs: OPEN_TIMEOUT_MS })
-  const reader = createReader(file, first, () => write('prepareFile'))
+  const restrict = () => (file === MEMORY ? undefined : restrictFiles(file, notify))
+  // Only now, so that a file that was rejected stays unchanged.
+  restrict()
+  if (ownsFolder) restrictFolder(dirname(file), notify)
+  const reader = createReader(file, first, { prepareFile: () => write('prepareFile'), onReopened: restrict })
   const { read } = reader
   // A database in memory belongs to one connection, and never waits for a disk, so it needs no writer thread.
   const writer: Writer =

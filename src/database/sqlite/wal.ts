@@ -3,7 +3,7 @@
 
 import { closeSync, constants, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { fileIdentity, fileStats, identityOf, indexPath, walPath } from './open.ts'
+import { fileIdentity, fileStats, identityOf, indexPath, walPath } from './files.ts'
 import { DatabaseLocked } from './result-codes.ts'
 
 /** https://www.sqlite.org/fileformat2.html#walformat */

@@ -1,6 +1,7 @@
 // Sends writes to the writer thread. Commits wait for the disk there, so that readers in this thread never wait.
 
-import { extname } from 'node:path'
+import { getCompileCacheDir } from 'node:module'
+import { dirname, extname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { type ServiceError, unavailable } from '../../error.ts'
@@ -157,5 +158,11 @@ function notStarted(): ServiceError {
 
 function newThread(workerData: WriterData): Worker {
   const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url)
-  return new Worker(script, { workerData })
+  const cache = getCompileCacheDir()
+  if (cache === undefined) return new Worker(script, { workerData })
+  // A thread does not inherit a compile cache that its process has enabled in code. With it, the thread need not strip
+  // types, which saves 30 MB in a checkout.
+  const start = `require('node:module').enableCompileCache(${JSON.stringify(dirname(cache))})
+    import(${JSON.stringify(script.href)})`
+  return new Worker(start, { workerData, eval: true })
 }

@@ -1,0 +1,85 @@
+// The permissions of the database files: other users have no access.
+
+import assert from 'node:assert/strict'
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, renameSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import { run, serve } from './support/command.ts'
+import { API_KEY, client, startTestService, temporaryFolder } from './support/service.ts'
+import { addAnimal, openTestStore, runSql } from './support/sqlite.ts'
+
+const env = { ANIMAL_STORE_API_KEY: API_KEY }
+
+/** Any user may read what a program creates, unless it says otherwise. */
+const OPEN_UMASK = ['sh', '-c', 'umask 000; exec "$@"', 'sh']
+
+function modeOf(path: string): string {
+  return (statSync(path).mode & 0o777).toString(8)
+}
+
+/** The modes of all files in a folder. */
+function modesIn(folder: string): Record<string, string> {
+  return Object.fromEntries(readdirSync(folder).map(name => [name, modeOf(join(folder, name))]))
+}
+
+suite('the files of a SQLite database', () => {
+  const { execPath } = process
+  const program = [...OPEN_UMASK, execPath, new URL('../bin/animal-store.js', import.meta.url).pathname]
+
+  test('are created for the own user only, and so are their folders', async t => {
+    const cwd = temporaryFolder(t)
+    const path = join('new', 'folder', 'animals.db')
+    const { address } = await serve(t, ['--database-url', `sqlite:${path}`], { cwd, env, program })
+    const { send, close } = client(address)
+    t.after(close)
+    assert.equal((await send('GET', '/readyz')).status, 200)
+    assert.deepEqual(modesIn(join(cwd, 'new', 'folder')), {
+      'animals.db': '600',
+      'animals.db-shm': '600',
+      'animals.db-wal': '600',
+    })
+    assert.deepEqual(modesIn(cwd), { new: '700' })
+    assert.deepEqual(modesIn(join(cwd, 'new')), { folder: '700' })
+  })
+
+  test('that exist are closed to other users with a notice, and of the folders only the default one', async t => {
+    const cwd = temporaryFolder(t)
+    for (const folder of ['data', 'other']) {
+      mkdirSync(join(cwd, folder))
+      const path = join(cwd, folder, 'production.db')
+      const store = openTestStore(t, path)
+      await addAnimal(store, 'a')
+      for (const file of readdirSync(join(cwd, folder))) chmodSync(join(cwd, folder, file), 0o644)
+      chmodSync(join(cwd, folder), 0o755)
+      const { code, err } = await run(t, ['keys', 'list', '--database-url', `sqlite:${path}`], { cwd, env })
+      assert.equal(code, 0)
+      assert.match(err, /Other users had access to .*production\.db\. Its mode is 0600 now\./)
+      assert.equal(modeOf(join(cwd, folder)), folder === 'data' ? '700' : '755')
+      assert.deepEqual(Object.values(modesIn(join(cwd, folder))), ['600', '600', '600'])
+      const again = await run(t, ['keys', 'list', '--database-url', `sqlite:${path}`], { cwd, env })
+      assert.doesNotMatch(again.err, /Other users/)
+    }
+  })
+
+  test('that were restored while the service runs are closed to other users too', async t => {
+    const folder = temporaryFolder(t)
+    const path = join(folder, 'a.db')
+    const service = await startTestService(t, { database: { kind: 'sqlite', path } })
+    await service.create({ name: 'Bella', categoryId: 7 })
+    runSql(path, `vacuum into '${join(folder, 'backup.db')}'`)
+    for (const suffix of ['', '-wal', '-shm']) renameSync(path + suffix, join(folder, `old.db${suffix}`))
+    copyFileSync(join(folder, 'backup.db'), path)
+    chmodSync(path, 0o644)
+    assert.equal((await service.send('GET', '/v1/pets')).status, 200)
+    for (const suffix of ['', '-wal', '-shm']) assert.equal(modeOf(path + suffix), '600')
+    assert.match(service.logText(), /Other users had access/)
+  })
+
+  test('that were rejected keep their mode', t => {
+    const path = join(temporaryFolder(t), 'a.db')
+    runSql(path, 'create table songs (title text)')
+    chmodSync(path, 0o644)
+    assert.throws(() => openTestStore(t, path), /belongs to another program/)
+    assert.equal(modeOf(path), '644')
+  })
+})
