@@ -56,7 +56,7 @@ suite('hundreds of connections that retry at once', () => {
     const answers = () => answersOf.map(count => count())
     await waitUntil(() => answers().every(count => count >= 2), { what: 'each was answered twice' })
     const firstTurns = requestsPerTurn.length
-    await waitUntil(() => answers().every(count => count >= 12), { what: 'each was answered ten times more' })
+    await waitUntil(() => answers().every(count => count >= 7), { what: 'each was answered five times more' })
     const most = Math.max(...requestsPerTurn.slice(firstTurns))
     assert.ok(most <= 64, `${most} requests in one turn`)
     assert.ok(Math.max(...answers()) <= 2 * Math.min(...answers()) + 2, String(answers()))
@@ -69,8 +69,8 @@ suite('hundreds of connections that retry at once', () => {
     await waitUntil(() => checks() >= 1, { what: 'the first check is answered' })
     const [other = () => 0] = answersOf
     const [checksBefore, othersBefore] = [checks(), other()]
-    await waitUntil(() => other() >= othersBefore + 10, { what: 'another connection is answered ten times' })
-    assert.ok(checks() - checksBefore >= 20, `${checks() - checksBefore} checks were answered`)
+    await waitUntil(() => other() >= othersBefore + 5, { what: 'another connection is answered five times' })
+    assert.ok(checks() - checksBefore >= 10, `${checks() - checksBefore} checks were answered`)
   })
 })
 
@@ -80,11 +80,11 @@ test('connections that pipeline are read one at a time', async t => {
   const request = requestHead('GET /urgent HTTP/1.1', 'host: x'.padEnd(1_000))
   assert.equal(request.length, 1_026)
   const connections = await openSeveral(20)
-  for (const { socket } of connections) socket.write(request.repeat(640))
+  for (const { socket } of connections) socket.write(request.repeat(320))
   const total = () => requestsPerTurn.reduce((sum, requests) => sum + requests, 0)
-  await waitUntil(() => total() === 20 * 640, { what: 'all requests are answered' })
-  // All connections may be read in the first turns, before it is known that they pipeline. 200 turns read the rest.
-  assert.ok(requestsPerTurn.length >= 100, `all requests were read in ${requestsPerTurn.length} turns`)
+  await waitUntil(() => total() === 20 * 320, { what: 'all requests are answered' })
+  // All connections may be read in the first turns, before it is known that they pipeline. 100 turns read the rest.
+  assert.ok(requestsPerTurn.length >= 50, `all requests were read in ${requestsPerTurn.length} turns`)
   const most = Math.max(...requestsPerTurn.slice(10))
   assert.ok(most <= 3 * 64, `${most} requests in one turn`)
 })
