@@ -200,11 +200,12 @@ suite('the listener of the metrics', { concurrency: 3 }, () => {
   }
 
   test('serves GET /metrics, and answers everything else with 404', async t => {
-    const { address, url, child, ended } = await serveMetrics(t)
+    const { address, url, scrape, child, ended } = await serveMetrics(t)
+    const isUp = async () => sampleOf(await scrape(), 'animal_store_database_up') === 1
+    await waitUntil(isUp, { what: 'the database is up' })
     const answer = await fetch(url)
     assert.equal(answer.status, 200)
     assert.equal(answer.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
-    assert.equal(sampleOf(await answer.text(), 'animal_store_database_up'), 1)
     for (const [method, path] of [
       ['GET', '/'],
       ['GET', '/v1/pets'],
@@ -263,9 +264,10 @@ suite('the listener of the metrics', { concurrency: 3 }, () => {
     await waitUntil(haveBothAnswered, { what: 'both workers have answered' })
     const isComplete = async () => countOf(await scrape(), 'other', 200) === others
     await waitUntil(isComplete, { what: 'the requests to both workers are counted' })
+    const isUp = async () => sampleOf(await scrape(), 'animal_store_database_up') === 1
+    await waitUntil(isUp, { what: 'both workers can use the database' })
     const text = await scrape()
     assert.equal(countOf(text, 'listPets', 200), 5)
-    assert.equal(sampleOf(text, 'animal_store_database_up'), 1)
     assert.ok(Number(sampleOf(text, 'process_start_time_seconds')) > 0)
 
     // A worker that does not answer must not break the scrape, and no counter may decrease when it has ended.

@@ -51,7 +51,7 @@ function waitUntilClosed(address: string): Promise<void> {
 suite('stopping', { concurrency: true }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`${signal} fails readiness, finishes the requests in flight and exits with 0`, async t => {
-      const { address, child, ended } = await startService(t, '--shutdown-delay', '1s')
+      const { address, child, ended } = await startService(t, '--shutdown-delay', '3s')
       const { send, close } = client(address, KEY)
       t.after(close)
       const { socket, answer } = await beginPost(address)
@@ -114,13 +114,13 @@ suite('stopping', { concurrency: true }, () => {
   test('the service stops with its parent, a shell that does not forward the signal, as with npm start', async t => {
     const cwd = temporaryFolder(t)
     const program = ['sh', '-c', '"$@"; exit', 'sh', process.execPath, MAIN]
-    const { address, child } = await serve(t, ['--stop-with-parent', '--shutdown-delay', '0s'], {
+    const { address, child, ended } = await serve(t, ['--stop-with-parent', '--shutdown-delay', '0s'], {
       cwd,
       program,
     })
     child.kill('SIGTERM')
     await waitUntilClosed(address)
-    assert.equal(child.exitCode ?? child.signalCode, 'SIGTERM')
+    assert.equal((await ended).signal, 'SIGTERM')
   })
 
   const FORWARDING = `const child = require('node:child_process').spawn(process.execPath, process.argv.slice(1), { stdio: 'inherit' })
