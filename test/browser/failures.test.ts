@@ -93,6 +93,16 @@ suite('the catalogue page', () => {
     await waitForList(page, '?after=20', '21')
   })
 
+  test('says when the key has sent too many requests, and tries again', async t => {
+    const { page } = await open(t, service())
+    await readRows(page)
+    await failRequests(page, 429, 'rate_limited')
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByText('This key has sent too many requests. Trying again').waitFor()
+    await page.unroute('**/v1/pets**')
+    await waitForList(page, '?after=20', '21')
+  })
+
   test('says when the browser is offline, and continues when the network is back', async t => {
     const { page, context } = await open(t, service())
     await readRows(page)

@@ -1,12 +1,13 @@
 // Takes the screenshots in docs/: the catalogue page on a large light screen and on a small dark one.
 
 import { fileURLToPath } from 'node:url'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import type { NewAnimal, Status } from '../../src/animal.ts'
 import { startService } from '../../src/cli/service.ts'
 import { launchBrowser } from './browser.ts'
 
 const KEY = 'screenshots-0123456789-abcdefghij'
+const COUNT = 1204
 const NAMES = ['Bella', 'Kim', 'Rex', 'Mina', 'Otto', 'Luna', 'Pip', 'Nala', 'Hugo', 'Zoë', 'Sushi', 'Momo']
 const KINDS = ['the cat', 'the parrot', 'the tortoise', 'the rabbit', 'the gecko']
 const STATUSES: (Status | undefined)[] = ['available', 'available', 'sold', 'available', 'pending', undefined]
@@ -28,9 +29,15 @@ const service = await startService({
 })
 const browser = await launchBrowser()
 try {
-  await service.store.createAnimals(Array.from({ length: 300 }, (_, index) => ({ animal: animalAt(index) })))
-  await takeScreenshot(browser, 'catalogue.png', { width: 1120, height: 860 }, 'light')
-  await takeScreenshot(browser, 'catalogue-small.png', { width: 390, height: 860 }, 'dark')
+  await service.store.createAnimals(
+    Array.from({ length: COUNT }, (_, index) => ({ animal: animalAt(index) })),
+  )
+  await takeScreenshot(browser, 'catalogue.png', { width: 1200, height: 760 }, 'light', async page => {
+    await page.locator('#rows tr').nth(3).click()
+    await page.locator('#details').waitFor()
+    await page.mouse.move(0, 0)
+  })
+  await takeScreenshot(browser, 'catalogue-small.png', { width: 390, height: 760 }, 'dark', async () => {})
 } finally {
   await browser.close()
   await service.stop()
@@ -41,15 +48,17 @@ async function takeScreenshot(
   file: string,
   viewport: { width: number; height: number },
   colorScheme: 'light' | 'dark',
+  prepare: (page: Page) => Promise<void>,
 ): Promise<void> {
-  const context = await browser.newContext({ viewport, colorScheme })
+  const context = await browser.newContext({ viewport, colorScheme, deviceScaleFactor: 1.5 })
   const page = await context.newPage()
-  await page.goto(`${service.address}/?limit=10`)
+  await page.goto(service.address)
   await page.getByLabel('API key').fill(KEY)
   await page.keyboard.press('Enter')
-  await page.locator('table[aria-busy=false]').waitFor()
-  await page.getByRole('link', { name: 'Next' }).click()
-  await page.getByText('ids 11 to 20').waitFor()
+  await page.locator('#stock[data-state=complete]').waitFor()
+  await page.getByRole('link', { name: 'Newest' }).click()
+  await page.getByText(`ids ${COUNT} to ${COUNT - 19}`).waitFor()
+  await prepare(page)
   await page.screenshot({ path: fileURLToPath(new URL(`../../docs/${file}`, import.meta.url)) })
   await context.close()
 }

@@ -144,5 +144,7 @@ function isTemporary({ status }: AnimalStoreError): boolean {
 }
 
 function describe({ status }: AnimalStoreError): string {
-  return status === undefined ? 'The server cannot be reached.' : 'The server cannot answer right now.'
+  if (status === undefined) return 'The server cannot be reached.'
+  if (status === 429) return 'This key has sent too many requests.'
+  return 'The server cannot answer right now.'
 }
