@@ -123,7 +123,10 @@ export function createReader(
         const turn = readTransaction.current()
         turn.revision ??= `${sessionCount}:${turn.session.dataVersion.get()?.data_version}`
         return turn.revision
-      } catch {
+      } catch (error) {
+        // If the system refuses locks, SQLite blocks this thread for 10 seconds before it gives up. The next read must
+        // not try again: it waits until the writer thread can read.
+        if (isBroken(error)) release()
         return undefined
       }
     },

@@ -19,7 +19,7 @@ export interface WriteTransactions {
   write<Result>(step: (statements: Statements) => Result): Promise<Result>
   /** The same for a rare change, which is then also written from the WAL to the database file. */
   writeThrough<Result>(step: (statements: Statements) => Result): Promise<Result>
-  /** Opens the file that the path leads to, if necessary. Returns its identity. */
+  /** Opens the file that the path leads to, if necessary, and reads from it. Returns its identity. */
   prepareFile(): Promise<string | undefined>
   /** Tells that the reader has closed its connection, so that the file may be opened again. */
   onReaderClosed(): void
@@ -182,6 +182,8 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
       return retryWhileLocked(() => {
         const current = currentSession()
         checkWal(current)
+        // The reader must never block. So whatever may block is tried here first.
+        current.statements.ping.get()
         return current.file
       })
     },

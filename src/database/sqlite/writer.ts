@@ -21,6 +21,9 @@ export interface Writer {
 /** Longer than any usable disk takes. A write that times out may have been stored or not. */
 const WRITE_TIMEOUT_MS = 10_000
 
+/** Longer than the wait for a lock. Readers wait for the file to be opened. */
+const PREPARE_TIMEOUT_MS = 2_500
+
 /** After this time `close` returns, even if the thread still waits for the disk. */
 const CLOSE_TIMEOUT_MS = 2_000
 
@@ -130,10 +133,13 @@ export function openWriter({
       const id = ++lastId
       send({ id, name, args } satisfies WriteRequest)
       return new Promise<never>((resolve, reject) => {
-        const timer = setTimeout(() => {
-          takePending(id)
-          reject(unavailable(new Error('the disk takes too long')))
-        }, WRITE_TIMEOUT_MS)
+        const timer = setTimeout(
+          () => {
+            takePending(id)
+            reject(unavailable(new Error('the disk takes too long')))
+          },
+          name === 'prepareFile' ? PREPARE_TIMEOUT_MS : WRITE_TIMEOUT_MS,
+        )
         pending.set(id, { resolve, reject, timer })
       }) as never
     },
