@@ -73,7 +73,7 @@ suite('pages of other origins', () => {
       assert.equal(headers['access-control-allow-origin'], APP)
       assert.equal(
         headers['access-control-expose-headers'],
-        'Link, Location, Deprecation, Sunset, Retry-After, X-Request-Id, Idempotent-Replayed',
+        'Link, Location, Deprecation, Sunset, Retry-After, X-Request-Id, Idempotent-Replayed, RateLimit-Policy, RateLimit',
       )
       assert.equal(headers['access-control-allow-credentials'], undefined)
     }
