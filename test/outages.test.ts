@@ -74,6 +74,30 @@ suite('when PostgreSQL', () => {
     await assertRecovers(service)
   })
 
+  test('is stopped and started again: the log has one line for the begin, one for the end, and the count', async t => {
+    const service = await start(t)
+    const linesAt = (level: bigint) => service.logs.filter(line => line.level === level)
+    const failed = () => service.logs.filter(line => line.msg === 'request' && line.status === 503n).length
+    await service.send('GET', '/v1/pets')
+    await postgres().halt()
+    for (let round = 0; round < 3; round++) await assertUnavailable(service)
+    await postgres().resume()
+    const isOver = async () => {
+      await service.send('GET', '/v1/pets')
+      return linesAt(40n).some(line => line.msg === 'the database is available again')
+    }
+    await waitUntil(isOver, { what: 'the end of the outage is logged' })
+    const [begin, ...others] = linesAt(50n)
+    assert.deepEqual(others, [])
+    const { err, requestId } = begin as { err: { stack: string }; requestId: string }
+    assert.match(err.stack, /ECONNREFUSED|terminat|shutting down|\bat\b/)
+    assert.ok(service.logs.some(line => line.requestId === requestId && line.status === 503n))
+    const ends = linesAt(40n).filter(line => line.failedRequests !== undefined)
+    assert.equal(ends.length, 1)
+    assert.equal(ends[0]?.failedRequests, BigInt(failed()))
+    assert.ok(failed() >= 12)
+  })
+
   test('is restarted while the service is idle: the service recovers by itself', async t => {
     const service = await start(t)
     await service.create({ name: 'before', categoryId: 1 })

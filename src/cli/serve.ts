@@ -30,6 +30,7 @@ export const serve = command({
     'stagingUrl',
     'corsOrigins',
     'rateLimit',
+    'trustProxy',
     'logLevel',
     'metricsPort',
     'metricsHost',

@@ -45,6 +45,7 @@ export interface ServiceOptions {
   readonly rateLimit?: RateLimit | undefined
   /** How many processes share the rate limit. */
   readonly processes?: number
+  readonly trustProxy?: number
   readonly logLevel?: string
   readonly shutdownDelayMs?: number
   readonly apiKey?: string | undefined
@@ -75,6 +76,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     databaseWaitMs = SETTINGS.databaseWait.default,
     environment = SETTINGS.environment.default,
     corsOrigins = SETTINGS.corsOrigins.default,
+    trustProxy = SETTINGS.trustProxy.default,
     logLevel = SETTINGS.logLevel.default,
     shutdownDelayMs = SETTINGS.shutdownDelay.default,
     createsFirstKey = true,
@@ -116,6 +118,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     rateLimit: options.rateLimit,
     processes: options.processes,
     corsOrigins,
+    trustedProxies: trustProxy,
     log,
     onRequest: metrics?.observeRequest,
     documents: [

@@ -53,6 +53,11 @@ export function parseConnections(text: string): number {
   return Number(text)
 }
 
+export function parseProxies(text: string): number {
+  if (!/^(0|[1-9]\d?)$/.test(text)) throw new InvalidSetting('a whole number from 0 to 99')
+  return Number(text)
+}
+
 export function parseLineNumber(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidSetting('a line number, 1 or greater')
   return Number(text)

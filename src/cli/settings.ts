@@ -16,6 +16,7 @@ import {
   parseDatabaseUrl,
   parseOrigins,
   parsePort,
+  parseProxies,
   parseRateLimit,
   parseWorkers,
 } from './setting-values.ts'
@@ -129,6 +130,14 @@ export const SETTINGS = {
     defaultText: 'off',
     description: 'how many requests each API key may send, such as 600/60s',
     parse: parseRateLimit,
+  },
+  trustProxy: {
+    flag: 'trust-proxy',
+    variable: 'TRUST_PROXY',
+    placeholder: 'NUMBER',
+    default: 0,
+    description: "how many proxies in front may be believed about the client's address",
+    parse: parseProxies,
   },
   logLevel: {
     flag: 'log-level',

@@ -12,7 +12,9 @@ import { deprecationHeaders } from './api/deprecation.ts'
 import { operations } from './api/operations.ts'
 import { createRateLimiter, type RateLimit } from './api/rate-limit.ts'
 import { type Document, documentResource } from './documents.ts'
+import { createOutageLog } from './outage-log.ts'
 import { ANIMAL_ROUTE, ANIMALS_ROUTE, operationOf, type RequestObserver } from './request-observer.ts'
+import { createClientAddress } from './server/client-address.ts'
 import { createCors } from './server/cors.ts'
 import { errorReply, toServiceError } from './server/error-reply.ts'
 import type { Exchange } from './server/exchange.ts'
@@ -38,6 +40,8 @@ export interface AppOptions {
   readonly processes?: number | undefined
   /** The origins whose pages may use the API from a browser, in addition to the service's own. `*` allows all. */
   readonly corsOrigins: readonly string[]
+  /** How many proxies in front of the service may be believed about the client's address. The default is none. */
+  readonly trustedProxies?: number
   readonly log: Logger
   readonly onRequest?: RequestObserver | undefined
   readonly documents: readonly Document[]
@@ -66,6 +70,7 @@ export function createApp({
   rateLimit,
   processes,
   corsOrigins,
+  trustedProxies = 0,
   log,
   onRequest,
   documents,
@@ -75,6 +80,7 @@ export function createApp({
   const authenticate = createAuthenticator({ store, clock, environment, extraKey })
   const rateLimiter = rateLimit && createRateLimiter(rateLimit, processes)
   const cors = createCors(corsOrigins)
+  const outageLog = createOutageLog(log)
   const { listPets, createPet, getPet } = operations({ store, clock, basePath, maxInWork })
   const findRoute = createRouter([
     { route: ANIMALS_ROUTE, get: listPets, post: createPet },
@@ -92,7 +98,9 @@ export function createApp({
 
   async function answer(exchange: Exchange): Promise<Reply> {
     try {
-      return await checkAndRun(exchange)
+      const reply = await checkAndRun(exchange)
+      if (isFromDatabase(exchange, reply)) outageLog.succeeded()
+      return reply
     } catch (error) {
       return reportError(error, exchange)
     }
@@ -139,12 +147,16 @@ export function createApp({
   function reportError(cause: unknown, { id }: Exchange): Reply {
     const error = toServiceError(cause)
     // An error without a cause is expected, such as 503 while the service stops.
-    if (error.status >= 500 && error.cause !== undefined) log.error({ requestId: id, err: cause }, error.code)
+    if (error.status >= 500 && error.cause !== undefined) {
+      if (error.code === 'unavailable') outageLog.failed(id, error)
+      else log.error({ requestId: id, err: cause }, error.code)
+    }
     return errorReply(error)
   }
 
   return createHttpServer({
     requestId: requestIds(extraKey),
+    clientAddress: createClientAddress(trustedProxies),
     answer,
     isAccepting,
     isUrgent: isHealthCheck,
@@ -164,4 +176,10 @@ function checkExpectation(request: IncomingMessage): void {
 
 function isHealthCheck(path: string): boolean {
   return path === LIVENESS || path === READINESS
+}
+
+/** Other replies, such as 401 and those of `/livez`, do not show that the database works. */
+function isFromDatabase({ route }: Exchange, { status }: Reply): boolean {
+  const isSuccess = status === 200 || status === 201
+  return isSuccess && (route === ANIMALS_ROUTE || route === ANIMAL_ROUTE || route === READINESS)
 }

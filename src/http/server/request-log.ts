@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import { KEY_PREFIX } from '../../api-key.ts'
+import type { ClientAddress } from './client-address.ts'
 import type { Exchange } from './exchange.ts'
 import { headerValues } from './headers.ts'
 
@@ -34,11 +35,18 @@ export function requestIds(extraKey: string | undefined): (request: IncomingMess
 /** Called for each request that was answered, also by the HTTP parser. Then there is no exchange. */
 export type OnAnswered = (exchange: Exchange | undefined, status: number, durationMs: number) => void
 
-export function logRequest(exchange: Exchange, log: Logger, onAnswered: OnAnswered | undefined): void {
+export function logRequest(
+  exchange: Exchange,
+  log: Logger,
+  clientAddress: ClientAddress,
+  onAnswered: OnAnswered | undefined,
+): void {
   const isLogged = log.isLevelEnabled('info')
   if (!isLogged && onAnswered === undefined) return
   const start = performance.now()
   const { id: requestId, request, response } = exchange
+  // Node.js forgets it when the connection closes.
+  const address = isLogged ? clientAddress(request.socket, request) : undefined
   response.once('close', () => {
     const status = statusOf(response)
     const durationMs = performance.now() - start
@@ -48,6 +56,7 @@ export function logRequest(exchange: Exchange, log: Logger, onAnswered: OnAnswer
     log.info(
       {
         requestId,
+        address,
         method: request.method,
         route: exchange.route ?? null,
         status,

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../../error.ts'
+import { type ClientAddress, createClientAddress } from './client-address.ts'
 import { createConnections } from './connections.ts'
 import type { Exchange } from './exchange.ts'
 import { MAX_HEADER_BYTES, SERVER_LIMITS, type ServerLimits } from './limits.ts'
@@ -35,6 +36,8 @@ const NO_HEADERS: readonly string[] = []
 
 export interface HttpServerOptions {
   readonly requestId: (request: IncomingMessage) => string
+  /** For the log. The default is the address of the connection. */
+  readonly clientAddress?: ClientAddress
   /** Must not throw or reject: it must turn a failure into a reply. */
   readonly answer: (exchange: Exchange) => Reply | Promise<Reply>
   /** False once the service is stopping. */
@@ -56,6 +59,7 @@ export interface HttpServer {
 
 export function createHttpServer({
   requestId,
+  clientAddress = createClientAddress(0),
   answer,
   isAccepting,
   isUrgent,
@@ -96,7 +100,7 @@ export function createHttpServer({
     }
     turns.addRequest(exchange, connections.begin(socket, exchange) > 1)
     try {
-      logRequest(exchange, log, onAnswered)
+      logRequest(exchange, log, clientAddress, onAnswered)
       // Awaited even if it is not a promise: the parser marks a request without a body as complete only after this turn.
       send(exchange, await answer(exchange), isAccepting())
     } catch (error) {
@@ -122,12 +126,12 @@ export function createHttpServer({
   server.on('checkContinue', serve)
   server.on('checkExpectation', serve)
   // Without this listener Node closes the connection without a response.
-  server.on('connect', async (_request, socket) => {
+  server.on('connect', async (request, socket) => {
     // Node has removed its own listeners, and reads nothing more.
     socket.on('error', () => {}).on('timeout', () => socket.destroy())
     socket.resume()
     await allClosed(connections.inFlight(socket))
-    rejectConnection(socket, invalid('This service is not a proxy.'), 'CONNECT')
+    rejectConnection(socket, invalid('This service is not a proxy.'), 'CONNECT', request)
   })
 
   server.on('clientError', async (error: NodeJS.ErrnoException, socket) => {
@@ -155,11 +159,17 @@ export function createHttpServer({
     }
   })
 
-  function rejectConnection(socket: Duplex, error: ServiceError, reason: string | undefined): void {
+  function rejectConnection(
+    socket: Duplex,
+    error: ServiceError,
+    reason: string | undefined,
+    request?: IncomingMessage,
+  ): void {
     const id = newRequestId()
+    const address = clientAddress(socket, request)
     const durationMs = timeOfFirstRequest(socket)
     if (writeRawError(socket, error, id)) {
-      log.info({ requestId: id, status: error.status, refused: reason }, 'request')
+      log.info({ requestId: id, address, status: error.status, refused: reason }, 'request')
       onAnswered?.(undefined, error.status, durationMs)
     }
   }
