@@ -156,7 +156,7 @@ suite('deploy/haproxy.cfg', { skip: !isInstalled('haproxy') && 'HAProxy is not i
   })
 })
 
-suite('deploy/postgres/create-roles.sh', { skip: !isInstalled('psql') && 'psql is not installed' }, () => {
+suite('deploy/postgres/roles.sql', { skip: !isInstalled('psql') && 'psql is not installed' }, () => {
   test('creates a role that migrates, and one for the service that cannot, with passwords of any characters', async t => {
     const postgres = await startPostgres()
     t.after(() => postgres.stop())
@@ -164,11 +164,12 @@ suite('deploy/postgres/create-roles.sh', { skip: !isInstalled('psql') && 'psql i
     const { hostname, port } = new URL(postgres.url)
     const password = () => `${randomBytes(6).toString('hex')} @:/?#%&'"\\$é`
     const [owner, service] = [password(), password()]
-    execFileSync(join(DEPLOY, 'postgres/create-roles.sh'), {
+    // As the image of PostgreSQL does it.
+    const file = join(DEPLOY, 'postgres/roles.sql')
+    const options = ['--set=ON_ERROR_STOP=1', '--no-psqlrc', '--username=postgres', '--dbname=animals']
+    execFileSync('psql', [...options, `--host=${hostname}`, `--port=${port}`, `--file=${file}`], {
       env: {
         PATH: process.env.PATH,
-        PGHOST: hostname,
-        PGPORT: port,
         PGPASSWORD: 'postgres',
         OWNER_PASSWORD: owner,
         SERVICE_PASSWORD: service,

@@ -1,9 +1,6 @@
-#!/bin/sh
-# Runs once, when the database is created. Creates the role that owns the schema, and the role of the service, which may
-# only read and write rows. psql quotes the passwords, so they may contain any character.
-set -eu
+-- Runs once in psql, when the database is created. Creates the role that owns the schema, and the role of the service,
+-- which may only read and write rows. psql quotes the passwords, so they may contain any character.
 
-psql --username=postgres --dbname=animals --set=ON_ERROR_STOP=1 --no-psqlrc <<'SQL'
 \getenv owner_password OWNER_PASSWORD
 \getenv service_password SERVICE_PASSWORD
 create role animals_owner login password :'owner_password';
@@ -17,4 +14,3 @@ alter default privileges for role animals_owner in schema public
   grant select, insert, update, delete on tables to animals;
 alter default privileges for role animals_owner in schema public
   grant usage, select, update on sequences to animals;
-SQL
