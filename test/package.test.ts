@@ -67,6 +67,11 @@ async function installService(t: Scope): Promise<string> {
   return installed
 }
 
+interface LockedPackage {
+  readonly dev?: boolean
+  readonly link?: boolean
+}
+
 suite('the package of the service', () => {
   const installed = shared(installService)
 
@@ -85,6 +90,17 @@ suite('the package of the service', () => {
     )
     const { exports } = JSON.parse(readFileSync(join(installed(), 'package.json'), 'utf8'))
     assert.deepEqual(Object.keys(exports), ['./openapi.json', './package.json'])
+  })
+
+  test('installs only the packages that docs/security.md announces', () => {
+    const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'))
+    const installedNames = Object.entries<LockedPackage>(packages)
+      .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && !dev && !link)
+      .map(([path]) => path.replace(/^.*node_modules\//, ''))
+    const [, list = ''] =
+      /^## Packages$([\s\S]*?)^## /m.exec(readFileSync(join(ROOT, 'docs/security.md'), 'utf8')) ?? []
+    const announced = [...list.matchAll(/`([@\w/-]+)`/g)].map(([, name = '']) => name)
+    assert.deepEqual([...new Set(announced)].sort(), [...new Set(installedNames)].sort())
   })
 
   test('runs from JavaScript, with its pages and all that they load', async t => {

@@ -2,6 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { addEnvironmentKey, assertNoKey } from './secrets.ts'
 import type { Scope } from './service.ts'
 
 export const MAIN = fileURLToPath(new URL('../../bin/animal-store.js', import.meta.url))
@@ -72,10 +73,13 @@ export function start(
     child.on('error', reject)
     child.on('close', (code, signal) => resolve({ code, signal, ...printed }))
   })
-  t.after(() => {
+  addEnvironmentKey(env.ANIMAL_STORE_API_KEY)
+  t.after(async () => {
     if (isGroup) killGroup(child.pid)
     else child.kill('SIGKILL')
-    return ended
+    await ended
+    // On its first run the service prints a key to stderr. Its log goes to stdout.
+    if (args[0] === 'serve') assertNoKey(printed.out, 'the log')
   })
 
   function said(pattern: RegExp): Promise<string> {

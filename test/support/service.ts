@@ -9,8 +9,10 @@ import { parseJson } from '../../client/src/json.ts'
 import { type Service, type ServiceOptions, startService } from '../../src/cli/service.ts'
 import { assertDescribed } from './openapi.ts'
 import { connectRaw } from './raw-http.ts'
+import { addEnvironmentKey, assertNoKey } from './secrets.ts'
 
 export const API_KEY = 'test-key-0123456789-abcdefghij'
+addEnvironmentKey(API_KEY)
 
 export interface Reply {
   readonly status: number
@@ -74,6 +76,7 @@ export async function startTestService(
     logStream: { write: line => void lines.push(line) },
     ...options,
   })
+  t.after(() => assertNoKey(lines.join(''), 'the log'))
   t.after(() => service.stop())
   const { send, close } = client(service.address)
   t.after(close)
@@ -123,6 +126,7 @@ export function client(address: string, apiKey = API_KEY) {
       outgoing.end(body)
     })
     assertDescribed(method, path, reply)
+    assertNoKey(`${JSON.stringify(reply.headers)}${reply.text}`, 'the response')
     return reply
   }
   return { send, close: () => agent.destroy() }
