@@ -59,6 +59,16 @@ suite('the OpenAPI document', () => {
     assert.doesNotMatch(published, /additionalProperties/)
   })
 
+  test('has a response for too many requests, with Retry-After, in every operation', () => {
+    const { paths, components } = JSON.parse(published)
+    for (const { responses } of Object.values<object>(paths).flatMap(methods => Object.values(methods))) {
+      const described = responses['429']
+      const name = described.$ref?.slice('#/components/responses/'.length)
+      const { headers } = name === undefined ? described : components.responses[name]
+      assert.ok('Retry-After' in headers)
+    }
+  })
+
   test('can be used by generators of clients', () => {
     const { paths, components } = JSON.parse(published)
     for (const name of Object.keys(components.schemas)) assert.equal(name in globalThis, false, name)
