@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { suite, type TestContext, test } from 'node:test'
-import { type Running, serve, start } from './support/command.ts'
+import { type Running, serve, signalUntilEnded, start } from './support/command.ts'
 import { childrenOf } from './support/processes.ts'
 import { connectRaw, requestHead } from './support/raw-http.ts'
 import { API_KEY, temporaryFolder } from './support/service.ts'
@@ -14,9 +14,6 @@ const ANIMAL = '{"name":"Bella","categoryId":7}'
 
 /** Much longer than anything that is measured here. */
 const STALL_MICROSECONDS = 120_000_000
-
-/** More than the time within which a signal counts as a duplicate (src/cli/stop-signals.ts). */
-const NO_COPY_MS = 200
 
 const STRACE = spawnSync('strace', ['-V']).status === 0
 const WITHOUT_STRACE = STRACE ? false : 'strace is not installed'
@@ -104,9 +101,7 @@ suite('while the disk stalls', { concurrency: 3, skip: WITHOUT_STRACE }, () => {
       const { child, ended, strace, printed } = running
       child.kill('SIGTERM')
       await waitUntil(() => printed.out.includes('stopping'), { what: 'the service is stopping' })
-      const since = performance.now()
-      await waitUntil(() => performance.now() - since > NO_COPY_MS, { what: 'a signal is no copy' })
-      child.kill('SIGTERM')
+      signalUntilEnded(child, 'SIGTERM')
       await waitUntil(() => hasEnded(child.pid), { what: 'the process has ended' })
       strace.child.kill('SIGKILL')
       const { signal, err } = await ended

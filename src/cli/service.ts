@@ -21,7 +21,7 @@ import type { DatabaseAddress } from './setting-values.ts'
 import { SETTINGS } from './settings.ts'
 
 /** Connections are closed this long after the signal, whatever clients do. Closing the database comes after that. */
-const STOP_TIMEOUT_MS = 9_000
+const STOP_TIMEOUT_MS = 8_500
 
 /**
  * On PostgreSQL, a creation waits at most this long in the queue. With a connection and one statement, it is answered

@@ -14,11 +14,13 @@ const PARENT_CHECK_INTERVAL_MS = 250
 
 /** The first signal stops the service gracefully, a second one ends the process immediately. Returns `stop`. */
 export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }): () => void {
-  let stoppingSince: number | undefined
+  let isStopping = false
+  let isCopy = false
 
   function stop(): void {
-    if (stoppingSince !== undefined) return
-    stoppingSince = performance.now()
+    if (isStopping) return
+    isStopping = true
+    ignoreCopies()
     setTimeout(() => {
       console.error('The disk does not respond: the process ends without closing the database.')
       end('SIGTERM')
@@ -35,14 +37,23 @@ export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }):
       .then(exitAfterThreads)
   }
 
+  /** On a busy machine, the timer may be due before a copy that has arrived in time was read. So that is read first. */
+  function ignoreCopies(): void {
+    isCopy = true
+    setTimeout(() => {
+      setImmediate(() => {
+        isCopy = false
+      })
+    }, COPY_MS)
+  }
+
   function end(signal: 'SIGTERM' | 'SIGINT'): void {
     service.kill?.()
     endBySignal(signal)
   }
 
   function onSignal(signal: NodeJS.Signals): void {
-    const isSecond = stoppingSince !== undefined && performance.now() - stoppingSince > COPY_MS
-    if (isSecond) end(signal === 'SIGTERM' ? 'SIGTERM' : 'SIGINT')
+    if (isStopping && !isCopy) end(signal === 'SIGTERM' ? 'SIGTERM' : 'SIGINT')
     else stop()
   }
   process.on('SIGTERM', onSignal)

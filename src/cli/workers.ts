@@ -8,7 +8,7 @@ import { CommandFailed, type Streams } from './command.ts'
 /** The shortest time between two starts of a worker: one that ends early would probably end again immediately. */
 const RESTART_INTERVAL_MS = 1_000
 
-/** A worker closes its connections within 9 seconds. One that takes longer than this is killed. */
+/** A worker closes its connections within 8.5 seconds. One that takes longer than this to end is killed. */
 const STOP_TIMEOUT_MS = 9_500
 
 export interface Workers {

@@ -7,6 +7,9 @@ import type { Scope } from './service.ts'
 
 export const MAIN = fileURLToPath(new URL('../../bin/animal-store.js', import.meta.url))
 
+/** More than the time within which a signal counts as a duplicate (src/cli/stop-signals.ts). */
+const SIGNAL_INTERVAL_MS = 300
+
 /** The TypeScript compiler is a Go program. Without garbage collection it takes a third less CPU. */
 export const COMPILER_ENV = { GOGC: 'off' }
 
@@ -124,4 +127,10 @@ export function isAnswering(address: string): Promise<boolean> {
     () => true,
     () => false,
   )
+}
+
+/** Sends a signal again and again, as an impatient person does: those that follow the first too closely are ignored. */
+export function signalUntilEnded(child: ChildProcess, signal: NodeJS.Signals): void {
+  const timer = setInterval(() => child.kill(signal), SIGNAL_INTERVAL_MS)
+  child.once('exit', () => clearInterval(timer))
 }
