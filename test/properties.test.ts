@@ -103,7 +103,10 @@ onEveryDatabase('for all inputs', startTestService => {
 
   test('any query gets 200 or a 400 with the error object', async () => {
     const pair = fc.tuple(
-      fc.oneof(fc.constantFrom('limit', 'status', 'after', 'before'), fc.string({ unit: 'binary', maxLength: 5 })),
+      fc.oneof(
+        fc.constantFrom('limit', 'status', 'after', 'before'),
+        fc.string({ unit: 'binary', maxLength: 5 }),
+      ),
       fc.oneof(
         fc.integer().map(String),
         fc.constantFrom(...STATUSES),
