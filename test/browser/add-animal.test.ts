@@ -12,6 +12,7 @@ import {
   readRows,
   readStock,
   startWithAnimals,
+  stopClock,
   useCatalogue,
   waitForList,
 } from './catalogue-page.ts'
@@ -92,7 +93,9 @@ suite('the form', () => {
 
   test('adds one animal for a double click, keeps the place in the list, and offers to show it', async t => {
     const service = await startWithAnimals(t, newAnimals(50))
-    const { page } = await open(t, service, { path: '/?limit=10&after=10' })
+    const { page } = await open(t, service)
+    await stopClock(page)
+    await page.goto(`${service.address}/?limit=10&after=10`)
     await waitForList(page, '?limit=10&after=10', '11')
     await fillIn(page, 'Bella <b>', '9007199254740993')
     await page.getByRole('radio', { name: 'pending' }).check()

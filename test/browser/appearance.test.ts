@@ -12,6 +12,7 @@ import {
   readStock,
   signIn,
   startWithAnimals,
+  stopClock,
   useCatalogue,
 } from './catalogue-page.ts'
 
@@ -92,6 +93,8 @@ suite('the catalogue page', () => {
     test(`covers no control with a notice, at ${width} pixels`, async t => {
       const viewport = { width, height: 640 }
       const { page } = await open(t, service(), { path: '/?after=10', context: { viewport } })
+      await stopClock(page)
+      await page.reload()
       await readRows(page)
       await page.keyboard.press('n')
       await page.getByLabel('Name').fill('Bella')

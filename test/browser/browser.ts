@@ -18,7 +18,7 @@ export function useBrowser(): (t: TestContext, options?: BrowserContextOptions) 
   after(() => browser.close())
   return async (t, options = {}) => {
     const context = await browser.newContext(options)
-    context.setDefaultTimeout(10_000)
+    context.setDefaultTimeout(30_000)
     t.after(() => context.close())
     return context
   }

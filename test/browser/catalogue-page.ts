@@ -124,6 +124,15 @@ export async function readStock(page: Page): Promise<(string | null)[]> {
     .evaluateAll(counts => counts.map(count => count.textContent))
 }
 
+/**
+ * From the next page that is loaded, time passes only in `page.clock.fastForward`, so that a slow machine changes
+ * nothing.
+ */
+export async function stopClock(page: Page): Promise<void> {
+  await page.clock.install({ time: 0 })
+  await page.clock.pauseAt(1_000)
+}
+
 /** Answers every API request of the page with this error. */
 export async function failRequests(page: Page, status: number, code: string): Promise<void> {
   await page.route('**/v1/pets**', route =>

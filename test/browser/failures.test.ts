@@ -11,6 +11,7 @@ import {
   newAnimals,
   readRows,
   startWithAnimals,
+  stopClock,
   useCatalogue,
   waitForList,
 } from './catalogue-page.ts'
@@ -37,7 +38,7 @@ suite('the catalogue page', () => {
   test('shows placeholder rows while it loads, and a notice after three seconds', async t => {
     const { page } = await open(t, service())
     const { arrived, release } = await holdRequests(page, 'GET')
-    await page.clock.install()
+    await stopClock(page)
     await page.goto(`${service().address}/?limit=50`)
     await arrived
     assert.equal(await page.locator('tr.skeleton').count(), 20)

@@ -10,6 +10,7 @@ import {
   readIds,
   readStock,
   startWithAnimals,
+  stopClock,
   useCatalogue,
   waitForList,
 } from './catalogue-page.ts'
@@ -72,7 +73,7 @@ suite('the stock', () => {
         body: '{"code":"rate_limited","message":"Too many requests.","status":429}',
       })
     })
-    await page.clock.install()
+    await stopClock(page)
     const limited = page.waitForResponse(response => response.status() === 429)
     await page.reload()
     await limited
@@ -118,7 +119,7 @@ suite('an animal that somebody else adds', () => {
   test('appears at the top of the newest page, is marked for a while, and is counted', async t => {
     const service = await startWithAnimals(t, newAnimals(30, STATUSES))
     const { page } = await open(t, service)
-    await page.clock.install()
+    await stopClock(page)
     await page.goto(`${service.address}/?order=newest`)
     await waitForList(page, '?order=newest', '30')
     assert.equal((await readStock(page))[0], '30')
@@ -137,7 +138,7 @@ suite('an animal that somebody else adds', () => {
   test('appears at the end of the last page of the oldest', async t => {
     const service = await startWithAnimals(t, newAnimals(20))
     const { page } = await open(t, service)
-    await page.clock.install()
+    await stopClock(page)
     await page.goto(service.address)
     await readStock(page)
     assert.equal(await page.getByRole('link', { name: 'Next' }).count(), 0)
@@ -149,13 +150,13 @@ suite('an animal that somebody else adds', () => {
   test('is looked for only while the tab is visible, and at once when it becomes visible', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
     const { page } = await open(t, service)
-    await page.clock.install()
+    await stopClock(page)
     await page.goto(`${service.address}/?order=newest`)
     await readStock(page)
-    const requests: string[] = []
-    page.on('request', request => requests.push(request.url()))
     await setHidden(page, true)
     await service.create({ name: 'Kim', categoryId: 8 })
+    const requests: string[] = []
+    page.on('request', request => requests.push(request.url()))
     await page.clock.fastForward(10 * INTERVAL_MS)
     assert.deepEqual(requests, [])
     await setHidden(page, false)
