@@ -1,7 +1,7 @@
 // Who may read the database: only the user of the service. A folder belongs to the service only if it has created it, or
 // if it is the default one.
 
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileStats, indexPath, walPath } from './files.ts'
 
@@ -11,13 +11,13 @@ const OTHERS = 0o077
 
 /** Creates a folder, and those above it. The `recursive` of Node.js never ends below /proc. */
 export function createFolder(path: string): void {
-  if (existsSync(path)) return
+  if (fileStats(path)?.isDirectory()) return
   createFolder(dirname(path))
   try {
     mkdirSync(path, { mode: PRIVATE_FOLDER })
   } catch (error) {
     // Several processes may start at the same time.
-    if (codeOf(error) !== 'EEXIST') throw error
+    if (!fileStats(path)?.isDirectory()) throw error
   }
 }
 
