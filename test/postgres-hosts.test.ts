@@ -123,17 +123,13 @@ suite('with several hosts, the service', () => {
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
   })
 
-  test('waits at the start until one of them is writable', async t => {
-    const [, standby] = pair()
-    const { said, child } = start(t, ['serve', '--port', '0', '--database-wait', '1h'], {
-      cwd: temporaryFolder(t),
-      env: { DATABASE_URL: urlOf(standby, standby) },
-    })
-    await said(/^Waiting up to 1h for PostgreSQL: the database is read-only\.\n/m)
-    child.kill()
+  test('may have one host with target_session_attrs', async t => {
+    const [primary] = pair()
+    const service = await serviceOn(t, `${primary.url}?target_session_attrs=read-write`)
+    assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
   })
 
-  test('finds the new primary after the old one was stopped, and both orders work', async t => {
+  test('finds the new primary after the old one was stopped, while it runs and while it starts', async t => {
     const [primary, standby] = await startPair(t)
     const services = [
       await serviceOn(t, urlOf(primary, standby)),
@@ -144,8 +140,16 @@ suite('with several hosts, the service', () => {
     await primary.halt()
     for (const service of services)
       assert.equal((await service.create({ name: 'lost', categoryId: 1 })).status, 503)
+    const starting = [standby.url, urlOf(primary, standby)].map(url =>
+      start(t, ['serve', '--port', '0', '--database-wait', '1h'], {
+        cwd: temporaryFolder(t),
+        env: { DATABASE_URL: url },
+      }),
+    )
+    for (const { said } of starting) await said(/^Waiting up to 1h for PostgreSQL: .*\n/m)
     await administer('select pg_promote()', standby.url)
     for (const service of services) await assertStores(service)
+    for (const { said } of starting) await said(/listening on/)
     assert.equal(await countRows("animals where name = 'before'", standby.url), 2)
   })
 

@@ -124,7 +124,7 @@ export function openPool(url: string, { connections, warn }: PoolOptions): Pool 
       // After a time-out the server would continue the statement, and might store what was reported as failed.
       if (client !== undefined && !(cause instanceof pg.DatabaseError) && !unreplicated.has(client)) {
         cancelQuery(client, CONNECT_TIMEOUT_MS)
-        lastTimeoutStart = startedAt
+        lastTimeoutStart = Math.max(lastTimeoutStart, startedAt)
         hosts.skip(client)
       }
       if (isReadOnly(cause)) lastReadOnlyAt = performance.now()
