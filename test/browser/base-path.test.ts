@@ -22,6 +22,9 @@ suite('below the prefix of a proxy', () => {
     const { page } = await openBehindPrefix(t, '/shop/animals/')
     await signIn(page)
     assert.equal((await readIds(page)).length, 20)
+    // Another catalogue of the same host has another key.
+    const names = await page.evaluate(() => Object.keys(sessionStorage))
+    assert.deepEqual(names, ['animal-store-key:/shop/animals/'])
     await page.getByRole('link', { name: 'Next' }).click()
     await page.waitForURL(/\/shop\/animals\/\?.*after=20$/)
     await page.waitForFunction(() => document.querySelectorAll('#rows tr').length === 10)

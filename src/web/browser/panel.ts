@@ -55,8 +55,10 @@ export function createPanel({ canClose, onClosed }: PanelOptions): Panel {
     button.addEventListener('click', closeIfAllowed)
   backdrop.addEventListener('click', closeIfAllowed)
   addEventListener('keydown', event => {
-    if (event.key === 'Escape' && !event.defaultPrevented && !document.querySelector('dialog[open]'))
-      closeIfAllowed()
+    // The same key closes a dialog or the menu, which are in front of the panel.
+    const isForOther =
+      event.defaultPrevented || document.querySelector('dialog[open], :popover-open') !== null
+    if (event.key === 'Escape' && !isForOther) closeIfAllowed()
   })
   wide.addEventListener('change', show)
 
