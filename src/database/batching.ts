@@ -174,9 +174,10 @@ export interface BatchedStore extends Store {
 }
 
 /**
- * Returns the same store with `createAnimals` batched. `onCommit` gets the number of creations in each commit. A batch waits for creations that arrive in this event-loop turn
- * and the next. Clients that were just answered send their next creation then. Otherwise they would form a second group,
- * and the two groups would commit alternately.
+ * Returns the same store with `createAnimals` batched. `onCommit` gets the number of creations in each commit.
+ *
+ * A batch waits for creations that arrive in this event-loop turn and the next. Clients that were just answered send
+ * their next creation then. Otherwise they would form a second group, and the two groups would commit alternately.
  */
 export function batchCreations(
   store: Store,
