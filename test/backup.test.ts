@@ -126,6 +126,18 @@ suite('backup', { concurrency: true }, () => {
     assert.equal(countAnimals(join(cwd, 'backup.db')), 20)
   })
 
+  test('works on a file system without links, and refuses a name that exists there too', async t => {
+    const cwd = await folderWith(t, 'a')
+    const preload = new URL('support/no-links.js', import.meta.url).href
+    const program = [process.execPath, '--import', preload, MAIN]
+    const { code, err } = await run(t, ['backup', 'backup.db'], { cwd, program })
+    assert.equal(code, 0, err)
+    assert.equal(namesIn(join(cwd, 'backup.db')), 'a')
+    assert.equal(statSync(join(cwd, 'backup.db')).mode & 0o777, 0o600)
+    assert.equal((await run(t, ['backup', 'backup.db'], { cwd, program })).code, 1)
+    assert.deepEqual(readdirSync(cwd).sort(), ['backup.db', 'data'])
+  })
+
   test('does not migrate the database', async t => {
     const cwd = await folderWith(t, 'a')
     runSql(join(cwd, DATABASE), 'drop index animals_by_status; pragma user_version = 3')

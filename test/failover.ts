@@ -27,14 +27,13 @@ let cluster: Cluster | undefined
 try {
   await main()
 } catch (error) {
+  process.exitCode = 1
   if (!(error instanceof Missing)) throw error
   console.error(`The failover test cannot run here:\n${error.message}`)
-  process.exitCode = 1
 } finally {
   for (const child of children) child.kill('SIGKILL')
   cluster?.stop()
-  if (process.exitCode === undefined || process.exitCode === 0)
-    rmSync(folder, { recursive: true, force: true })
+  if (cluster === undefined || !process.exitCode) rmSync(folder, { recursive: true, force: true })
   else console.error(`The logs are in ${folder}.`)
 }
 

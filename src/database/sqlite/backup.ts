@@ -1,7 +1,17 @@
 // Copies a database file while other processes use it, and verifies the copy.
 
 import { randomBytes } from 'node:crypto'
-import { closeSync, existsSync, fsyncSync, linkSync, lstatSync, openSync, rmSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
@@ -20,6 +30,9 @@ const LOCK_TIMEOUT_MS = 2_000
 
 /** Only the service's user may read a database: it contains the digests of the keys. */
 const PRIVATE_MODE = 0o600
+
+/** The errors of file systems that have no links, such as FAT and some network file systems. */
+const WITHOUT_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 export interface CopyProgress {
   readonly bytes: number
@@ -43,12 +56,22 @@ export async function backUp(
   const unfinished = `${file}.${randomSuffix()}.unfinished`
   try {
     const copied = await copyDatabase(path, unfinished, onProgress)
-    // Unlike a rename, a link fails if somebody has created the file meanwhile.
-    linkSync(unfinished, file)
+    publish(unfinished, file)
     syncFolder(dirname(resolve(file)))
     return copied
   } finally {
     removeDatabase(unfinished)
+  }
+}
+
+/** Gives the copy its name. A rename alone would replace a file that somebody has created meanwhile. */
+function publish(unfinished: string, file: string): void {
+  try {
+    linkSync(unfinished, file)
+  } catch (error) {
+    if (!WITHOUT_LINKS.has(String((error as NodeJS.ErrnoException).code))) throw error
+    closeSync(openSync(file, 'wx', PRIVATE_MODE))
+    renameSync(unfinished, file)
   }
 }
 
