@@ -9,6 +9,7 @@ import { generateKey } from '../src/api-key.ts'
 import { systemClock } from '../src/clock.ts'
 import { openPostgresStore } from '../src/database/postgres/store.ts'
 import { administer, countRows, newDatabase, startPostgres } from './support/postgres.ts'
+import { startPostgresProxy } from './support/postgres-proxy.ts'
 import { type Scope, startTestService, type TestService } from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -114,6 +115,31 @@ suite('missing in PostgreSQL, answered with 503 until it is repaired:', () => {
         assert.ok([200, 201, 404].includes(status), `${status}`)
     })
   }
+})
+
+test('a lost worker of Citus (XX000) is answered with 503, and any other internal error with 500', async t => {
+  const { url } = await prepareDatabase(t)
+  let message = ''
+  const proxy = await startPostgresProxy(t, url, (_name, text) =>
+    message !== '' && /from animals|into animals/.test(text) ? { code: 'XX000', message } : undefined,
+  )
+  const service = await start(t, proxy)
+  const statuses = async () => {
+    const replies = await Promise.all([
+      service.send('GET', '/v1/pets'),
+      service.send('GET', '/v1/pets?before=9&status=sold'),
+      service.create({ name: 'a', categoryId: 1 }),
+    ])
+    return [...new Set(replies.map(({ status }) => status))]
+  }
+  message = 'failure on connection marked as essential: worker-1:5432'
+  assert.deepEqual(await statuses(), [503])
+  assert.equal((await service.send('GET', '/readyz')).status, 503)
+  message = 'cache lookup failed'
+  assert.deepEqual(await statuses(), [500])
+  message = ''
+  assert.deepEqual(await statuses(), [200, 201])
+  assert.ok(await isReady(service))
 })
 
 suite('a sequence behind its data', () => {

@@ -11,7 +11,7 @@ export interface Refusal {
   readonly routine?: string
 }
 
-/** Takes the name and the text of a statement. Without a refusal, the statement passes. */
+/** Takes the name and the text of a statement. Without a refusal, the statement passes. A simple query has no name. */
 export type Refuse = (name: string, text: string) => Refusal | undefined
 
 /** Returns the URL of the proxy. */
@@ -57,20 +57,22 @@ function createFilter(refuse: Refuse, upstream: Socket, client: Socket): (chunk:
       client.write(encode('Z', 'I'))
       return
     }
-    const [name = '', text = ''] = message
+    const parts = message
       .subarray(1 + LENGTH_BYTES)
       .toString()
       .split('\0')
-    const refusal = type === 'P' ? refuse(name, text) : undefined
+    const [name = '', text = ''] = type === 'Q' ? ['', ...parts] : parts
+    const refusal = type === 'Q' || type === 'P' ? refuse(name, text) : undefined
     if (refusal === undefined) {
       upstream.write(message)
       return
     }
-    isRefusing = true
     const { code, message: reason, routine = 'test' } = refusal
     client.write(
       encode('E', ['SERROR', 'VERROR', `C${code}`, `M${reason}`, `R${routine}`, '', ''].join('\0')),
     )
+    if (type === 'Q') client.write(encode('Z', 'I'))
+    else isRefusing = true
   }
 
   return chunk => {
