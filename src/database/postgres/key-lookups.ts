@@ -41,7 +41,8 @@ export function createKeyLookups(pool: Pool): FindKey {
   }
 
   const findKnown = createBatcher({ run, limits: KNOWN_KEYS, turns: 1, overloaded })
-  const findOther = createBatcher({ run, limits: OTHER_KEYS, turns: 1, overloaded })
+  // Larger batches for strangers: a client that was just rejected sends its next key in the next turn.
+  const findOther = createBatcher({ run, limits: OTHER_KEYS, turns: 2, overloaded })
   return digest => (known.has(digest) ? findKnown(digest) : findOther(digest))
 }
 

@@ -51,12 +51,18 @@ export function createAuthCache<Result extends Rejectable>(find: Find<Result>): 
       add(authorization, { result: found, expiresAt })
       return found
     }
-    const shared = found.finally(() => pending.delete(authorization))
-    pending.set(authorization, shared)
-    shared.then(
-      result => add(authorization, { result, expiresAt }),
-      () => {},
+    const shared = found.then(
+      result => {
+        pending.delete(authorization)
+        add(authorization, { result, expiresAt })
+        return result
+      },
+      error => {
+        pending.delete(authorization)
+        throw error
+      },
     )
+    pending.set(authorization, shared)
     return shared
   }
 
