@@ -1,4 +1,4 @@
-// The one error that clients see: its codes, and the status of each.
+// The one error that clients see: its codes, the status of each, and its JSON.
 
 export const STATUS_OF = {
   invalid_request: 400,
@@ -41,6 +41,11 @@ export class ServiceError extends Error {
   get status(): number {
     return STATUS_OF[this.code]
   }
+}
+
+/** Renders the JSON error object of the specification. */
+export function renderError({ code, message, status }: ServiceError): string {
+  return JSON.stringify({ code, message, status })
 }
 
 export function invalid(message: string): ServiceError {

@@ -25,7 +25,7 @@ export async function startMetrics(
   const { createMetrics } = await import('../metrics/metrics.ts')
   const metrics = createMetrics(droppedLogLines)
   if (cluster.isWorker) {
-    const { answerPrimary } = await import('../metrics/workers.ts')
+    const { answerPrimary } = await import('../metrics/aggregation.ts')
     answerPrimary(metrics)
   } else await serveMetrics(options, metrics.render)
   return metrics
@@ -34,7 +34,7 @@ export async function startMetrics(
 /** Called in the primary process, before it starts the workers. */
 export async function startMetricsOfWorkers(options: MetricsOptions): Promise<void> {
   if (options.port === undefined) return
-  const { renderForAll } = await import('../metrics/workers.ts')
+  const { renderForAll } = await import('../metrics/aggregation.ts')
   await serveMetrics(options, renderForAll())
 }
 

@@ -4,24 +4,23 @@ import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import type { Environment } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
-import { unavailable } from '../error.ts'
+import { ServiceError, unavailable } from '../error.ts'
 import type { Store } from '../store.ts'
-import { rateLimited, unauthorized } from './api/api-errors.ts'
 import { createAuthenticator } from './api/authentication.ts'
 import { deprecationHeaders } from './api/deprecation.ts'
-import { operations } from './api/operations.ts'
+import { rateLimited, unauthorized } from './api/operation-errors.ts'
+import { ANIMAL_ROUTE, ANIMALS_ROUTE, operations } from './api/operations.ts'
 import { createRateLimiter, type RateLimit } from './api/rate-limit.ts'
 import { type Document, documentResource } from './documents.ts'
 import { createOutageLog } from './outage-log.ts'
-import { ANIMAL_ROUTE, ANIMALS_ROUTE, operationOf, type RequestObserver } from './request-observer.ts'
+import { operationOf, type RequestObserver } from './request-observer.ts'
 import { createClientAddress } from './server/client-address.ts'
 import { createCors } from './server/cors.ts'
-import { errorReply, toServiceError } from './server/error-reply.ts'
 import type { Exchange } from './server/exchange.ts'
 import { headerValues } from './server/headers.ts'
-import { expectationFailed, notFound } from './server/http-errors.ts'
 import { checkHost, checkTransferEncoding, checkVersion } from './server/message-checks.ts'
-import { jsonReply, type Reply } from './server/reply.ts'
+import { expectationFailed, internalError, notFound } from './server/protocol-errors.ts'
+import { errorReply, jsonReply, type Reply } from './server/reply.ts'
 import { requestIds } from './server/request-log.ts'
 import { createRouter, handlerFor, isRead, type Match } from './server/routes.ts'
 import { createHttpServer, type HttpServer } from './server/server.ts'
@@ -145,7 +144,8 @@ export function createApp({
   }
 
   function reportError(cause: unknown, { id }: Exchange): Reply {
-    const error = toServiceError(cause)
+    // An unknown failure is reported without detail, which could reveal something internal.
+    const error = cause instanceof ServiceError ? cause : internalError(cause)
     // An error without a cause is expected, such as 503 while the service stops.
     if (error.status >= 500 && error.cause !== undefined) {
       if (error.code === 'unavailable') outageLog.failed(id, error)

@@ -1,10 +1,8 @@
 // What is reported about each request when it has been answered, for the metrics.
 
+import { ANIMAL_ROUTE, ANIMALS_ROUTE } from './api/operations.ts'
 import type { Exchange } from './server/exchange.ts'
 import { isRead } from './server/routes.ts'
-
-export const ANIMALS_ROUTE = '/v1/pets'
-export const ANIMAL_ROUTE = '/v1/pets/{petId}'
 
 export type Operation = 'listPets' | 'createPet' | 'getPet' | 'other'
 

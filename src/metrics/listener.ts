@@ -1,7 +1,7 @@
 // The listener of the metrics: GET /metrics, and nothing else.
 
 import { createServer, type Server, type ServerResponse } from 'node:http'
-import { ServiceError } from '../error.ts'
+import { renderError, ServiceError } from '../error.ts'
 import { CONTENT_TYPE } from './metrics.ts'
 
 const OPTIONS = { headersTimeout: 5_000, requestTimeout: 5_000, maxHeaderSize: 16 * 1024 }
@@ -36,7 +36,8 @@ export function createMetricsServer(render: () => Promise<string>): Server {
   return server
 }
 
-function sendError(response: ServerResponse, { code, message, status }: ServiceError): void {
-  const body = JSON.stringify({ code, message, status })
-  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end(body)
+function sendError(response: ServerResponse, error: ServiceError): void {
+  response
+    .writeHead(error.status, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+    .end(renderError(error))
 }

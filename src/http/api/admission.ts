@@ -1,7 +1,7 @@
 // Bounds the requests that wait for the database. Requests beyond the limit are refused at once, so that those already
 // waiting are answered in time (docs/decisions/overload.md).
 
-import { overloaded } from './api-errors.ts'
+import { overloaded } from './operation-errors.ts'
 
 /** As many as wait in the queue of creations (BATCH_LIMITS). At 5,000 per second they wait 0.8 seconds. */
 export const MAX_IN_WORK = 4_096

@@ -9,11 +9,14 @@ import type { Exchange } from '../server/exchange.ts'
 import { joinedHeader } from '../server/headers.ts'
 import { jsonReply, type Reply } from '../server/reply.ts'
 import { createAdmission } from './admission.ts'
-import { animalNotFound, gone, idempotencyKeyReused, notStored } from './api-errors.ts'
 import { REMOVED_AT } from './deprecation.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
 import { pageLinks, parseListQuery } from './list-query.ts'
+import { animalNotFound, gone, idempotencyKeyReused, notStored } from './operation-errors.ts'
 import { createPageCache } from './page-cache.ts'
+
+export const ANIMALS_ROUTE = '/v1/pets'
+export const ANIMAL_ROUTE = '/v1/pets/{petId}'
 
 export interface OperationOptions {
   readonly store: Store

@@ -5,8 +5,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MIMEType } from 'node:util'
 import { invalid, ServiceError } from '../../error.ts'
 import { headerValues, joinedHeader } from './headers.ts'
-import { bodyTooLarge, unsupportedEncoding, unsupportedMediaType } from './http-errors.ts'
 import { MAX_BODY_BYTES, MAX_MEDIA_TYPE_LENGTH } from './limits.ts'
+import { bodyTooLarge, unsupportedEncoding, unsupportedMediaType } from './protocol-errors.ts'
 
 /**
  * Resolves with the bytes of the body. Rejects with `unsupported_media_type` or `payload_too_large` without reading the

@@ -2,9 +2,8 @@
 
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { invalid, type ServiceError } from '../../error.ts'
-import { renderError } from './error-reply.ts'
-import { chunkExtensionsTooLarge, headersTooLarge, requestTimeout } from './http-errors.ts'
+import { invalid, renderError, type ServiceError } from '../../error.ts'
+import { chunkExtensionsTooLarge, headersTooLarge, requestTimeout } from './protocol-errors.ts'
 import { API_HEADERS } from './reply.ts'
 
 export const TIMEOUT_CODE = 'ERR_HTTP_REQUEST_TIMEOUT'

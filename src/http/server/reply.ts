@@ -1,5 +1,6 @@
 // A reply as a plain value, and how it is sent.
 
+import { renderError, type ServiceError } from '../../error.ts'
 import type { Exchange } from './exchange.ts'
 
 export interface Reply {
@@ -23,6 +24,11 @@ export function jsonReply(status: number, body: string, headers: readonly string
   const length = String(Buffer.byteLength(body))
   const contentHeaders = ['content-type', 'application/json', 'content-length', length]
   return { status, headers: [...contentHeaders, ...API_HEADERS, ...headers], body }
+}
+
+/** The JSON error object, with the headers that belong to the error. */
+export function errorReply(error: ServiceError): Reply {
+  return jsonReply(error.status, renderError(error), error.headers)
 }
 
 export function send(exchange: Exchange, { status, headers, body }: Reply, isAccepting: boolean): void {

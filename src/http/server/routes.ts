@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { Exchange } from './exchange.ts'
-import { methodNotAllowed } from './http-errors.ts'
+import { methodNotAllowed } from './protocol-errors.ts'
 import type { Reply } from './reply.ts'
 
 /** `parameter` is the last segment of the path if the route ends in a parameter, otherwise ''. */

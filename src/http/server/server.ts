@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../../error.ts'
 import { type ClientAddress, createClientAddress } from './client-address.ts'
 import { createConnections } from './connections.ts'
+import { createTurns } from './event-loop-turns.ts'
 import type { Exchange } from './exchange.ts'
 import { MAX_HEADER_BYTES, SERVER_LIMITS, type ServerLimits } from './limits.ts'
 import { fromParserError, TIMEOUT_CODE, writeRawError } from './malformed-requests.ts'
@@ -15,7 +16,6 @@ import { isDelivered, isWaiting, type Reply, send } from './reply.ts'
 import { logRequest, newRequestId, type OnAnswered } from './request-log.ts'
 import { parseTarget } from './request-target.ts'
 import { createSlowReaders } from './slow-readers.ts'
-import { createTurns } from './turns.ts'
 
 const OPTIONS = {
   headersTimeout: 10_000,
