@@ -24,8 +24,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'src/http/api': ['domain', 'src/http/server'],
   'src/http': ['domain', 'src/http/server', 'src/http/api'],
   'src/metrics': ['domain'],
-  'src/web': ['domain'],
-  'src/web/browser': ['domain', 'client'],
+  'src/web': ['domain', 'src/web/samples'],
+  'src/web/samples': [],
+  'src/web/browser': ['domain', 'client', 'src/web/samples'],
   'src/cli': [
     'domain',
     'src/database',
@@ -90,7 +91,9 @@ suite('the layout', () => {
   })
 
   test('reads flags and environment variables only in main.ts and read-settings.ts', () => {
-    const readers = FILES.filter(file => /process\.(env|argv)|parseArgs\(/.test(textOf(file)))
+    // The samples of the reference are text.
+    const code = FILES.filter(file => partOf(file) !== 'src/web/samples')
+    const readers = code.filter(file => /process\.(env|argv)|parseArgs\(/.test(textOf(file)))
     assert.deepEqual(readers.sort(), ['src/cli/read-settings.ts', 'src/main.ts'])
   })
 

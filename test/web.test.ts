@@ -1,11 +1,10 @@
 // The web pages and health checks over HTTP, without a browser.
 
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
-import { AnimalStore } from '../client/src/animal-store.ts'
+import { STATUS_OF } from '../src/error.ts'
 import { html } from '../src/web/html.ts'
-import { API_KEY, shared, startTestService } from './support/service.ts'
+import { shared, startTestService } from './support/service.ts'
 
 const WITHOUT_KEY = { headers: { authorization: '' } }
 
@@ -42,17 +41,14 @@ suite('outside /v1, without a key', () => {
       Record<string, { operationId: string; parameters: { name: string }[]; responses: object }>
     >(paths)) {
       for (const { operationId, parameters, responses } of Object.values(methods)) {
-        const section = text.slice(
-          text.indexOf(`id="${operationId}"`),
-          text.indexOf('</section>', text.indexOf(`id="${operationId}"`)),
-        )
+        const start = text.indexOf(`id="${operationId}"`)
+        const section = text.slice(start, text.indexOf('</section>', start))
         for (const { name } of parameters)
           assert.ok(section.includes(`name="${name}"`), `${operationId} ${name}`)
         for (const status of Object.keys(responses))
-          assert.ok(section.includes(`<th scope="row">${status}</th>`), `${operationId} ${status}`)
+          assert.match(section, new RegExp(`<h3>Response ${status}<|title="\\w+">${status}<`), operationId)
       }
     }
-    assert.equal(text.match(/<pre class="curl">/g)?.length, 3)
     for (const schema of Object.keys(components.schemas))
       assert.ok(text.includes(`<section id="${schema}">`), schema)
     assert.ok(text.includes('9007199254740993'), 'the large id of the example is rounded')
@@ -60,27 +56,29 @@ suite('outside /v1, without a key', () => {
     assert.doesNotMatch(text, /undefined|\[object/)
   })
 
-  test('the client examples of /docs run without changes', async t => {
-    const service = await startTestService(t)
-    const { text } = await service.send('GET', '/docs', WITHOUT_KEY)
-    assert.ok(text.includes(`new AnimalStore({ baseUrl: '${service.address}/v1', apiKey })`))
-    const { name: packageName } = JSON.parse(
-      readFileSync(new URL('../client/package.json', import.meta.url), 'utf8'),
-    )
-    assert.ok(text.includes(`import { AnimalStore } from '${packageName}'`))
-    assert.ok(text.includes(`npm install ./${packageName}-*.tgz`))
-    const examples = [...text.matchAll(/<pre class="client">([^<]+)<\/pre>/g)].map(([, example = '']) =>
-      example.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(code)),
-    )
-    assert.equal(examples.length, 3)
-    const store = new AnimalStore({ baseUrl: `${service.address}/v1`, apiKey: API_KEY })
-    await store.createAnimal({ name: 'Kim', categoryId: 8n })
-    const AsyncFunction = (async () => {}).constructor as FunctionConstructor
-    for (const example of examples) await new AsyncFunction('store', 'console', example)(store, { log() {} })
+  test('/docs has one table of errors, with every code, and links to existing parts of the page only', async () => {
+    const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
+    assert.equal(text.match(/<table>/g)?.length, 1)
+    for (const [code, status] of Object.entries(STATUS_OF))
+      assert.match(text, new RegExp(`<tr id="error-${code}"><td>${status}</td>.*<td>\\w`), code)
+    assert.match(text, /id="error-rate_limited".*Retry-After/)
+    const targets = [...text.matchAll(/href="#([^"]*)"/g)].map(([, id]) => id)
+    for (const id of targets) assert.equal(text.split(`id="${id}"`).length, 2, id)
+  })
+
+  test('the contents of /docs are the guide, listPets first, and the date of the deprecated operation', async () => {
+    const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
+    const contents = text.slice(text.indexOf('<nav id="contents"'), text.indexOf('<main>'))
     assert.deepEqual(
-      (await Array.fromAsync(store.animals())).map(({ name }) => name),
-      ['Kim', 'Bella'],
+      [...contents.matchAll(/href="#([^"]*)"/g)].slice(0, 10).map(([, id]) => id),
+      [
+        ...['start', 'authentication', 'paging', 'idempotency', 'errors', 'rate-limits', 'deprecation'],
+        ...['listPets', 'createPet', 'getPet'],
+      ],
     )
+    assert.match(contents, /Get an animal <small class="until">until 5 December 2030</)
+    assert.match(text, /href="\.\/"/)
+    assert.match(text, /href="\.\/openapi\.json"/)
   })
 
   test('the pages load nothing from other hosts, and their policy forbids it', async () => {

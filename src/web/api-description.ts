@@ -9,13 +9,16 @@ export interface Schema {
   readonly format?: string
   readonly description?: string
   readonly enum?: readonly string[]
+  readonly const?: string
   readonly minimum?: number | bigint
   readonly maximum?: number | bigint
   readonly minLength?: number
   readonly maxLength?: number
+  readonly maxItems?: number
   readonly default?: number
   readonly required?: readonly string[]
   readonly properties?: Readonly<Record<string, Schema | Reference>>
+  readonly items?: Schema | Reference
 }
 
 export interface Parameter {
@@ -24,12 +27,29 @@ export interface Parameter {
   readonly required?: boolean
   readonly description: string
   readonly schema: Schema | Reference
+  readonly example?: number
+}
+
+export interface Header {
+  readonly description: string
+  readonly schema: Schema
+  readonly example?: string
+}
+
+export interface Content {
+  readonly schema: Schema | Reference
+  readonly example: unknown
 }
 
 export interface Response {
   readonly description: string
-  readonly headers: object
-  readonly content: Readonly<Record<string, { readonly example: unknown }>>
+  readonly headers: Readonly<Record<string, Reference>>
+  readonly content: Readonly<Record<string, Content>>
+}
+
+export interface RequestBody {
+  readonly description: string
+  readonly content: Readonly<Record<string, Content>>
 }
 
 export interface Operation {
@@ -38,7 +58,7 @@ export interface Operation {
   readonly description: string
   readonly deprecated?: boolean
   readonly parameters: readonly Parameter[]
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly example: unknown }>> }
+  readonly requestBody?: RequestBody
   readonly responses: Readonly<Record<string, Response | Reference>>
 }
 
@@ -48,22 +68,56 @@ export interface ApiDescription {
   readonly servers: readonly { readonly url: string; readonly description: string }[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: {
+    readonly securitySchemes: Readonly<Record<string, { readonly description: string }>>
     readonly schemas: Readonly<Record<string, Schema>>
+    readonly headers: Readonly<Record<string, Header>>
     readonly responses: Readonly<Record<string, Response>>
   }
 }
 
+/** An operation with the path and the method that it has. */
+export interface LocatedOperation extends Operation {
+  readonly path: string
+  readonly method: string
+}
+
+const JSON_TYPE = 'application/json'
+
+export function operationsOf({ paths }: ApiDescription): LocatedOperation[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      ...operation,
+      path,
+      method: method.toUpperCase(),
+    })),
+  )
+}
+
+export function jsonOf({ content }: { readonly content: Readonly<Record<string, Content>> }): Content {
+  return found(content[JSON_TYPE])
+}
+
 export function resolveSchema({ components }: ApiDescription, schema: Schema | Reference): Schema {
-  return '$ref' in schema ? (components.schemas[refName(schema)] ?? {}) : schema
+  return '$ref' in schema ? found(components.schemas[refName(schema)]) : schema
 }
 
 export function resolveResponse({ components }: ApiDescription, response: Response | Reference): Response {
-  const found = '$ref' in response ? components.responses[refName(response)] : response
-  if (found === undefined)
-    throw new Error('the OpenAPI document refers to a response that it does not contain')
-  return found
+  return '$ref' in response ? found(components.responses[refName(response)]) : response
 }
 
-function refName({ $ref }: Reference): string {
+/** The headers of a response, by name. */
+export function headersOf({ components }: ApiDescription, { headers }: Response): Map<string, Header> {
+  return new Map(
+    Object.entries(headers).map(([name, reference]) => [name, found(components.headers[refName(reference)])]),
+  )
+}
+
+export function refName({ $ref }: Reference): string {
   return $ref.slice($ref.lastIndexOf('/') + 1)
+}
+
+function found<Value>(value: Value | undefined): Value {
+  if (value === undefined)
+    throw new Error('the OpenAPI document refers to something that it does not contain')
+  return value
 }

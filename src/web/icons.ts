@@ -12,6 +12,8 @@ const PATHS = {
   previous: 'M10 4 6 8l4 4',
   next: 'M6 4l4 4-4 4',
   download: 'M8 2.5v7.5M4.8 7 8 10.2 11.2 7M3 13.5h10',
+  menu: 'M2.5 4h11M2.5 8h11M2.5 12h11',
+  link: 'M6.5 9.5l3-3M7.5 4.5l1-1a2.8 2.8 0 0 1 4 4l-1 1M8.5 11.5l-1 1a2.8 2.8 0 0 1-4-4l1-1',
   copy: 'M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8Z',
 } as const
 

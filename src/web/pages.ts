@@ -14,7 +14,7 @@ export interface PageOptions {
 }
 
 const CATALOGUE_SCRIPT = 'src/web/browser/catalogue'
-const REFERENCE_SCRIPT = 'src/web/browser/try-it'
+const REFERENCE_SCRIPT = 'src/web/browser/reference'
 
 /** The last ones have the rules for small screens and paper, which must win over the others. */
 const CATALOGUE_STYLES = [
@@ -30,7 +30,15 @@ const CATALOGUE_STYLES = [
   'small-screen.css',
   'print.css',
 ]
-const REFERENCE_STYLES = ['tokens.css', 'style.css', 'bar.css', 'reference.css']
+const REFERENCE_STYLES = [
+  'tokens.css',
+  'style.css',
+  'bar.css',
+  'reference.css',
+  'reference-code.css',
+  'reference-contents.css',
+  'reference-widths.css',
+]
 
 export function pages({ environment, document }: PageOptions) {
   const loadScript = createScriptLoader([CATALOGUE_SCRIPT, REFERENCE_SCRIPT])
@@ -48,7 +56,7 @@ export function pages({ environment, document }: PageOptions) {
       renderLayout({
         title: 'Animal Store API reference',
         environment,
-        content: renderReference(document(), environment),
+        ...renderReference(document(), environment),
         assets: 'reference',
       }),
     ),
@@ -91,9 +99,11 @@ interface LayoutOptions {
   readonly assets: string
   /** Controls in the bar. */
   readonly tools?: Html
+  /** The contents of the page, beside them. */
+  readonly navigation?: Html
 }
 
-function renderLayout({ title, environment, content, assets, tools }: LayoutOptions): Html {
+function renderLayout({ title, environment, content, assets, tools, navigation }: LayoutOptions): Html {
   // Relative addresses, because a proxy may serve the pages below any prefix.
   return html`<!doctype html>
 <html lang="en">
@@ -109,6 +119,7 @@ function renderLayout({ title, environment, content, assets, tools }: LayoutOpti
 <body>
 <header id="bar"><div><a class="brand" href="./"><img src="./assets/icon.svg" alt="" width="24" height="24"><span>Animal Store</span></a><span class="environment ${environment}">${environment}</span>
 <nav aria-label="Site"><a href="./docs">API<span> reference</span></a><a href="./openapi.json">OpenAPI</a></nav>${tools}</div></header>
+${navigation}
 <main>${content}</main>
 </body>
 </html>

@@ -89,7 +89,7 @@ const createPet = {
     {
       name: 'Idempotency-Key',
       in: 'header',
-      description: `Any string of 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters, bare or as a quoted string. The same key with the same animal gives the first answer again; with another animal, 422.`,
+      description: `Any string of 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters, bare or as a quoted string, which may be longer because of its quotes and escapes. The same key with the same animal gives the first answer again; with another animal, 422.`,
       schema: {
         type: 'string',
         minLength: 1,
@@ -146,6 +146,7 @@ const getPet = {
       description:
         'The identifier of the animal. Any other value than an int64 in plain decimal digits gets 404.',
       schema: int64,
+      example: 1,
     },
   ],
   responses: {

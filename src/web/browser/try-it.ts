@@ -1,89 +1,91 @@
-// The forms of the API reference: they send a request and show the response without rounding any number.
+// The forms of the API reference: the samples follow their values, and "Send" shows the response.
 
-interface TryRequest {
-  readonly method: string
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string | undefined
-}
+import { LANGUAGES } from '../samples/languages.ts'
+import { buildRequest, type SampleRequest } from '../samples/request.ts'
+import { createElement } from './elements.ts'
+import type { KeyField } from './reference-key.ts'
+import { highlight, type Result, showResult } from './reference-result.ts'
 
-const apiKey = document.querySelector<HTMLInputElement>('#api-key')
+const TIMEOUT_MS = 30_000
 
-for (const form of document.querySelectorAll<HTMLFormElement>('form.try')) enableForm(form)
+const API_PATH = 'v1'
 
-function enableForm(form: HTMLFormElement): void {
-  const curl = form.querySelector('pre.curl')
+export function enableForm(form: HTMLFormElement, key: KeyField): void {
   const output = form.querySelector('output')
-  if (!curl || !output) return
-  const showCurl = () => {
-    curl.textContent = renderCurl(readForm(form))
+  const url = form.querySelector('.url')
+  if (output === null || url === null) return
+  let isWaiting = false
+
+  const showSamples = () => {
+    const request = readForm(form, key.sampleKey)
+    for (const { id, syntax, render } of LANGUAGES)
+      form.querySelector(`[data-language=${id}] code`)?.replaceChildren(...highlight(syntax, render(request)))
+    url.textContent = request.url.slice(request.baseUrl.length - `/${API_PATH}`.length)
   }
-  form.addEventListener('input', showCurl)
-  apiKey?.addEventListener('input', showCurl)
-  showCurl()
+  form.addEventListener('input', showSamples)
+  key.onChange(showSamples)
+  showSamples()
+
   form.addEventListener('submit', async event => {
     event.preventDefault()
+    if (isWaiting) return
+    if (key.value === '') {
+      explainKey(output, key)
+      return
+    }
+    isWaiting = true
     output.hidden = false
-    output.textContent = 'Waiting for the response …'
-    output.textContent = await sendRequest(readForm(form))
+    output.className = ''
+    output.replaceChildren('Waiting for the response …')
+    showResult(output, await send(readForm(form, key.value)))
+    isWaiting = false
   })
 }
 
-function readForm(form: HTMLFormElement): TryRequest {
-  let path = form.dataset.path ?? ''
-  const query = new URLSearchParams()
-  const headers: Record<string, string> = {
-    Authorization: `Bearer ${apiKey?.value.trim() || '<API_KEY>'}`,
-  }
-  let body: string | undefined
-  for (const field of form.querySelectorAll<HTMLInputElement>('[data-in]')) {
-    const { name, value, dataset } = field
-    if (dataset.in === 'body') {
-      body = value
-      headers['Content-Type'] = 'application/json'
-    } else if (dataset.in === 'path')
-      path = path.replace(`{${name}}`, encodeURIComponent(value) || `{${name}}`)
-    else if (value !== '' && dataset.in === 'query') query.append(name, value)
-    else if (value !== '') headers[name] = value
-  }
-  const search = query.size > 0 ? `?${query}` : ''
-  return {
-    method: form.dataset.method ?? 'GET',
-    url: new URL('.', location.href).href + path + search,
-    headers,
-    body,
-  }
+/** The API is beside the page: a proxy may serve both below a prefix. */
+function readForm(form: HTMLFormElement, apiKey: string | undefined): SampleRequest {
+  const { operation = '', method = '', path = '' } = form.dataset
+  const fields = [...form.querySelectorAll<HTMLInputElement>('[data-in]')].map(
+    ({ name, value, dataset }) => ({ name, value, in: dataset.in ?? '' }),
+  )
+  const baseUrl = new URL(API_PATH, location.href).href
+  return buildRequest({
+    operationId: operation,
+    method,
+    baseUrl,
+    path: path.slice(API_PATH.length),
+    fields,
+    apiKey,
+  })
 }
 
-function renderCurl({ method, url, headers, body }: TryRequest): string {
-  const parts = [`curl ${method === 'GET' ? '' : `-X ${method} `}${quote(url)}`]
-  for (const [name, value] of Object.entries(headers)) parts.push(`-H ${quote(`${name}: ${value}`)}`)
-  if (body !== undefined) parts.push(`--data-raw ${quote(body)}`)
-  return parts.join(' \\\n  ')
+function explainKey(output: HTMLOutputElement, key: KeyField): void {
+  const button = createElement('button', { type: 'button' }, 'Enter a key')
+  button.addEventListener('click', () => key.focus())
+  output.hidden = false
+  output.className = 'explanation'
+  output.replaceChildren(
+    'Nothing was sent: the request needs an API key. Enter yours at the top of this page. ',
+    button,
+  )
 }
 
-function quote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`
-}
-
-async function sendRequest({ method, url, headers, body }: TryRequest): Promise<string> {
+async function send({ method, url, headers, body, apiKey }: SampleRequest): Promise<Result> {
+  const startedAt = performance.now()
   try {
-    const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }) })
-    const headerLines = [...response.headers].map(([name, value]) => `${name}: ${value}`)
-    return `${response.status} ${response.statusText}\n${headerLines.join('\n')}\n\n${indentJson(await response.text())}`
+    const response = await fetch(url, {
+      method,
+      headers: [
+        ['Authorization', `Bearer ${apiKey}`],
+        ...headers.map(([name, value]): [string, string] => [name, value]),
+      ],
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...(body === undefined ? {} : { body }),
+    })
+    const text = await response.text()
+    const { status, statusText } = response
+    return { status, statusText, headers: [...response.headers], text, ms: performance.now() - startedAt }
   } catch (error) {
-    return `The request could not be sent: ${error instanceof Error ? error.message : error}`
+    return { failure: error instanceof Error ? error.message : String(error) }
   }
-}
-
-/** Indents JSON without parsing it, because parsing would round large integers. */
-function indentJson(json: string): string {
-  let depth = 0
-  return json.replace(/"(?:[^"\\]|\\.)*"|[{}[\],:]/g, token => {
-    if (token === ':') return ': '
-    if (token === ',') return `,\n${'  '.repeat(depth)}`
-    if (token === '{' || token === '[') return `${token}\n${'  '.repeat(++depth)}`
-    if (token === '}' || token === ']') return `\n${'  '.repeat(--depth)}${token}`
-    return token
-  })
 }

@@ -1,0 +1,49 @@
+// The one field for the API key. It offers the key of the catalogue page if this browser is signed in there.
+
+import { find } from './elements.ts'
+import { loadKey, onKeyCleared } from './session-key.ts'
+
+export interface KeyField {
+  readonly value: string
+  /** The key that samples show, or undefined if they show the name of the variable. */
+  readonly sampleKey: string | undefined
+  onChange(callback: () => void): void
+  focus(): void
+}
+
+export function createKeyField(): KeyField {
+  const field = find('#api-key', HTMLInputElement)
+  const fillIn = find('#fill-in', HTMLInputElement)
+  const hint = find('#key-hint', HTMLElement)
+  const initialHint = hint.textContent
+  const changed = new EventTarget()
+
+  function update(): void {
+    const isSessionKey = field.value !== '' && field.value === loadKey()
+    hint.textContent = isSessionKey ? 'The key that you signed in with in the catalogue.' : initialHint
+    changed.dispatchEvent(new Event('change'))
+  }
+
+  // A browser may restore what was typed before. The samples must show it only if the reader asks again.
+  fillIn.checked = false
+  field.value = loadKey() ?? ''
+  field.addEventListener('input', update)
+  fillIn.addEventListener('change', update)
+  onKeyCleared(() => {
+    field.value = ''
+    update()
+  })
+  update()
+
+  const value = () => field.value.trim()
+  return {
+    get value() {
+      return value()
+    },
+    get sampleKey() {
+      return fillIn.checked && value() !== '' ? value() : undefined
+    },
+    onChange: callback => changed.addEventListener('change', callback),
+    focus: () => field.focus(),
+  }
+}

@@ -1,0 +1,139 @@
+// The guide of the API reference: what all operations have in common.
+
+import { PAGE_LIMIT } from '../animal.ts'
+import { type Environment, KEY_PREFIX } from '../api-key.ts'
+import { INT64_MAX, renderJson } from '../json.ts'
+import { IDEMPOTENCY_WINDOW_MS } from '../store.ts'
+import { type ApiDescription, jsonOf, type Response } from './api-description.ts'
+import { html } from './html.ts'
+import { renderErrorTable } from './reference-errors.ts'
+import { renderCode, renderMarkdown, type Section } from './reference-parts.ts'
+import { KEY_VARIABLE } from './samples/request.ts'
+
+export interface GuideOptions {
+  readonly api: ApiDescription
+  readonly environment: Environment
+  readonly baseUrl: string
+  /** The date of the removal of the deprecated operation, in words. */
+  readonly removal: string
+}
+
+const IDEMPOTENCY_HOURS = IDEMPOTENCY_WINDOW_MS / 3_600_000
+
+export function guideSections(options: GuideOptions): readonly Section[] {
+  return [
+    start(options),
+    authentication(options),
+    paging(options),
+    idempotency(options),
+    errors(options),
+    rateLimits(options),
+    deprecation(options),
+  ]
+}
+
+function start({ api, environment, baseUrl }: GuideOptions): Section {
+  return {
+    id: 'start',
+    title: 'Start',
+    text: html`<p>${renderMarkdown(api.info.description)}</p>
+<dl class="facts">${api.servers.map(({ url, description }) => html`<div><dt>${description}</dt><dd><code>${url}</code></dd></div>`)}<div><dt>Version</dt><dd>${api.info.version}</dd></div></dl>
+<p>Store your API key in the variable <code>${KEY_VARIABLE}</code>: the samples read it from there. Or enter the key at the top of this page, and send requests from here. The <a href="./">catalogue</a> shows the same animals, and generators read the <a href="./openapi.json">OpenAPI document</a>.</p>
+<p>Any HTTP client works. Note that <code>id</code> and <code>categoryId</code> are 64-bit integers: <code>JSON.parse</code> in JavaScript rounds large ones. The client for JavaScript and TypeScript, <code>animal-store-client</code>, returns them exactly, retries safely and has no dependencies. It is not in the npm registry yet: pack it in a checkout of the repository.</p>`,
+    code: html`${renderCode('shell', `export ${KEY_VARIABLE}='${KEY_PREFIX[environment]}…'\ncurl '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'First request')}
+${renderCode('shell', '# In a checkout of the repository:\nnpm ci && npm pack --workspace client\n# In your project, with the file beside it:\nnpm install ./animal-store-client-*.tgz', 'Install the client')}`,
+  }
+}
+
+function authentication({ api, environment, baseUrl }: GuideOptions): Section {
+  return {
+    id: 'authentication',
+    title: 'Authentication',
+    text: html`<p>Send an API key with every request, as a bearer token in the <code>Authorization</code> header. A key in the URL or in a cookie does not count. ${renderMarkdown(api.components.securitySchemes.apiKey?.description ?? '')}</p>
+<p>The key is checked first: without a valid one, every path below <code>/v1</code> answers <a href="#error-unauthorized">401</a>, and does not say why. Ask whoever runs the service for a key. <code>animal-store keys create --name my-program</code> creates one, and shows it once.</p>
+<p>All keys may do everything. Keep yours secret: load it from the environment, and do not write it into your code.</p>`,
+    code: html`${renderCode('http', `Authorization: Bearer ${KEY_PREFIX[environment]}…`, 'Request header')}
+${renderCode('shell', `curl --include '${baseUrl}/pets' \\\n  -H 'Authorization: Bearer wrong'`, 'A key that is not valid')}
+${renderError(api.components.responses.Unauthorized)}`,
+  }
+}
+
+function paging({ api, baseUrl }: GuideOptions): Section {
+  const { PageLinks } = api.components.headers
+  return {
+    id: 'paging',
+    title: 'Paging',
+    text: html`<p><a href="#listPets">List animals</a> returns a page of <code>limit</code> animals by ascending id: ${PAGE_LIMIT.default} unless you ask for another number, and at most ${PAGE_LIMIT.maximum}. New animals appear at the end, so a page never shifts while you read.</p>
+<p><strong>Forwards</strong>: <code>after</code> takes the last id of a page and returns the animals that follow. <strong>Backwards</strong>: <code>before</code> takes the first id of a page and returns the animals that precede it. <code>before=${INT64_MAX}</code>, the largest id, returns the newest animals.</p>
+<p>You need not build these URLs. ${renderMarkdown(PageLinks?.description ?? '')} They keep <code>limit</code> and <code>status</code>. Follow them until there is none.</p>`,
+    code: html`${renderCode('http', `Link: ${PageLinks?.example ?? ''}`.replaceAll(', <', ',\n  <'), 'Response header')}
+${renderCode('shell', `curl '${baseUrl}/pets?limit=5&before=${INT64_MAX}' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'The five newest animals')}
+${renderCode('javascript', `for await (const animal of store.animals({ newestFirst: true })) {\n  console.log(animal.id, animal.name)\n}`, 'All animals, with the client')}`,
+  }
+}
+
+function idempotency({ baseUrl }: GuideOptions): Section {
+  return {
+    id: 'idempotency',
+    title: 'Idempotency',
+    text: html`<p>A connection can break after an animal was stored and before you have the answer. Send an <code>Idempotency-Key</code> with <a href="#createPet">each animal that you add</a>: a new random value for each animal, and the same value when you repeat the request.</p>
+<p>For ${IDEMPOTENCY_HOURS} hours, the same key with the same animal gets the first answer again, with the header <code>Idempotent-Replayed: true</code>, and no second animal is added. The same key with another animal gets <a href="#error-idempotency_key_reused">422</a>. Rejected requests are not remembered.</p>
+<p>Our client does this by itself.</p>`,
+    code: html`${renderCode('shell', `curl --include --retry 5 '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Content-Type: application/json' \\\n  -H "Idempotency-Key: $(uuidgen)" \\\n  --data-raw '{"name": "Bella", "categoryId": 7}'`, 'Retry without adding twice')}
+${renderCode('http', 'Idempotent-Replayed: true', 'Header of a repeated answer')}`,
+  }
+}
+
+function errors({ api }: GuideOptions): Section {
+  return {
+    id: 'errors',
+    title: 'Errors',
+    text: html`<p>Every response of 400 and above has one JSON object, the <a href="#ErrorObject">ErrorObject</a>. Programs read <code>code</code>; <code>message</code> is for people, and its wording may change. Further codes may be added: treat one that you do not know by its status.</p>
+<p>Every response has an <code>X-Request-Id</code>. Quote it when you ask for help.</p>
+${renderErrorTable(api)}
+<p>A path that does not exist gets <code>not_found</code> too.</p>`,
+    code: renderError(api.components.responses.InvalidRequest),
+  }
+}
+
+function rateLimits({ api }: GuideOptions): Section {
+  const { RateLimitPolicy, RateLimit } = api.components.headers
+  return {
+    id: 'rate-limits',
+    title: 'Rate limits',
+    text: html`<p>The service may limit the requests of each API key. Every answer to a valid key then has two headers.</p>
+<dl class="members"><div><dt><code>RateLimit-Policy</code></dt><dd>${renderMarkdown(RateLimitPolicy?.description ?? '')}</dd></div><div><dt><code>RateLimit</code></dt><dd>${renderMarkdown(RateLimit?.description ?? '')}</dd></div></dl>
+<p>Beyond the limit, the answer is <a href="#error-rate_limited">429</a>, and nothing is stored. Wait for the seconds in <code>Retry-After</code> before you send again. The same holds for <a href="#error-unavailable">503</a>.</p>`,
+    code: html`${renderCode('http', `RateLimit-Policy: ${RateLimitPolicy?.example}\nRateLimit: ${RateLimit?.example}`, 'Response headers')}
+${renderError(api.components.responses.TooManyRequests, 'Retry-After: 1')}`,
+  }
+}
+
+function deprecation({ api, removal }: GuideOptions): Section {
+  const { Deprecation, Sunset } = api.components.headers
+  return {
+    id: 'deprecation',
+    title: 'Deprecation',
+    text: html`<p>An operation that will be removed says so in its answers, years before.</p>
+<dl class="members"><div><dt><code>Deprecation</code></dt><dd>${renderMarkdown(Deprecation?.description ?? '')}</dd></div><div><dt><code>Sunset</code></dt><dd>${renderMarkdown(Sunset?.description ?? '')}</dd></div><div><dt><code>Link</code></dt><dd>${renderMarkdown(api.components.headers.DeprecationLinks?.description ?? '')}</dd></div></dl>
+<p>This concerns <a href="#getPet">Get an animal</a>, until ${removal}. From then on it answers <a href="#error-gone">410</a>. <a href="#listPets">List animals</a> replaces it: <code>after</code> with the id minus one and <code>limit=1</code> returns one animal.</p>
+<p>Within <code>/v1</code>, members of responses and error codes may be added. Ignore those that you do not know.</p>`,
+    code: renderCode(
+      'http',
+      `Deprecation: ${Deprecation?.schema.const}\nSunset: ${Sunset?.schema.const}`,
+      'Response headers',
+    ),
+  }
+}
+
+/** An error response, as it arrives. */
+function renderError(response: Response | undefined, header = '') {
+  if (response === undefined) return html``
+  const { example } = jsonOf(response)
+  const { status } = example as { status: number }
+  return renderCode(
+    'json',
+    `${header === '' ? '' : `${header}\n\n`}${renderJson(example, 2)}`,
+    `Answer: ${status}`,
+  )
+}

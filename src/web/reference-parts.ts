@@ -1,0 +1,86 @@
+// The parts that all sections of the API reference consist of: headings, code, descriptions and fields.
+
+import {
+  type ApiDescription,
+  type Reference,
+  refName,
+  resolveSchema,
+  type Schema,
+} from './api-description.ts'
+import { type Html, html } from './html.ts'
+import { icon } from './icons.ts'
+import { tokenize } from './samples/highlight.ts'
+
+/** A section of the page: text, and code beside it. */
+export interface Section {
+  readonly id: string
+  readonly title: string
+  readonly text: Html
+  readonly code?: Html
+}
+
+export function renderSection({ id, title, text, code }: Section): Html {
+  return html`<section id="${id}"><div class="text">${renderHeading(id, title)}${text}</div><div class="code"><div>${code}</div></div></section>`
+}
+
+/** A heading that links to itself. */
+export function renderHeading(id: string, title: string, level: 'h2' | 'h3' = 'h2'): Html {
+  const link = html`<a href="#${id}">${title}</a>`
+  return html`<div class="heading">${level === 'h2' ? html`<h2>${link}</h2>` : html`<h3>${link}</h3>`}<button class="icon-button copy-link" type="button" data-link="#${id}" aria-label="Copy the link to ${title}" title="Copy link">${icon('link')}</button></div>`
+}
+
+/** A block of code with a button that copies it. */
+export function renderCode(syntax: string, text: string, title: string): Html {
+  return html`<div class="block"><p>${title}</p>${COPY_BUTTON}<pre tabindex="0"><code>${renderTokens(syntax, text)}</code></pre></div>`
+}
+
+export const COPY_BUTTON = html`<button class="icon-button copy" type="button" aria-label="Copy" title="Copy">${icon('copy')}</button>`
+
+export function renderTokens(syntax: string, text: string): Html[] {
+  return tokenize(syntax, text).map(({ kind, text }) =>
+    kind === undefined ? html`${text}` : html`<span class="${kind}">${text}</span>`,
+  )
+}
+
+/** The descriptions are Markdown. Code is the only syntax that they use. */
+export function renderMarkdown(text: string): Html {
+  return html`${text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))}`
+}
+
+export function renderMethod(method: string): Html {
+  return html`<span class="method ${method.toLowerCase()}">${method}</span>`
+}
+
+/** The members of a schema, with types and limits. */
+export function renderMembers(api: ApiDescription, { properties = {}, required = [] }: Schema): Html {
+  return html`<dl class="members">${Object.entries(properties).map(
+    ([name, declared]) =>
+      html`<div><dt><code>${name}</code> <small>${renderType(api, declared)}${describeLimits(resolveSchema(api, declared))}</small>${required.includes(name) && html` <small class="required">required</small>`}</dt><dd>${renderMarkdown(resolveSchema(api, declared).description ?? '')}</dd></div>`,
+  )}</dl>`
+}
+
+/** The type of a value: a link if the type has a name. */
+export function renderType(api: ApiDescription, declared: Schema | Reference): Html {
+  if ('$ref' in declared) {
+    const name = refName(declared)
+    return html`<a href="#${name}">${name}</a>`
+  }
+  if (declared.items !== undefined) return html`array of ${renderType(api, declared.items)}`
+  const { type = '', format } = declared
+  return html`${type}${format !== undefined && ` (${format})`}`
+}
+
+/** Begins with a separator, because a type precedes it. */
+export function describeLimits(schema: Schema): string {
+  const { enum: values, minimum, maximum, minLength, maxLength, maxItems, default: defaultValue } = schema
+  return [
+    values?.join(' | '),
+    minimum !== undefined && (maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`),
+    minLength !== undefined && `${minLength} to ${maxLength} characters`,
+    maxItems !== undefined && `at most ${maxItems}`,
+    defaultValue !== undefined && `default ${defaultValue}`,
+  ]
+    .filter(limit => limit !== undefined && limit !== false)
+    .map(limit => ` · ${limit}`)
+    .join('')
+}

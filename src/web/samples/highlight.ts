@@ -1,0 +1,47 @@
+// Splits code into tokens, so that the reference can colour them. It needs to know little: comments, strings, numbers,
+// names and a few keywords. Whatever it does not know stays plain text.
+
+export interface Token {
+  /** The CSS class, or undefined for plain text. */
+  readonly kind: string | undefined
+  readonly text: string
+}
+
+const STRING = String.raw`"""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|${'`'}(?:[^${'`'}\\]|\\.)*${'`'}`
+const NUMBER = String.raw`-?\b\d+(?:\.\d+)?n?\b`
+
+/** The groups of a pattern are the kinds of its tokens. */
+const PATTERNS: Readonly<Record<string, RegExp>> = {
+  shell:
+    /(?<comment>#.*)|(?<string>'[^']*'|"(?:[^"\\]|\\.)*")|(?<keyword>^(?:curl|npm|export)\b|(?<=\s)--?[\w-]+)/gm,
+  json: /(?<name>"(?:[^"\\]|\\.)*")(?=\s*:)|(?<string>"(?:[^"\\]|\\.)*")|(?<number>-?\b\d[\d.eE+-]*)|(?<keyword>\b(?:true|false|null)\b)/g,
+  http: /(?<name>^[\w-]+)(?=:)|(?<string>"[^"\n]*")/gm,
+  javascript: program('//.*', 'import|from|const|new|await|for|of|function|return'),
+  python: program('#.*', 'import|with|as|for|in|def|return'),
+  go: program('//.*', 'package|import|func|if|nil|defer|return'),
+  java: program('//.*', 'import|public|class|static|void|throws|var|new'),
+}
+
+function program(comment: string, keywords: string): RegExp {
+  return new RegExp(
+    `(?<comment>${comment})|(?<string>${STRING})|(?<number>${NUMBER})|(?<keyword>\\b(?:${keywords})\\b)`,
+    'g',
+  )
+}
+
+/** The texts of the tokens together are the whole text. */
+export function tokenize(syntax: string, text: string): Token[] {
+  const pattern = PATTERNS[syntax]
+  if (pattern === undefined) return [{ kind: undefined, text }]
+  const tokens: Token[] = []
+  let end = 0
+  for (const match of text.matchAll(pattern)) {
+    if (match[0] === '') continue
+    if (match.index > end) tokens.push({ kind: undefined, text: text.slice(end, match.index) })
+    const [kind] = Object.entries(match.groups ?? {}).find(([, value]) => value !== undefined) ?? []
+    tokens.push({ kind, text: match[0] })
+    end = match.index + match[0].length
+  }
+  if (end < text.length) tokens.push({ kind: undefined, text: text.slice(end) })
+  return tokens
+}

@@ -1,0 +1,265 @@
+// Runs the samples of the API reference, as the page shows them, in every language that the machine has.
+
+import assert from 'node:assert/strict'
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { tokenize } from '../src/web/samples/highlight.ts'
+import { LANGUAGES } from '../src/web/samples/languages.ts'
+import { buildRequest, type Field } from '../src/web/samples/request.ts'
+import { API_KEY, startTestService, type TestService, temporaryFolder } from './support/service.ts'
+
+const CLIENT = fileURLToPath(new URL('../client/src/animal-store.ts', import.meta.url))
+/** On a busy machine, and with an empty cache, a build takes long. */
+const TIMEOUT_MS = 240_000
+
+/** Characters that mean something in one of the languages. */
+const DIFFICULT_NAME = `Zoë's "cat" \\ \`id\` \${1} $HOME %s """ '''`
+const DIFFICULT_KEY = "'`$HOME\\%s"
+
+interface Toolchain {
+  readonly language: string
+  /** A command that succeeds where the toolchain is there, and prints its version. */
+  readonly check: readonly [command: string, ...args: string[]]
+  readonly minimumVersion?: number
+  /** Runs all programs, and returns what each has printed. */
+  readonly run: (t: TestContext, programs: readonly Program[]) => Promise<string[]>
+}
+
+interface Program {
+  readonly name: string
+  readonly text: string
+}
+
+const TOOLCHAINS: readonly Toolchain[] = [
+  {
+    language: 'curl',
+    check: ['curl', '--version'],
+    run: (_, programs) => runEach(programs, ({ text }) => ['sh', '-c', text]),
+  },
+  {
+    language: 'client',
+    check: [process.execPath, '--version'],
+    run: (t, programs) => {
+      const folder = folderWithClient(t)
+      return runEach(programs, program => [process.execPath, write(folder, program, '.mjs')])
+    },
+  },
+  {
+    language: 'fetch',
+    check: [process.execPath, '--version'],
+    run: (t, programs) => {
+      const folder = temporaryFolder(t)
+      return runEach(programs, program => [process.execPath, write(folder, program, '.mjs')])
+    },
+  },
+  {
+    language: 'python',
+    check: ['python3', '--version'],
+    run: (t, programs) => {
+      const folder = temporaryFolder(t)
+      return runEach(programs, program => ['python3', write(folder, program, '.py')])
+    },
+  },
+  {
+    language: 'go',
+    check: ['go', 'version'],
+    run: async (t, programs) => {
+      const folder = temporaryFolder(t)
+      writeFileSync(join(folder, 'go.mod'), 'module samples\n\ngo 1.21\n')
+      for (const program of programs) {
+        mkdirSync(join(folder, program.name))
+        write(join(folder, program.name), program, '.go')
+      }
+      // One build for all is faster than one each.
+      await execute(['go', 'build', '-o', `${join(folder, 'bin')}/`, './...'], folder)
+      return runEach(programs, ({ name }) => [join(folder, 'bin', name)])
+    },
+  },
+  {
+    language: 'java',
+    check: ['java', '--version'],
+    minimumVersion: 17,
+    run: (t, programs) => {
+      const folder = temporaryFolder(t)
+      return runEach(programs, program => ['java', '-Xshare:auto', write(folder, program, '.java')])
+    },
+  },
+]
+
+async function runEach(
+  programs: readonly Program[],
+  command: (program: Program) => readonly string[],
+): Promise<string[]> {
+  const outputs: string[] = []
+  for (const program of programs) outputs.push(await execute(command(program)))
+  return outputs
+}
+
+function execute([command = '', ...args]: readonly string[], cwd?: string): Promise<string> {
+  // Java 17 reads sources in the encoding of the locale.
+  const env = { ...process.env, ANIMAL_STORE_KEY: API_KEY, LC_ALL: 'C.UTF-8', GOTOOLCHAIN: 'local' }
+  return new Promise((resolve, reject) => {
+    execFile(command, args, { cwd, env, timeout: TIMEOUT_MS }, (error, out, errors) =>
+      error ? reject(new Error(`${command} failed: ${error.message}\n${errors}`)) : resolve(out),
+    )
+  })
+}
+
+function write(folder: string, { name, text }: Program, extension: string): string {
+  const file = join(folder, name + extension)
+  writeFileSync(file, text)
+  return file
+}
+
+/** A project that has installed the client. */
+function folderWithClient(t: TestContext): string {
+  const folder = temporaryFolder(t)
+  mkdirSync(join(folder, 'client'))
+  mkdirSync(join(folder, 'node_modules'))
+  const manifest = { name: 'animal-store-client', type: 'module', exports: './index.js' }
+  writeFileSync(join(folder, 'client/package.json'), JSON.stringify(manifest))
+  writeFileSync(join(folder, 'client/index.js'), `export * from '${pathToFileURL(CLIENT)}'\n`)
+  symlinkSync('../client', join(folder, 'node_modules/animal-store-client'))
+  return folder
+}
+
+/** The sample that the page shows without a script. */
+async function readSample(service: TestService, operation: string, language: string): Promise<string> {
+  const { text } = await service.send('GET', '/docs', { headers: { authorization: '' } })
+  const section = text.slice(text.indexOf(`<section class="operation" id="${operation}"`))
+  const [, code = ''] =
+    section.match(new RegExp(`<pre data-language="${language}"[^>]*><code>(.*?)</code>`, 's')) ?? []
+  return code
+    .replaceAll(/<[^>]*>/g, '')
+    .replaceAll(/&#(\d+);/g, (_, character) => String.fromCharCode(character))
+}
+
+function difficultSample(service: TestService, language: string): string {
+  const body = JSON.stringify({ name: DIFFICULT_NAME, categoryId: 7 }, null, 2).replace(
+    '7',
+    '9007199254740993',
+  )
+  const fields: Field[] = [
+    { name: 'Idempotency-Key', in: 'header', value: DIFFICULT_KEY },
+    { name: 'body', in: 'body', value: body },
+  ]
+  const request = buildRequest({
+    operationId: 'createPet',
+    method: 'POST',
+    baseUrl: `${service.address}/v1`,
+    path: '/pets',
+    fields,
+    apiKey: API_KEY,
+  })
+  return LANGUAGES.find(({ id }) => id === language)?.render(request) ?? ''
+}
+
+suite('the samples of the reference', () => {
+  test('are in the languages that this test runs', () => {
+    assert.deepEqual(
+      LANGUAGES.map(({ id }) => id),
+      TOOLCHAINS.map(({ language }) => language),
+    )
+  })
+
+  for (const { language, check, minimumVersion = 0, run } of TOOLCHAINS) {
+    const [command, ...args] = check
+    const { status, stdout } = spawnSync(command, args, { encoding: 'utf8', timeout: TIMEOUT_MS })
+    const isMissing = status !== 0 || Number(/\d+/.exec(stdout)?.[0]) < minimumVersion
+    const options = { skip: isMissing && `${command} is not installed, or too old`, timeout: 4 * TIMEOUT_MS }
+    test(
+      `run with ${language}: create, get, list, and a creation with difficult characters`,
+      options,
+      async t => {
+        const service = await startTestService(t)
+        const programs = await Promise.all(
+          ['createPet', 'getPet', 'listPets'].map(async operation => ({
+            name: operation.charAt(0).toUpperCase() + operation.slice(1),
+            text: await readSample(service, operation, language),
+          })),
+        )
+        for (const { text } of programs) assert.match(text, /ANIMAL_STORE_KEY/)
+        const difficult = { name: 'Difficult', text: difficultSample(service, language) }
+        const outputs = await run(t, [...programs, difficult])
+        for (const output of outputs.slice(0, 3)) assert.match(output, /Bella/)
+        const stored = (await service.send('GET', '/v1/pets')).json as { name: string; categoryId: bigint }[]
+        assert.deepEqual(
+          stored.map(({ name, categoryId }) => [name, categoryId]),
+          [
+            ['Bella', 7n],
+            [DIFFICULT_NAME, 9007199254740993n],
+          ],
+        )
+        // The key of the sample arrived as it was typed.
+        const again = await service.create(
+          { name: 'Kim', categoryId: 1 },
+          { 'idempotency-key': DIFFICULT_KEY },
+        )
+        assert.equal(again.status, 422)
+      },
+    )
+  }
+})
+
+suite('the highlighting', () => {
+  const cases: [syntax: string, text: string, expected: (string | undefined)[][]][] = [
+    [
+      'json',
+      '{"id": -1, "ok": true}',
+      [
+        [undefined, '{'],
+        ['name', '"id"'],
+        [undefined, ': '],
+        ['number', '-1'],
+        [undefined, ', '],
+        ['name', '"ok"'],
+        [undefined, ': '],
+        ['keyword', 'true'],
+        [undefined, '}'],
+      ],
+    ],
+    [
+      'javascript',
+      "const a = 'it' // b",
+      [
+        ['keyword', 'const'],
+        [undefined, ' a = '],
+        ['string', "'it'"],
+        [undefined, ' '],
+        ['comment', '// b'],
+      ],
+    ],
+    ['unknown', 'a < b', [[undefined, 'a < b']]],
+    ['json', '', []],
+  ]
+  for (const [syntax, text, expected] of cases) {
+    test(`splits ${syntax}: ${text}`, () => {
+      assert.deepEqual(
+        tokenize(syntax, text).map(({ kind, text }) => [kind, text]),
+        expected,
+      )
+    })
+  }
+
+  test('changes no sample', () => {
+    const request = buildRequest({
+      operationId: 'createPet',
+      method: 'POST',
+      baseUrl: 'http://localhost/v1',
+      path: '/pets',
+      fields: [{ name: 'body', in: 'body', value: `{"name": "${DIFFICULT_NAME}"` }],
+    })
+    for (const { syntax, render } of LANGUAGES) {
+      const text = render(request)
+      assert.equal(
+        tokenize(syntax, text)
+          .map(({ text }) => text)
+          .join(''),
+        text,
+      )
+    }
+  })
+})
