@@ -8,9 +8,11 @@ import pg from 'pg'
 import { generateKey } from '../src/api-key.ts'
 import { systemClock } from '../src/clock.ts'
 import { openPostgresStore } from '../src/database/postgres/store.ts'
+import { REQUEST_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
+import { start as run } from './support/command.ts'
 import { administer, countRows, newDatabase, startPostgres } from './support/postgres.ts'
 import { startPostgresProxy } from './support/postgres-proxy.ts'
-import { type Scope, startTestService, type TestService } from './support/service.ts'
+import { type Scope, startTestService, type TestService, temporaryFolder } from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
 
 /** A database with its tables, and the URL of a role that may use them but not change them. */
@@ -228,6 +230,25 @@ suite('another instance that has locked the schema', () => {
     await waitUntil(isWaiting, { what: 'the log says that the service waits' })
     await other.query('select pg_sleep(0.5); commit')
     assert.ok((await starting).firstKey)
+  })
+})
+
+suite('a table that another program has locked', () => {
+  test('delays a command, which waits longer than a request may', async t => {
+    const { url } = await prepareDatabase(t)
+    const other = await lockRow(t, url, 'lock table api_keys in access exclusive mode')
+    const { ended } = run(t, ['keys', 'create', '--name', 'late'], {
+      cwd: temporaryFolder(t),
+      env: { DATABASE_URL: url },
+    })
+    const waiting = `pg_stat_activity where application_name = 'animal-store' and datname = current_database()
+      and wait_event_type = 'Lock' and now() - query_start > '${2 * REQUEST_TIMEOUTS.statementMs} ms'`
+    await waitUntil(async () => (await countRows(waiting, url)) === 1, {
+      what: 'the command has waited longer than a request may',
+    })
+    await other.query('commit')
+    assert.equal((await ended).code, 0)
+    assert.equal(await countRows("api_keys where name = 'late'", url), 1)
   })
 })
 

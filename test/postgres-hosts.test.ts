@@ -5,6 +5,8 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import pg from 'pg'
 import { parseDatabaseUrl } from '../src/cli/setting-values.ts'
+import { openPool } from '../src/database/postgres/pool.ts'
+import { COMMAND_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
 import { MalformedUrl, parsePostgresUrl } from '../src/database/postgres/url.ts'
 import { start } from './support/command.ts'
 import {
@@ -121,6 +123,16 @@ suite('with several hosts, the service', () => {
     silent.hang()
     const service = await serviceOn(t, urlOf(refusing, silent, primary))
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
+  })
+
+  test('skips a host that does not answer within the same call, with the time-outs of commands', async t => {
+    const [primary] = pair()
+    const silent = await startTcpProxy(t, primary.url)
+    silent.hang()
+    const timeouts = { ...COMMAND_TIMEOUTS, connectMs: 500 }
+    const pool = openPool(urlOf(silent, primary), { connections: 1, timeouts, warn: assert.fail })
+    t.after(() => pool.close())
+    assert.deepEqual((await pool.query('select 1 as one')).rows, [{ one: 1 }])
   })
 
   test('may have one host with target_session_attrs', async t => {

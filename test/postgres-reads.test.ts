@@ -14,6 +14,7 @@ import {
   LIST_PAGES_BY_STATUS,
 } from '../src/database/postgres/statements.ts'
 import { openPostgresStore } from '../src/database/postgres/store.ts'
+import { COMMAND_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
 import type { Store } from '../src/store.ts'
 import { storeContract } from './store.contract.ts'
 import { startPooler } from './support/pgbouncer.ts'
@@ -31,6 +32,7 @@ async function openThrough(t: TestContext, refuse: Refuse, url: string, clock: C
   const store = await openPostgresStore({
     url: await startPostgresProxy(t, url, refuse),
     clock,
+    timeouts: COMMAND_TIMEOUTS,
     warn: message => warnings.push(message),
   })
   t.after(() => store.close())

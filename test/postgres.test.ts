@@ -5,6 +5,7 @@ import { suite, test } from 'node:test'
 import { systemClock } from '../src/clock.ts'
 import { LATEST_SCHEMA } from '../src/database/postgres/migrate.ts'
 import { openPostgresStore } from '../src/database/postgres/store.ts'
+import { COMMAND_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
 import { type Store, UnusableDatabase } from '../src/store.ts'
 import { checkExtremeIds, INSERT_EXTREME_IDS, int64Contract, storeContract } from './store.contract.ts'
 import { skipTime } from './support/clock.ts'
@@ -13,14 +14,14 @@ import { administer, borrowDatabase, countRows, freePort, newDatabase } from './
 import { startTestService, type TestService, temporaryFolder } from './support/service.ts'
 
 storeContract('PostgreSQL', async (t, clock) => {
-  const store = await openPostgresStore({ url: await borrowDatabase(t), clock })
+  const store = await openPostgresStore({ url: await borrowDatabase(t), clock, timeouts: COMMAND_TIMEOUTS })
   t.after(() => store.close())
   return store
 })
 
 int64Contract('PostgreSQL', async t => {
   const url = await borrowDatabase(t)
-  const store = await openPostgresStore({ url, clock: systemClock })
+  const store = await openPostgresStore({ url, clock: systemClock, timeouts: COMMAND_TIMEOUTS })
   t.after(() => store.close())
   return {
     store,

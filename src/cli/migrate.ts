@@ -1,6 +1,7 @@
 // `animal-store migrate`: migrates the database to the latest schema, as a separate step of a deployment.
 
 import { systemClock } from '../clock.ts'
+import { COMMAND_TIMEOUTS } from '../database/postgres/timeouts.ts'
 import { command } from './command.ts'
 import { openStore } from './open-store.ts'
 
@@ -16,6 +17,7 @@ export const migrate = command({
       environment,
       clock: systemClock,
       create: true,
+      timeouts: COMMAND_TIMEOUTS,
       waitMs: databaseWait,
       say,
     })

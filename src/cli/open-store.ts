@@ -3,6 +3,7 @@
 import { dirname, resolve } from 'node:path'
 import type { Environment } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
+import { COMMAND_TIMEOUTS, type Timeouts } from '../database/postgres/timeouts.ts'
 import { MEMORY } from '../database/sqlite/files.ts'
 import { isReadOnlyFile, openReadOnly } from '../database/sqlite/read-only.ts'
 import { openSqliteStore } from '../database/sqlite/store.ts'
@@ -18,6 +19,8 @@ export interface StoreOptions {
   /** Create the database file if it does not exist. */
   readonly create: boolean
   readonly connections?: number | undefined
+  /** How long to wait for PostgreSQL. The default is the time-outs of requests. */
+  readonly timeouts?: Timeouts | undefined
   /** How long to wait for a PostgreSQL server that is unreachable or read-only. Without it, a read-only server will do. */
   readonly waitMs?: number | undefined
   /** SQLite: start the thread that writes now and not with the first write. */
@@ -29,7 +32,8 @@ export interface StoreOptions {
 }
 
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { database, environment, clock, create, connections, waitMs, startsWriter, say, warn = say } = options
+  const { database, environment, clock, create, connections, timeouts, waitMs, startsWriter } = options
+  const { say, warn = say } = options
   const address = database ?? defaultDatabase(environment)
   try {
     switch (address.kind) {
@@ -40,6 +44,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
           url: address.url,
           clock,
           connections,
+          timeouts,
           waitMs,
           warn,
           onWait: reason => say?.(`Waiting up to ${formatDuration(waitMs ?? 0)} for PostgreSQL: ${reason}.`),
@@ -90,7 +95,14 @@ export async function withStore(
   if (databaseUrl?.kind === 'sqlite-memory') {
     throw new CommandFailed('A database in memory is lost when this command ends; use a file instead.')
   }
-  const store = await openStore({ database: databaseUrl, environment, clock: systemClock, create, say })
+  const store = await openStore({
+    database: databaseUrl,
+    environment,
+    clock: systemClock,
+    create,
+    timeouts: COMMAND_TIMEOUTS,
+    say,
+  })
   try {
     await work(store, environment)
   } finally {

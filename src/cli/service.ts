@@ -6,6 +6,7 @@ import { type Logger, pino } from 'pino'
 import type { Environment } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { BATCH_LIMITS, batchCreations } from '../database/batching.ts'
+import { REQUEST_TIMEOUTS } from '../database/postgres/timeouts.ts'
 import { type BaseUrls, openApiDocument } from '../http/api/openapi.ts'
 import type { RateLimit } from '../http/api/rate-limit.ts'
 import { createApp } from '../http/app.ts'
@@ -22,12 +23,6 @@ import { SETTINGS } from './settings.ts'
 
 /** Connections are closed this long after the signal, whatever clients do. Closing the database comes after that. */
 const STOP_TIMEOUT_MS = 8_500
-
-/**
- * On PostgreSQL, a creation waits at most this long in the queue. With a connection and one statement, it is answered
- * within three seconds.
- */
-const POSTGRES_QUEUE_TIMEOUT_MS = 600
 
 const CLEAN_UP_INTERVAL_MS = 60_000
 const CLEAN_UP_BATCH = 1_000
@@ -101,7 +96,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     opened,
     {
       ...BATCH_LIMITS,
-      ...(database?.kind === 'postgres' && { queueTimeoutMs: POSTGRES_QUEUE_TIMEOUT_MS }),
+      ...(database?.kind === 'postgres' && { queueTimeoutMs: REQUEST_TIMEOUTS.queueMs }),
     },
     metrics?.observeCommit,
   )

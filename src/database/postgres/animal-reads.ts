@@ -11,12 +11,14 @@ import { isNotSupported } from './errors.ts'
 import type { Pool, Warn } from './pool.ts'
 import * as sql from './statements.ts'
 
+type ReadLimits = Omit<BatchLimits, 'queueTimeoutMs'>
+
 /** The items are animals, at most 6 KB each as JSON. So one batch is at most 12 MB. */
-const PAGES: BatchLimits = { size: 2_000, queueLength: 100_000, queueTimeoutMs: 600, inFlight: 2 }
-const ANIMALS: BatchLimits = { size: 256, queueLength: 4_096, queueTimeoutMs: 600, inFlight: 2 }
+const PAGES: ReadLimits = { size: 2_000, queueLength: 100_000, inFlight: 2 }
+const ANIMALS: ReadLimits = { size: 256, queueLength: 4_096, inFlight: 2 }
 
 /** For an engine that gets one statement for each read. */
-const SINGLE_READS: BatchLimits = { size: 1, queueLength: 4_096, queueTimeoutMs: 1_000, inFlight: 8 }
+const SINGLE_READS: ReadLimits = { size: 1, queueLength: 4_096, inFlight: 8 }
 
 /** A page as the statements take it: the animals from an inclusive bound on, or those before an exclusive one. */
 interface Span {
@@ -30,15 +32,16 @@ type AnimalReads = Pick<Store, 'listAnimals' | 'listAnimalsAsJson' | 'findAnimal
 
 export function createAnimalReads(pool: Pool, warn: Warn): AnimalReads {
   let isBatching = true
+  const queueTimeoutMs = pool.timeouts.queueMs
 
   const runLimited = createBatcher<() => Promise<unknown>, unknown>({
     run: reads => Promise.all(reads.map(read => read())),
-    limits: SINGLE_READS,
+    limits: { ...SINGLE_READS, queueTimeoutMs },
     turns: 1,
     overloaded,
   })
 
-  function batch<Call, Result>({ runAll, runOne, ...options }: Batch<Call, Result>) {
+  function batch<Call, Result>({ runAll, runOne, limits, ...options }: Batch<Call, Result>) {
     const runSingle = (call: Call) => runLimited(() => runOne(call)) as Promise<Result>
     async function run(calls: readonly Call[]): Promise<readonly Result[]> {
       if (isBatching) {
@@ -53,7 +56,13 @@ export function createAnimalReads(pool: Pool, warn: Warn): AnimalReads {
       }
       return Promise.all(calls.map(runSingle))
     }
-    const send = createBatcher({ ...options, run, turns: 1, overloaded })
+    const send = createBatcher({
+      ...options,
+      run,
+      limits: { ...limits, queueTimeoutMs },
+      turns: 1,
+      overloaded,
+    })
     return (call: Call) => (isBatching ? send(call) : runSingle(call))
   }
 
@@ -95,7 +104,7 @@ export function createAnimalReads(pool: Pool, warn: Warn): AnimalReads {
 interface Batch<Call, Result> {
   readonly runAll: (calls: readonly Call[]) => Promise<readonly Result[]>
   readonly runOne: (call: Call) => Promise<Result>
-  readonly limits: BatchLimits
+  readonly limits: ReadLimits
   readonly sizeOf?: (call: Call) => number
 }
 

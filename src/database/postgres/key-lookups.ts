@@ -3,14 +3,14 @@
 
 import type { ApiKey } from '../../api-key.ts'
 import { type ServiceError, unavailable } from '../../error.ts'
-import { type BatchLimits, createBatcher } from '../batching.ts'
+import { createBatcher } from '../batching.ts'
 import { toKey } from '../rows.ts'
 import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
 
-/** One look-up batch takes milliseconds, so a second is enough for everything that the queue holds. */
-const KNOWN_KEYS: BatchLimits = { size: 256, queueLength: 4_096, queueTimeoutMs: 600 }
-const OTHER_KEYS: BatchLimits = { size: 256, queueLength: 1_024, queueTimeoutMs: 600 }
+const BATCH_SIZE = 256
+const KNOWN_KEYS_QUEUE_LENGTH = 4_096
+const OTHER_KEYS_QUEUE_LENGTH = 1_024
 
 /** Digests of keys that were found are kept, about 100 bytes each. */
 const MAX_KNOWN = 10_000
@@ -40,9 +40,14 @@ export function createKeyLookups(pool: Pool): FindKey {
     known.add(digest)
   }
 
-  const findKnown = createBatcher({ run, limits: KNOWN_KEYS, turns: 1, overloaded })
+  function batch(queueLength: number, turns: number) {
+    const limits = { size: BATCH_SIZE, queueLength, queueTimeoutMs: pool.timeouts.queueMs }
+    return createBatcher({ run, limits, turns, overloaded })
+  }
+
+  const findKnown = batch(KNOWN_KEYS_QUEUE_LENGTH, 1)
   // Larger batches for strangers: a client that was just rejected sends its next key in the next turn.
-  const findOther = createBatcher({ run, limits: OTHER_KEYS, turns: 2, overloaded })
+  const findOther = batch(OTHER_KEYS_QUEUE_LENGTH, 2)
   return digest => (known.has(digest) ? findKnown(digest) : findOther(digest))
 }
 

@@ -6,11 +6,8 @@ import { cancelQuery } from './cancel.ts'
 import { isCancelledStandbyWait, isReadOnly, toServiceError } from './errors.ts'
 import { checkWritable, createHosts } from './hosts.ts'
 import { createPreparedStatements } from './prepared.ts'
+import { REQUEST_TIMEOUTS, type Timeouts } from './timeouts.ts'
 import { parsePostgresUrl } from './url.ts'
-
-/** A request may have to wait for both: a free or new connection, and then its statement. */
-const CONNECT_TIMEOUT_MS = 500
-const QUERY_TIMEOUT_MS = 1_200
 
 /** Connections are replaced after this time, so that after a failover none stays connected to the demoted server. */
 const MAX_LIFETIME_SECONDS = 300
@@ -21,6 +18,7 @@ const INT8_OID = 20
 const AS_TEXT = { getTypeParser: () => (text: string) => text }
 
 export interface Pool {
+  readonly timeouts: Timeouts
   query(sql: string, values?: readonly unknown[]): Promise<pg.QueryResult>
   /** Returns rows as arrays, which are faster than objects. */
   rows(sql: string, values: readonly unknown[]): Promise<unknown[][]>
@@ -41,16 +39,18 @@ export type Warn = (message: string) => void
 export interface PoolOptions {
   /** How many connections the pool opens at most. */
   readonly connections: number
+  /** The default is REQUEST_TIMEOUTS. */
+  readonly timeouts?: Timeouts | undefined
   readonly warn: Warn
 }
 
-export function openPool(url: string, { connections, warn }: PoolOptions): Pool {
+export function openPool(url: string, { connections, timeouts = REQUEST_TIMEOUTS, warn }: PoolOptions): Pool {
   const hosts = createHosts(parsePostgresUrl(url).urls)
   const pool = new pg.Pool({
     Client: hosts.Client,
     max: connections,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    query_timeout: QUERY_TIMEOUT_MS,
+    connectionTimeoutMillis: timeouts.connectMs,
+    query_timeout: timeouts.statementMs,
     maxLifetimeSeconds: MAX_LIFETIME_SECONDS,
     keepAlive: true,
     application_name: 'animal-store',
@@ -88,7 +88,7 @@ export function openPool(url: string, { connections, warn }: PoolOptions): Pool 
 
   /** Tries each host once, as long as the time-out allows. */
   async function acquire(): Promise<pg.PoolClient> {
-    const deadline = performance.now() + CONNECT_TIMEOUT_MS
+    const deadline = performance.now() + timeouts.allHostsMs
     for (let attempt = 1; ; ) {
       let client: pg.PoolClient | undefined
       try {
@@ -123,7 +123,7 @@ export function openPool(url: string, { connections, warn }: PoolOptions): Pool 
       const error = toServiceError(cause)
       // After a time-out the server would continue the statement, and might store what was reported as failed.
       if (client !== undefined && !(cause instanceof pg.DatabaseError) && !unreplicated.has(client)) {
-        cancelQuery(client, CONNECT_TIMEOUT_MS)
+        cancelQuery(client, timeouts.connectMs)
         lastTimeoutStart = Math.max(lastTimeoutStart, startedAt)
         hosts.skip(client)
       }
@@ -145,6 +145,8 @@ export function openPool(url: string, { connections, warn }: PoolOptions): Pool 
   }
 
   return {
+    timeouts,
+
     query: (text, values = []) => run({ text, values: values as unknown[] }),
 
     rows: (text, values) => queryRows({ text, values: values as unknown[], rowMode: 'array' }),

@@ -15,12 +15,15 @@ import { openPool, type Pool, type Warn } from './pool.ts'
 import { createReadiness } from './readiness.ts'
 import { describeFailure, retryWhileStarting } from './start.ts'
 import * as sql from './statements.ts'
+import type { Timeouts } from './timeouts.ts'
 
 export interface PostgresStoreOptions {
   readonly url: string
   readonly clock: Clock
   /** How many connections the store opens at most. */
   readonly connections?: number | undefined
+  /** The default is REQUEST_TIMEOUTS. */
+  readonly timeouts?: Timeouts | undefined
   /**
    * Wait this long for a server that is unreachable or read-only. Without it the first failure counts, and a server that
    * is read-only can be read.
@@ -36,11 +39,12 @@ export async function openPostgresStore({
   url,
   clock,
   connections = DEFAULT_CONNECTIONS,
+  timeouts,
   waitMs,
   onWait = () => {},
   warn = () => {},
 }: PostgresStoreOptions): Promise<Store> {
-  const pool = openPool(url, { connections, warn })
+  const pool = openPool(url, { connections, timeouts, warn })
   try {
     if (waitMs === undefined) await prepareDatabase(pool, warn)
     else
