@@ -14,7 +14,7 @@ export interface ApiKey {
   /** In hexadecimal. */
   readonly digest: string
   /** Idempotency keys are unique within a scope. An API key and its successors share one. */
-  readonly scope: string
+  readonly idempotencyScope: string
   readonly createdAt: Date
   readonly expiresAt: Date | undefined
   readonly revokedAt: Date | undefined
@@ -33,11 +33,12 @@ export interface NewKey {
   readonly environment: Environment
   readonly createdAt: Date
   readonly expiresAt?: Date | undefined
-  readonly scope?: string
+  /** That of the predecessor. By default, the key gets a scope of its own. */
+  readonly idempotencyScope?: string
 }
 
 /** `secret` is the key itself: it is shown once and never stored. */
-export function generateKey({ name, environment, createdAt, expiresAt, scope }: NewKey): {
+export function generateKey({ name, environment, createdAt, expiresAt, idempotencyScope }: NewKey): {
   secret: string
   apiKey: ApiKey
 } {
@@ -52,7 +53,7 @@ export function generateKey({ name, environment, createdAt, expiresAt, scope }: 
       name,
       environment,
       digest: digestOf(secret),
-      scope: scope ?? id,
+      idempotencyScope: idempotencyScope ?? id,
       createdAt,
       expiresAt,
       revokedAt: undefined,
@@ -74,11 +75,6 @@ export function hasKeyFormat(secret: string, environment: Environment): boolean 
 /** Plain SHA-256 is enough: a key has 190 random bits, so a slow hash would not make it harder to guess. */
 export function digestOf(secret: string): string {
   return hash('sha256', secret, 'hex')
-}
-
-/** The comparison need not take constant time: its duration says nothing about the key. */
-export function hasDigest(key: ApiKey, digest: string): boolean {
-  return key.digest === digest
 }
 
 export function isActive(key: ApiKey, now: number): boolean {

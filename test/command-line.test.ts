@@ -139,9 +139,9 @@ suite('settings', { concurrency: 2 }, () => {
       '--log-level (LOG_LEVEL) must be one of fatal, error, warn, info, debug, trace, silent, not "loud"',
       '--nonsense is not a flag of this command; see --help',
       '--port (PORT) must be a whole number from 0 to 65535, not "abc"',
-      '--production-url (PRODUCTION_URL) must be an http or https URL that ends in /v1, without user name, query or fragment',
+      '--production-url (PRODUCTION_URL) must be an http or https URL that ends in /v1, without user name, password, query or fragment',
       '--shutdown-delay (SHUTDOWN_DELAY) must be a time from 0s to 5s, not "1h"',
-      '--staging-url (STAGING_URL) must be an http or https URL that ends in /v1, without user name, query or fragment',
+      '--staging-url (STAGING_URL) must be an http or https URL that ends in /v1, without user name, password, query or fragment',
       'ANIMAL_STORE_API_KEY must be 20 to 255 visible ASCII characters',
     ])
     assert.deepEqual(readdirSync(cwd), [])
@@ -189,6 +189,7 @@ suite('settings', { concurrency: 2 }, () => {
     [[], { ANIMAL_STORE_API_KEY: 'x'.repeat(256) }],
     [[], { ANIMAL_STORE_API_KEY: 'has a space in the middle' }],
     [[], { PRODUCTION_URL: 'https://user@example.test/v1' }],
+    [[], { PRODUCTION_URL: 'https://:password@example.test/v1' }],
     [[], { PRODUCTION_URL: 'https://example.test/v1?x=1' }],
     [[], { PRODUCTION_URL: 'https://example.test//other.example/v1' }],
   ]

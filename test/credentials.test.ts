@@ -195,7 +195,7 @@ onEveryDatabase('credentials', startTestService => {
       name: 'test',
       environment: 'production',
       createdAt: new Date(),
-      scope: old.apiKey.scope,
+      idempotencyScope: old.apiKey.idempotencyScope,
     })
     await service().store.rotateKey(old.apiKey.id, next.apiKey, new Date(Date.now() + DAY))
     const animal = { name: 'Bella', categoryId: 7 }

@@ -6,7 +6,7 @@ import { suite, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { renderAnimal } from '../src/animal.ts'
 import { formatForTerminal, logStreamFor } from '../src/cli/log-stream.ts'
-import { API_KEY, errorCode, startTestService } from './support/service.ts'
+import { API_KEY, errorCode, sendRaw, startTestService } from './support/service.ts'
 
 suite('the log', () => {
   test('has one line per request, with method, route, status, duration, key id and request id', async t => {
@@ -45,6 +45,20 @@ suite('the log', () => {
       assert.equal(typeof time, 'bigint')
       assert.equal(level, 30n)
     }
+  })
+
+  test('has the reason why the HTTP parser rejected a request', async t => {
+    const service = await startTestService(t)
+    await sendRaw(service.address, 'NO HTTP\r\n\r\n')
+    const [line] = service.logs.filter(({ msg }) => msg === 'request')
+    const { status, reason, address, method, route } = line ?? {}
+    assert.deepEqual(
+      { status, reason, address, method, route },
+      {
+        ...{ status: 400n, reason: 'HPE_INVALID_METHOD', address: '127.0.0.1' },
+        ...{ method: undefined, route: undefined },
+      },
+    )
   })
 
   test('has the exact digits of large ids', async t => {

@@ -267,7 +267,7 @@ export function storeContract(database: string, open: OpenStore): void {
       const store = await openEmpty(t)
       const keys = [
         newKey('a'),
-        newKey('b', { expiresAt: at(5), scope: 'other' }),
+        newKey('b', { expiresAt: at(5), idempotencyScope: 'other' }),
         newKey('c', { environment: 'staging' }),
       ]
       for (const key of keys) await store.createKey(key)

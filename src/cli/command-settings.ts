@@ -2,14 +2,15 @@
 
 import {
   DAY_MS,
+  defaultDuration,
   durationBetween,
   FORMATS,
-  formatDuration,
   matching,
   oneOf,
   parseLineNumber,
 } from './setting-values.ts'
 
+const MAX_KEY_NAME_LENGTH = 100
 const KEY_LIFETIME_EXAMPLE = ', such as 90d or 24h'
 const MAX_KEY_LIFETIME_MS = 3650 * DAY_MS
 
@@ -17,11 +18,11 @@ export const COMMAND_SETTINGS = {
   name: {
     flag: 'name',
     placeholder: 'NAME',
-    description: 'what the key is for, in at most 100 characters',
+    description: `what the key is for, in at most ${MAX_KEY_NAME_LENGTH} characters`,
     isRequired: true,
     parse: matching(
-      /^(?=.*\S)[^\p{Cc}]{1,100}$/u,
-      '1 to 100 characters, not blank, without control characters',
+      new RegExp(`^(?=.*\\S)[^\\p{Cc}]{1,${MAX_KEY_NAME_LENGTH}}$`, 'u'),
+      `1 to ${MAX_KEY_NAME_LENGTH} characters, not blank, without control characters`,
     ),
   },
   expires: {
@@ -34,8 +35,7 @@ export const COMMAND_SETTINGS = {
   overlap: {
     flag: 'overlap',
     placeholder: 'TIME',
-    default: DAY_MS,
-    defaultText: formatDuration(DAY_MS),
+    ...defaultDuration(DAY_MS),
     description: 'how long the old key keeps working, such as 0s or 24h',
     parse: durationBetween(0, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
   },

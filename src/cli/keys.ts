@@ -39,7 +39,7 @@ export const revokeKey = command({
   name: 'keys revoke',
   summary: 'Revoke a key. Every running instance rejects it within 5 seconds.',
   settings: ['databaseUrl', 'environment', 'json'],
-  examples: ['keys revoke 3f2a9c51'],
+  examples: ['keys revoke key_3f2a9c51b07d'],
   operands: ['ID'],
   async run({ json, ...target }, [id = ''], { out, say }) {
     await withStore({ ...target, say }, false, async (store, environment) => {
@@ -55,7 +55,7 @@ export const rotateKey = command({
   name: 'keys rotate',
   summary: 'Create a successor to a key and let the old one expire.',
   settings: ['overlap', 'databaseUrl', 'environment', 'json'],
-  examples: ['keys rotate 3f2a9c51 --overlap 24h'],
+  examples: ['keys rotate key_3f2a9c51b07d --overlap 24h'],
   operands: ['ID'],
   async run({ overlap, json, ...target }, [id = ''], streams) {
     await withStore({ ...target, say: streams.say }, false, async (store, environment) => {
@@ -71,7 +71,7 @@ export const rotateKey = command({
         environment,
         createdAt: now,
         expiresAt,
-        scope: old.scope,
+        idempotencyScope: old.idempotencyScope,
       })
       const isRotated = await store.rotateKey(id, apiKey, later(now, overlap))
       if (!isRotated) throw new CommandFailed(`Key ${id} is no longer active; create a new one instead.`)

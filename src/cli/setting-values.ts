@@ -21,6 +21,9 @@ const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 export const HOUR_MS = UNIT_MS.h
 export const DAY_MS = UNIT_MS.d
 
+/** The shortest window of a rate limit. Its headers count in seconds. */
+const MIN_WINDOW_MS = UNIT_MS.s
+
 export function matching(pattern: RegExp, expected: string): (text: string) => string {
   return text => {
     if (!pattern.test(text)) throw new InvalidSetting(expected)
@@ -36,26 +39,35 @@ export function oneOf<Value extends string>(values: readonly Value[]): (text: st
   }
 }
 
-export function parsePort(text: string): number {
-  const port = /^(0|[1-9]\d{0,4})$/.test(text) ? Number(text) : Number.NaN
-  if (!(port <= 65_535)) throw new InvalidSetting('a whole number from 0 to 65535')
-  return port
+/** Takes a text of visible ASCII characters. */
+export function visibleAscii(minimumLength: number, maximumLength: number) {
+  const expected = `${minimumLength} to ${maximumLength} visible ASCII characters`
+  const pattern = new RegExp(`^[!-~]{${minimumLength},${maximumLength}}$`)
+  return { expected, parse: matching(pattern, expected) }
 }
+
+export const parseHost = matching(/^[^\s/]+$/, 'a host name or an IP address')
+
+/** `alternative` is for the message: another text that the setting accepts. */
+export function wholeNumber(
+  minimum: number,
+  maximum: number,
+  alternative?: string,
+): (text: string) => number {
+  const expected = `a whole number from ${minimum} to ${maximum}`
+  return text => {
+    const number = /^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : Number.NaN
+    if (!(number >= minimum && number <= maximum)) {
+      throw new InvalidSetting(alternative === undefined ? expected : `${alternative}, or ${expected}`)
+    }
+    return number
+  }
+}
+
+const parseNumberOfWorkers = wholeNumber(1, 99, 'auto')
 
 export function parseWorkers(text: string): number {
-  if (text === 'auto') return availableParallelism()
-  if (!/^[1-9]\d?$/.test(text)) throw new InvalidSetting('auto, or a whole number from 1 to 99')
-  return Number(text)
-}
-
-export function parseConnections(text: string): number {
-  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidSetting('a whole number from 1 to 999')
-  return Number(text)
-}
-
-export function parseProxies(text: string): number {
-  if (!/^(0|[1-9]\d?)$/.test(text)) throw new InvalidSetting('a whole number from 0 to 99')
-  return Number(text)
+  return text === 'auto' ? availableParallelism() : parseNumberOfWorkers(text)
 }
 
 export function parseLineNumber(text: string): number {
@@ -99,10 +111,13 @@ export function parseBaseUrl(text: string): string {
     url.search ||
     url.hash ||
     url.username ||
+    url.password ||
     // As the target of a link, such a path would name another host.
     url.pathname.startsWith('//')
   ) {
-    throw new InvalidSetting('an http or https URL that ends in /v1, without user name, query or fragment')
+    throw new InvalidSetting(
+      'an http or https URL that ends in /v1, without user name, password, query or fragment',
+    )
   }
   return text
 }
@@ -136,8 +151,9 @@ export function durationBetween(
 export function parseRateLimit(text: string): RateLimit {
   const [, requests, time = ''] = /^([1-9]\d{0,8})\/(.+)$/.exec(text) ?? []
   const windowMs = parseDuration(time)
-  if (!(windowMs >= UNIT_MS.s && windowMs <= DAY_MS)) {
-    throw new InvalidSetting('a number of requests and a time from 1s to 24h, such as 600/60s')
+  if (!(windowMs >= MIN_WINDOW_MS && windowMs <= DAY_MS)) {
+    const range = `${formatDuration(MIN_WINDOW_MS)} to ${formatDuration(DAY_MS)}`
+    throw new InvalidSetting(`a number of requests and a time from ${range}, such as 600/60s`)
   }
   return { requests: Number(requests), windowSeconds: windowMs / 1_000 }
 }
@@ -146,6 +162,11 @@ export function parseRateLimit(text: string): RateLimit {
 function parseDuration(text: string): number {
   const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
   return Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]
+}
+
+/** The default of a setting that is a duration: its value, and its text. */
+export function defaultDuration(ms: number): { readonly default: number; readonly defaultText: string } {
+  return { default: ms, defaultText: formatDuration(ms) }
 }
 
 /** Uses days above two days, otherwise hours, otherwise seconds. */

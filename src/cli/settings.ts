@@ -6,20 +6,26 @@ import { DEFAULT_CONNECTIONS } from '../database/postgres/defaults.ts'
 import { COMMAND_SETTINGS } from './command-settings.ts'
 import {
   defaultDatabasePath,
+  defaultDuration,
   durationBetween,
   formatDuration,
   HOUR_MS,
-  matching,
   oneOf,
   parseBaseUrl,
-  parseConnections,
   parseDatabaseUrl,
+  parseHost,
   parseOrigins,
-  parsePort,
-  parseProxies,
   parseRateLimit,
   parseWorkers,
+  visibleAscii,
+  wholeNumber,
 } from './setting-values.ts'
+
+const MAX_SHUTDOWN_DELAY_MS = 5_000
+
+const EXTRA_KEY = visibleAscii(20, 255)
+
+const parsePort = wholeNumber(0, 65_535)
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -49,7 +55,7 @@ export const SETTINGS = {
     placeholder: 'ADDRESS',
     default: '127.0.0.1',
     description: 'address to listen on',
-    parse: matching(/^[^\s/]+$/, 'a host name or an IP address'),
+    parse: parseHost,
   },
   port: {
     flag: 'port',
@@ -75,14 +81,13 @@ export const SETTINGS = {
     placeholder: 'NUMBER',
     default: DEFAULT_CONNECTIONS,
     description: 'PostgreSQL connections per process',
-    parse: parseConnections,
+    parse: wholeNumber(1, 999),
   },
   databaseWait: {
     flag: 'database-wait',
     variable: 'DATABASE_WAIT',
     placeholder: 'TIME',
-    default: 10_000,
-    defaultText: formatDuration(10_000),
+    ...defaultDuration(10_000),
     description: 'PostgreSQL: how long to wait at start for a server that is unreachable or read-only',
     parse: durationBetween(0, HOUR_MS),
   },
@@ -136,8 +141,8 @@ export const SETTINGS = {
     variable: 'TRUST_PROXY',
     placeholder: 'NUMBER',
     default: 0,
-    description: "how many proxies in front may be believed about the client's address",
-    parse: parseProxies,
+    description: "how many proxies in front are trusted to report the client's address",
+    parse: wholeNumber(0, 99),
   },
   logLevel: {
     flag: 'log-level',
@@ -161,16 +166,15 @@ export const SETTINGS = {
     placeholder: 'ADDRESS',
     default: '127.0.0.1',
     description: 'address to listen on for the metrics',
-    parse: matching(/^[^\s/]+$/, 'a host name or an IP address'),
+    parse: parseHost,
   },
   shutdownDelay: {
     flag: 'shutdown-delay',
     variable: 'SHUTDOWN_DELAY',
     placeholder: 'TIME',
-    default: 1_000,
-    defaultText: formatDuration(1_000),
-    description: 'how long to keep serving, with /readyz failing, before the listener closes; 0s to 5s',
-    parse: durationBetween(0, 5_000),
+    ...defaultDuration(1_000),
+    description: `how long to keep serving, with /readyz failing, before the listener closes; at most ${formatDuration(MAX_SHUTDOWN_DELAY_MS)}`,
+    parse: durationBetween(0, MAX_SHUTDOWN_DELAY_MS),
   },
   workers: {
     flag: 'workers',
@@ -191,9 +195,9 @@ export const SETTINGS = {
   apiKey: {
     variable: 'ANIMAL_STORE_API_KEY',
     defaultText: 'none',
-    description: 'one extra key, accepted in addition to the stored ones; 20 to 255 visible ASCII characters',
+    description: `one extra key, accepted in addition to the stored ones; ${EXTRA_KEY.expected}`,
     isSecret: true,
-    parse: matching(/^[!-~]{20,255}$/, '20 to 255 visible ASCII characters'),
+    parse: EXTRA_KEY.parse,
   },
   ...COMMAND_SETTINGS,
 } as const satisfies Record<string, Setting<unknown>>

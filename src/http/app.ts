@@ -39,7 +39,7 @@ export interface AppOptions {
   readonly processes?: number | undefined
   /** The origins whose pages may use the API from a browser, in addition to the service's own. `*` allows all. */
   readonly corsOrigins: readonly string[]
-  /** How many proxies in front of the service may be believed about the client's address. The default is none. */
+  /** How many proxies in front of the service are trusted to report the client's address. The default is none. */
   readonly trustedProxies?: number
   readonly log: Logger
   readonly onRequest?: RequestObserver | undefined

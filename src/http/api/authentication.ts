@@ -1,6 +1,7 @@
 // Bearer authentication: finds the API key of a request, or rejects the request with 401.
 
-import { type ApiKey, digestOf, type Environment, hasDigest, hasKeyFormat, isActive } from '../../api-key.ts'
+import { timingSafeEqual } from 'node:crypto'
+import { type ApiKey, digestOf, type Environment, hasKeyFormat, isActive } from '../../api-key.ts'
 import type { Clock } from '../../clock.ts'
 import type { Store } from '../../store.ts'
 import { createAuthCache } from './auth-cache.ts'
@@ -40,7 +41,7 @@ export function createAuthenticator({
     const secret = BEARER.exec(authorization)?.[1]
     if (secret === undefined) return MISSING
     const digest = digestOf(secret)
-    if (extra !== undefined && hasDigest(extra.apiKey, digest)) return extra
+    if (extra !== undefined && isEqualDigest(extra.apiKey.digest, digest)) return extra
     if (!hasKeyFormat(secret, environment)) return INVALID
     return store.findKey(digest).then(apiKey => (apiKey === undefined ? INVALID : { apiKey }))
   }
@@ -60,6 +61,11 @@ export function createAuthenticator({
   }
 }
 
+/** Takes the same time wherever two digests differ, so that the time reveals nothing about the key. */
+function isEqualDigest(one: string, other: string): boolean {
+  return timingSafeEqual(Buffer.from(one), Buffer.from(other))
+}
+
 function environmentKey(secret: string, environment: Environment): ApiKey {
   return {
     id: 'environment',
@@ -67,7 +73,7 @@ function environmentKey(secret: string, environment: Environment): ApiKey {
     environment,
     digest: digestOf(secret),
     // A word, so that the database stores nothing that was computed from this key (docs/decisions/idempotency.md).
-    scope: 'environment',
+    idempotencyScope: 'environment',
     createdAt: new Date(0),
     expiresAt: undefined,
     revokedAt: undefined,

@@ -54,7 +54,7 @@ export function operations({ store, clock, basePath, maxInWork }: OperationOptio
       const body = await readBody(request, response)
       const key = parseIdempotencyKey(joinedHeader(request, 'idempotency-key'))
       const animal = parseNewAnimal(parseBody(body, parseAnimalJson))
-      const idempotency = apiKey && key !== undefined ? { scope: apiKey.scope, key } : undefined
+      const idempotency = apiKey && key !== undefined ? { scope: apiKey.idempotencyScope, key } : undefined
       const created = await creations.run(() => store.createAnimals([{ animal, idempotency }]))
       const [outcome] = created as [Outcome]
       if (outcome.kind === 'unavailable') throw notStored(outcome.cause)

@@ -169,7 +169,7 @@ export function createHttpServer({
     const address = clientAddress(socket, request)
     const durationMs = timeOfFirstRequest(socket)
     if (writeRawError(socket, error, id)) {
-      log.info({ requestId: id, address, status: error.status, refused: reason }, 'request')
+      log.info({ requestId: id, address, status: error.status, reason }, 'request')
       onAnswered?.(undefined, error.status, durationMs)
     }
   }
