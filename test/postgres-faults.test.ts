@@ -8,7 +8,8 @@ import pg from 'pg'
 import { generateKey } from '../src/api-key.ts'
 import { systemClock } from '../src/clock.ts'
 import { openPostgresStore } from '../src/database/postgres/store.ts'
-import { REQUEST_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
+import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
+import { isUnavailable } from '../src/error.ts'
 import { start as run } from './support/command.ts'
 import { administer, countRows, newDatabase, startPostgres } from './support/postgres.ts'
 import { startPostgresProxy } from './support/postgres-proxy.ts'
@@ -142,6 +143,20 @@ test('a lost worker of Citus (XX000) is answered with 503, and any other interna
   message = ''
   assert.deepEqual(await statuses(), [200, 201])
   assert.ok(await isReady(service))
+})
+
+test('a missing privilege that the readiness check finds closes no connection', async t => {
+  const { url, roleUrl, role } = await prepareDatabase(t)
+  const store = await openPostgresStore({ url: roleUrl, clock: systemClock, timeouts: COMMAND_TIMEOUTS })
+  t.after(() => store.close())
+  const connections = async () =>
+    (await administer(`select pid from pg_stat_activity where usename = '${role}' order by pid`, url)).rows
+  await store.ping()
+  const before = await connections()
+  await administer(`revoke insert on animals from ${role}`, url)
+  await assert.rejects(store.ping(), isUnavailable)
+  await store.listAnimals({ limit: 1 })
+  assert.deepEqual(await connections(), before)
 })
 
 suite('a sequence behind its data', () => {

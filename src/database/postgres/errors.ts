@@ -26,10 +26,20 @@ interface Notice {
 
 export class ReadOnlyError extends Error {}
 
-/** An error that the server did not report is a connection error, unless it is our own bug. */
+const OTHER_ERRORS = [pg.DatabaseError, ServiceError, ReadOnlyError, TypeError, RangeError]
+
+/** Returns `unavailable` if the error means that the database cannot be used, otherwise the error itself. */
 export function toServiceError(error: unknown): unknown {
-  if (error instanceof ServiceError || error instanceof TypeError || error instanceof RangeError) return error
-  return error instanceof pg.DatabaseError && !meansUnavailable(error) ? error : unavailable(error)
+  const isUnusable =
+    error instanceof pg.DatabaseError
+      ? meansUnavailable(error)
+      : error instanceof ReadOnlyError || isConnectionError(error)
+  return isUnusable ? unavailable(error) : error
+}
+
+/** An error that the server did not report is a time-out or a lost connection, unless it is from our own code. */
+export function isConnectionError(error: unknown): boolean {
+  return !OTHER_ERRORS.some(type => error instanceof type)
 }
 
 function meansUnavailable(error: pg.DatabaseError): boolean {

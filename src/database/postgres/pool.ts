@@ -3,7 +3,7 @@
 import pg from 'pg'
 import { ServiceError, unavailable } from '../../error.ts'
 import { cancelQuery } from './cancel.ts'
-import { isCancelledStandbyWait, isReadOnly, toServiceError } from './errors.ts'
+import { isCancelledStandbyWait, isConnectionError, isReadOnly, toServiceError } from './errors.ts'
 import { checkWritable, createHosts } from './hosts.ts'
 import { createPreparedStatements } from './prepared.ts'
 import { REQUEST_TIMEOUTS, type Timeouts } from './timeouts.ts'
@@ -121,8 +121,8 @@ export function openPool(url: string, { connections, timeouts = REQUEST_TIMEOUTS
       return result
     } catch (cause) {
       const error = toServiceError(cause)
-      // After a time-out the server would continue the statement, and might store what was reported as failed.
-      if (client !== undefined && !(cause instanceof pg.DatabaseError) && !unreplicated.has(client)) {
+      if (client !== undefined && isConnectionError(cause)) {
+        // After a time-out the server would continue the statement, and might store what was reported as failed.
         cancelQuery(client, timeouts.connectMs)
         lastTimeoutStart = Math.max(lastTimeoutStart, startedAt)
         hosts.skip(client)

@@ -49,13 +49,14 @@ export function createReadiness(pool: Pool): Readiness {
 
   return {
     async ping() {
-      await pool.withClient(async client => {
+      const mayCreate = await pool.withClient(async client => {
         // One round trip for several statements, of which only the last one's result matters.
         const results = (await client.query(sql.PING)) as unknown as QueryResult<PingRow>[]
         const row = results.at(-1)?.rows[0]
         if (row?.read_only !== 'off') throw new ReadOnlyError('the database is read-only')
-        if (!row.may_create) throw unavailable(new Error('a privilege to create animals is missing'))
+        return row.may_create
       })
+      if (!mayCreate) throw unavailable(new Error('a privilege to create animals is missing'))
       await checkSequence()
     },
 
