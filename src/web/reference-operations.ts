@@ -99,7 +99,7 @@ function renderSuccess(api: ApiDescription, status: string, response: Response):
   const item = 'items' in schema && schema.items !== undefined ? schema.items : schema
   return html`<h3>Response ${status}</h3>
 <p>${renderMarkdown(response.description)}</p>
-<details open><summary>Body: ${renderType(api, schema)}${describeLimits(resolveSchema(api, schema))}</summary>${renderMembers(api, resolveSchema(api, item))}</details>
+<details open><summary>Body</summary><p>${renderType(api, schema)}${describeLimits(resolveSchema(api, schema))}</p>${renderMembers(api, resolveSchema(api, item))}</details>
 <details><summary>Example</summary><pre tabindex="0"><code>${renderTokens('json', renderJson(example, 2))}</code></pre></details>
 <details><summary>Headers</summary><dl class="members">${[...headersOf(api, response)].map(([name, { description, schema }]) => html`<div><dt><code>${name}</code>${schema.const !== undefined && html` <small>always <code>${schema.const}</code></small>`}</dt><dd>${renderMarkdown(description)}</dd></div>`)}</dl></details>`
 }

@@ -43,7 +43,7 @@ export function renderReference(api: ApiDescription, environment: Environment): 
 </nav>`,
     content: html`<div id="top"><h1>API reference</h1>
 <div id="key" class="needs-script"><label for="api-key">API key</label><input id="api-key" type="password" autocomplete="off" spellcheck="false" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="key-hint"><div class="check"><input id="fill-in" type="checkbox"><label for="fill-in">Fill in my key</label></div><small id="key-hint">Not stored: the key is gone when you leave this page.</small></div></div>
-<noscript><p class="text">Samples are complete without JavaScript. To send requests from this page, allow it.</p></noscript>
+<noscript><p>This page needs JavaScript to send requests. Everything else works without.</p></noscript>
 ${guide.map(renderSection)}
 ${operations.map(operation => renderOperation(api, operation, baseUrl, removal))}
 ${schemas.map(([name, schema]) => renderSchema(api, name, schema))}`,

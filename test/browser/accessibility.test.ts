@@ -1,11 +1,9 @@
 // The catalogue page with a keyboard only, and checked by axe in every colour scheme and width.
 
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import type { Page } from 'playwright-core'
 import { API_KEY } from '../support/service.ts'
+import { checkAccessibility } from './axe.ts'
 import {
   newAnimals,
   readRows,
@@ -16,36 +14,7 @@ import {
   waitForList,
 } from './catalogue-page.ts'
 
-const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
-const COLOR_SCHEMES = ['light', 'dark'] as const
-const WIDTHS = [320, 768, 1440]
-
-interface Axe {
-  readonly axe: { run(options: object): Promise<{ violations: unknown[] }> }
-}
-
 const open = useCatalogue()
-
-/** Checks what the page shows now, in every colour scheme and width. */
-async function checkAccessibility(page: Page, state: string): Promise<void> {
-  await page.evaluate(AXE)
-  for (const colorScheme of COLOR_SCHEMES) {
-    await page.emulateMedia({ colorScheme })
-    for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: 800 })
-      // The colours are all that differs in the second scheme.
-      const options = colorScheme === 'light' ? {} : { runOnly: ['color-contrast'] }
-      const { violations, overflow } = await page.evaluate(async options => {
-        const { axe } = globalThis as unknown as Axe
-        const { violations } = await axe.run(options)
-        return { violations, overflow: document.documentElement.scrollWidth - innerWidth }
-      }, options)
-      const shown = `${state}, in ${colorScheme} at ${width} pixels`
-      assert.deepEqual(violations, [], shown)
-      assert.ok(overflow <= 0, `${shown}, is ${overflow} pixels too wide`)
-    }
-  }
-}
 
 suite('the catalogue page', () => {
   test('can be used with the keyboard only', async t => {
