@@ -105,6 +105,15 @@ export function resolveResponse({ components }: ApiDescription, response: Respon
   return '$ref' in response ? found(components.responses[refName(response)]) : response
 }
 
+/** An example of a schema, from a request or a response that has it. */
+export function exampleOf(api: ApiDescription, name: string): unknown {
+  const contents = operationsOf(api).flatMap(({ requestBody, responses }) => [
+    ...(requestBody === undefined ? [] : [jsonOf(requestBody)]),
+    ...Object.values(responses).map(response => jsonOf(resolveResponse(api, response))),
+  ])
+  return contents.find(({ schema }) => '$ref' in schema && refName(schema) === name)?.example
+}
+
 /** The headers of a response, by name. */
 export function headersOf({ components }: ApiDescription, { headers }: Response): Map<string, Header> {
   return new Map(

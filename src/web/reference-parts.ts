@@ -55,8 +55,14 @@ export function renderMethod(method: string): Html {
 export function renderMembers(api: ApiDescription, { properties = {}, required = [] }: Schema): Html {
   return html`<dl class="members">${Object.entries(properties).map(
     ([name, declared]) =>
-      html`<div><dt><code>${name}</code> <small>${renderType(api, declared)}${describeLimits(resolveSchema(api, declared))}</small>${required.includes(name) && html` <small class="required">required</small>`}</dt><dd>${renderMarkdown(resolveSchema(api, declared).description ?? '')}</dd></div>`,
+      html`<div><dt><code>${name}</code> <small>${renderType(api, declared)}${describeLimits(resolveSchema(api, declared))}</small>${required.includes(name) && html` <small class="required">required</small>`}</dt><dd>${renderMarkdown(describeMember(api, declared))}</dd></div>`,
   )}</dl>`
+}
+
+/** A type with a name has a section of its own, so its first sentence is enough. */
+function describeMember(api: ApiDescription, declared: Schema | Reference): string {
+  const { description = '' } = resolveSchema(api, declared)
+  return '$ref' in declared ? description.replace(/\. .*/, '.') : description
 }
 
 /** The type of a value: a link if the type has a name. */

@@ -1,13 +1,15 @@
 // The HTML of the API reference: a guide, and the content of the OpenAPI document with a form to try each operation.
 
 import { type Environment, KEY_PREFIX } from '../api-key.ts'
-import { type ApiDescription, operationsOf, type Schema } from './api-description.ts'
+import { renderJson } from '../json.ts'
+import { type ApiDescription, exampleOf, operationsOf, type Schema } from './api-description.ts'
 import { type Html, html } from './html.ts'
 import { icon } from './icons.ts'
 import { guideSections } from './reference-guide.ts'
 import { renderOperation } from './reference-operations.ts'
 import {
   describeLimits,
+  renderCode,
   renderHeading,
   renderMarkdown,
   renderMembers,
@@ -52,9 +54,10 @@ ${schemas.map(([name, schema]) => renderSchema(api, name, schema))}`,
 
 function renderSchema(api: ApiDescription, name: string, schema: Schema): Html {
   const hasMembers = schema.properties !== undefined
+  const example = exampleOf(api, name)
   return html`<section id="${name}"><div class="text">${renderHeading(name, name)}
 <p><small>${renderType(api, schema)}${describeLimits(schema)}</small></p><p>${renderMarkdown(schema.description ?? '')}</p>
-${hasMembers && renderMembers(api, schema)}</div><div class="code"></div></section>`
+${hasMembers && renderMembers(api, schema)}</div><div class="code">${example !== undefined && html`<div>${renderCode('json', renderJson(example, 2), 'Example')}</div>`}</div></section>`
 }
 
 function formatDate(date: string): string {
