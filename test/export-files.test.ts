@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { run } from './support/command.ts'
+import { MAIN, run } from './support/command.ts'
 import { runInProcess } from './support/in-process.ts'
 import { temporaryFolder } from './support/service.ts'
 
@@ -31,6 +31,21 @@ suite('an export', () => {
     assert.equal((await exportTo(at('out.csv'))).code, 0)
     assert.equal(statSync(at('out.csv')).mode & 0o777, 0o600)
     assert.equal(readFileSync(at('out.csv'), 'utf8'), 'id,name,categoryId,status\n1,Bella,7,\n')
+    assert.deepEqual(
+      readdirSync(folder).filter(name => name.includes('unfinished')),
+      [],
+    )
+  })
+
+  test('works on a file system without links, and refuses a name that exists there too', async t => {
+    const { folder, env, at } = await folderWithAnimals(t)
+    const preload = new URL('support/no-links.js', import.meta.url).href
+    const program = [process.execPath, '--import', preload, MAIN]
+    const exportAgain = () => run(t, ['export', at('out.csv')], { cwd: folder, env, program })
+    assert.equal((await exportAgain()).code, 0)
+    assert.equal(statSync(at('out.csv')).mode & 0o777, 0o600)
+    const { code, err } = await exportAgain()
+    assert.deepEqual([code, err], [1, `Cannot write ${at('out.csv')}: it already exists.\n`])
     assert.deepEqual(
       readdirSync(folder).filter(name => name.includes('unfinished')),
       [],

@@ -171,6 +171,21 @@ suite('keys', { concurrency: 2 }, () => {
     }
   })
 
+  test('revoke prints no key that was given instead of its id', async t => {
+    const cwd = temporaryFolder(t)
+    const { key } = await createIn(cwd, '--name', 'x')
+    const [prefix, secret] = [key.slice(0, 8), key.slice(8)]
+    for (const args of [
+      ['revoke', key],
+      ['rotate', key],
+      ['list', key],
+    ]) {
+      const { code, err } = await runIn(cwd, ...args)
+      assert.notEqual(code, 0)
+      assert.ok(err.includes(`${prefix}…`) && !err.includes(secret), err)
+    }
+  })
+
   test('create exits with 1 if the folder of the database cannot be created', async t => {
     const cwd = temporaryFolder(t)
     writeFileSync(join(cwd, 'data'), '')

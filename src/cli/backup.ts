@@ -9,7 +9,7 @@ import { counted } from './counted.ts'
 import { defaultDatabase } from './open-store.ts'
 import { progressOn } from './progress.ts'
 import type { DatabaseAddress } from './setting-values.ts'
-import { describeSystemError } from './system-error.ts'
+import { cannotWrite } from './system-error.ts'
 
 const MEGABYTE = 1_000_000
 
@@ -72,15 +72,7 @@ function asFailure(error: unknown, source: string, written: string): unknown {
   if (!(error instanceof Error)) return error
   if ('errcode' in error)
     return new CommandFailed(`The database ${source} cannot be copied: ${error.message}.`, { cause: error })
-  if (!('syscall' in error)) return error
-  const { code } = error as NodeJS.ErrnoException
-  const reason =
-    code === 'EEXIST'
-      ? 'it already exists'
-      : code === 'ENOENT'
-        ? 'the folder does not exist'
-        : describeSystemError(error)
-  return new CommandFailed(`Cannot write ${written}: ${reason}.`, { cause: error })
+  return 'syscall' in error ? cannotWrite(written, error) : error
 }
 
 function megabytes(bytes: number): number {

@@ -1,10 +1,10 @@
 // `animal-store export`: writes all animals to a file or to stdout, in constant memory.
 
-import { randomBytes } from 'node:crypto'
-import { constants, linkSync, lstatSync, renameSync, rmSync } from 'node:fs'
+import { constants, lstatSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { PRIVATE_FILE, publish, unfinishedName } from '../database/new-file.ts'
 import { ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
 import { CommandFailed, command } from './command.ts'
@@ -14,7 +14,7 @@ import { FORMATS, type Format, formatOf } from './formats.ts'
 import { withReader } from './open-store.ts'
 import { progressOn } from './progress.ts'
 import { SettingsError } from './read-settings.ts'
-import { describeSystemError } from './system-error.ts'
+import { cannotWrite } from './system-error.ts'
 
 const PAGE_SIZE = 1_000
 
@@ -85,43 +85,22 @@ async function toStandardOutput(pages: AsyncIterable<string>): Promise<boolean> 
  */
 async function toFile(pages: AsyncIterable<string>, file: string): Promise<true> {
   const existing = lstatSync(file, { throwIfNoEntry: false })
-  if (existing?.isFile() || existing?.isSymbolicLink()) throw alreadyExists(file)
-  const written = existing === undefined ? `${file}.${randomBytes(8).toString('hex')}.unfinished` : file
+  if (existing?.isFile() || existing?.isSymbolicLink()) throw cannotWrite(file, { code: 'EEXIST' })
+  const written = existing === undefined ? unfinishedName(file) : file
   try {
     const output =
-      existing === undefined ? await open(written, 'wx', 0o600) : await open(written, DEVICE_FLAGS)
+      existing === undefined ? await open(written, 'wx', PRIVATE_FILE) : await open(written, DEVICE_FLAGS)
     await pipeline(Readable.from(pages), output.createWriteStream())
     if (existing === undefined) publish(written, file)
     return true
   } catch (error) {
     if (existing === undefined) rmSync(written, { force: true })
-    throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? alreadyExists(file) : asFailure(error, file)
+    throw asFailure(error, file)
   }
-}
-
-/** Gives the complete export its name. Fails with EEXIST if another file has got that name meanwhile. */
-function publish(written: string, file: string): void {
-  try {
-    // A rename would replace another file. A link never does.
-    linkSync(written, file)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error
-    // Some file systems have no links.
-    if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw alreadyExists(file)
-    renameSync(written, file)
-    return
-  }
-  rmSync(written)
-}
-
-function alreadyExists(file: string): CommandFailed {
-  return new CommandFailed(`Cannot write ${file}: it already exists.`)
 }
 
 /** Database errors are returned unchanged: main.ts reports them. */
 function asFailure(error: unknown, where: string): unknown {
   if (error instanceof ServiceError || error instanceof CommandFailed) return error
-  const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
-  const reason = isMissing ? 'the folder does not exist' : describeSystemError(error)
-  return new CommandFailed(`Cannot write ${where}: ${reason}.`, { cause: error })
+  return cannotWrite(where, error)
 }

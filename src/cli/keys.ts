@@ -3,6 +3,7 @@
 import { type ApiKey, type Environment, generateKey, isActive } from '../api-key.ts'
 import { CommandFailed, command, type Streams } from './command.ts'
 import { withStore } from './open-store.ts'
+import { redact } from './redact.ts'
 
 export const createKey = command({
   name: 'keys create',
@@ -139,5 +140,9 @@ function later(time: Date, duration: number): Date {
 }
 
 function noSuchKey(id: string, environment: Environment): CommandFailed {
-  return new CommandFailed(`There is no key ${id} in ${environment}; see \`animal-store keys list\`.`)
+  // A person may have typed the key itself.
+  const typed = redact(id)
+  return new CommandFailed(
+    `There is no key ${typed} in ${environment}: \`animal-store keys list\` shows the ids of all keys.`,
+  )
 }

@@ -1,6 +1,7 @@
 // Errors of the operating system, in words.
 
 import { getSystemErrorMessage } from 'node:util'
+import { CommandFailed } from './command.ts'
 
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
@@ -8,6 +9,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'this machine does not have that address',
   ECONNREFUSED: 'nothing listens at that address',
   ECONNRESET: 'the connection was closed by the other side',
+  EEXIST: 'it already exists',
   EHOSTUNREACH: 'the host cannot be reached',
   EISDIR: 'it is a folder',
   ENOENT: 'the file does not exist',
@@ -24,4 +26,11 @@ export function describeSystemError(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return describeSystemError(error.errors[0])
   const { code = '', errno, message } = error as NodeJS.ErrnoException
   return REASONS[code] ?? (errno === undefined ? (message ?? String(error)) : getSystemErrorMessage(errno))
+}
+
+/** Says why a file could not be written. */
+export function cannotWrite(file: string, error: unknown): CommandFailed {
+  const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+  const reason = isMissing ? 'the folder does not exist' : describeSystemError(error)
+  return new CommandFailed(`Cannot write ${file}: ${reason}.`, { cause: error })
 }

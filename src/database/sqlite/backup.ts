@@ -1,21 +1,11 @@
 // Copies a database file while other processes use it, and verifies the copy.
 
-import { randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  lstatSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { closeSync, existsSync, fsyncSync, lstatSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { UnusableDatabase } from '../../store.ts'
+import { PRIVATE_FILE, publish, unfinishedName } from '../new-file.ts'
 import { fileSize } from './files.ts'
 import { checkIntegrity } from './integrity.ts'
 import { schemaVersion } from './migrate.ts'
@@ -27,12 +17,6 @@ export const SIDE_FILES = ['-wal', '-shm', '-journal']
 const PAGES_PER_STEP = 2_000
 
 const LOCK_TIMEOUT_MS = 2_000
-
-/** Only the service's user may read a database: it contains the digests of the keys. */
-const PRIVATE_MODE = 0o600
-
-/** The errors of file systems that have no links, such as FAT and some network file systems. */
-const WITHOUT_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 export interface CopyProgress {
   readonly bytes: number
@@ -53,7 +37,7 @@ export async function backUp(
 ): Promise<Copied> {
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined)
     throw new UnusableDatabase(`${file} already exists. A backup does not replace a file.`)
-  const unfinished = `${file}.${randomSuffix()}.unfinished`
+  const unfinished = unfinishedName(file)
   try {
     const copied = await copyDatabase(path, unfinished, onProgress)
     publish(unfinished, file)
@@ -61,17 +45,6 @@ export async function backUp(
     return copied
   } finally {
     removeDatabase(unfinished)
-  }
-}
-
-/** Gives the copy its name. A rename alone would replace a file that somebody has created meanwhile. */
-function publish(unfinished: string, file: string): void {
-  try {
-    linkSync(unfinished, file)
-  } catch (error) {
-    if (!WITHOUT_LINKS.has(String((error as NodeJS.ErrnoException).code))) throw error
-    closeSync(openSync(file, 'wx', PRIVATE_MODE))
-    renameSync(unfinished, file)
   }
 }
 
@@ -88,7 +61,7 @@ export async function copyDatabase(
   const source = openSource(path, isUnused)
   try {
     // Created here, because SQLite would give it another mode, and would use a file that exists.
-    closeSync(openSync(copy, 'wx', PRIVATE_MODE))
+    closeSync(openSync(copy, 'wx', PRIVATE_FILE))
     // One read transaction for all steps. Otherwise the copy would start again with every change by another process.
     source.exec('begin')
     schemaVersion(source)
@@ -140,10 +113,6 @@ function verifyCopy(path: string, copy: string): bigint {
 
 export function removeDatabase(path: string): void {
   for (const suffix of ['', ...SIDE_FILES]) rmSync(path + suffix, { force: true })
-}
-
-export function randomSuffix(): string {
-  return randomBytes(6).toString('hex')
 }
 
 /** Makes new, renamed and deleted names survive a power failure. */

@@ -3,9 +3,9 @@
 
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { PRIVATE_FILE } from '../new-file.ts'
 import { fileStats, indexPath, walPath } from './files.ts'
 
-const PRIVATE_FILE = 0o600
 const PRIVATE_FOLDER = 0o700
 const OTHERS = 0o077
 

@@ -5,11 +5,11 @@ import { existsSync, linkSync, lstatSync, readdirSync, realpathSync, renameSync,
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
+import { unfinishedName } from '../new-file.ts'
 import {
   type Copied,
   type CopyProgress,
   copyDatabase,
-  randomSuffix,
   removeDatabase,
   SIDE_FILES,
   syncFolder,
@@ -37,7 +37,7 @@ export async function restore(
   // Found out before the copy too, because a copy may take minutes.
   lockUnused(target)?.close()
   createFolder(dirname(target))
-  const unfinished = `${target}.${randomSuffix()}.unfinished`
+  const unfinished = unfinishedName(target)
   try {
     const copied = await copyDatabase(file, unfinished, onProgress, true)
     return { ...copied, oldDatabase: replace(target, unfinished, now) }

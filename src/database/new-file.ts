@@ -1,0 +1,30 @@
+// A file that gets its name only when it is complete, and never replaces another file.
+
+import { randomBytes } from 'node:crypto'
+import { closeSync, linkSync, openSync, renameSync, rmSync } from 'node:fs'
+
+/** Only the owner may read the file: it contains the catalogue, or the digests of the keys. */
+export const PRIVATE_FILE = 0o600
+
+/** The errors of file systems that have no links, such as FAT and some network file systems. */
+const WITHOUT_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
+
+/** Returns a random name for the file until it is complete. */
+export function unfinishedName(file: string): string {
+  return `${file}.${randomBytes(8).toString('hex')}.unfinished`
+}
+
+/** Gives the complete file its name. Fails with EEXIST if another file has got that name meanwhile. */
+export function publish(unfinished: string, file: string): void {
+  try {
+    // A rename would replace another file. A link never does.
+    linkSync(unfinished, file)
+  } catch (error) {
+    if (!WITHOUT_LINKS.has(String((error as NodeJS.ErrnoException).code))) throw error
+    // Takes the name first, so that the rename replaces nothing but this empty file.
+    closeSync(openSync(file, 'wx', PRIVATE_FILE))
+    renameSync(unfinished, file)
+    return
+  }
+  rmSync(unfinished)
+}
