@@ -1,19 +1,37 @@
 // A process that keeps many connections busy: each sends a request, and the next one as soon as it was answered. A
 // connection that is closed is opened again at once. Prints the number of answers per status.
 //
-//   node test/faults/load-generator.ts ADDRESS CONNECTIONS SECONDS create|list API_KEY
+//   node test/faults/load-generator.ts ADDRESS CONNECTIONS SECONDS create|list|unknown-keys|no-key API_KEY
 
 import { connect } from 'node:net'
+import { generateKey } from '../../src/api-key.ts'
 
 const [address = '', connections = '1', seconds = '1', kind = 'list', apiKey = ''] = process.argv.slice(2)
 const { hostname, port } = new URL(address)
 
 const body = '{"name":"Bella","categoryId":7,"status":"available"}'
-const authorized = `Host: ${hostname}\r\nAuthorization: Bearer ${apiKey}\r\n`
-const REQUEST =
-  kind === 'create'
-    ? `POST /v1/pets HTTP/1.1\r\n${authorized}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-    : `GET /v1/pets HTTP/1.1\r\n${authorized}\r\n`
+
+function headers(key: string): string {
+  return `Host: ${hostname}\r\nAuthorization: Bearer ${key}\r\n`
+}
+
+function nextRequest(): string {
+  switch (kind) {
+    case 'create':
+      return `POST /v1/pets HTTP/1.1\r\n${headers(apiKey)}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    case 'unknown-keys':
+      return `GET /v1/pets HTTP/1.1\r\n${headers(newKey())}\r\n`
+    case 'no-key':
+      return `GET /v1/pets HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`
+    default:
+      return `GET /v1/pets HTTP/1.1\r\n${headers(apiKey)}\r\n`
+  }
+}
+
+/** Anyone can make a key with a valid checksum. */
+function newKey(): string {
+  return generateKey({ name: 'x', environment: 'production', createdAt: new Date() }).secret
+}
 
 /** The pause before a connection is opened again: without one, refused connections would keep this process busy. */
 const RECONNECT_MS = 10
@@ -32,7 +50,7 @@ function open(): void {
   socket.setNoDelay().setEncoding('latin1')
   socket.on('connect', () => {
     count('opened')
-    socket.write(REQUEST)
+    socket.write(nextRequest())
   })
   socket.on('data', chunk => {
     text += chunk
@@ -44,7 +62,7 @@ function open(): void {
     text = ''
     if (!isAnswered) count('answered')
     isAnswered = true
-    if (isRunning) socket.write(REQUEST)
+    if (isRunning) socket.write(nextRequest())
     else socket.destroy()
   })
   socket.on('error', () => {})

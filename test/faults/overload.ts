@@ -50,16 +50,19 @@ function compare(connections: number, load: Load, usual: number): Figure[] {
       promise: `${who}: at least half of the creations per second at ${USUAL_CONNECTIONS}`,
       measured: `${Math.round(share * 100)} % (${rates.join(' and ')} per second; ${answers.join(', ')})`,
       holds: share >= MIN_GOODPUT,
+      isSpeed: true,
     },
     {
       promise: `${who}: /livez on a new connection within 5 s`,
       measured: inSeconds(load.newConnectionMs),
       holds: load.newConnectionMs <= MAX_NEW_CONNECTION_MS,
+      isSpeed: true,
     },
     {
       promise: `${who}: /livez on an open connection within 2 s`,
       measured: inSeconds(load.openConnectionMs),
       holds: load.openConnectionMs <= MAX_OPEN_CONNECTION_MS,
+      isSpeed: true,
     },
   ]
 }

@@ -9,6 +9,8 @@ export interface TcpProxy {
   readonly url: string
   /** From now on, the proxy accepts connections and never answers. */
   hang(): void
+  /** From now on, the proxy forwards again. Connections that were open are closed. */
+  recover(): void
   closeAll(): void
 }
 
@@ -38,6 +40,10 @@ export async function startTcpProxy(t: Scope, serverUrl: string): Promise<TcpPro
     url: Object.assign(new URL(serverUrl), { port: (proxy.address() as AddressInfo).port }).href,
     hang() {
       isHanging = true
+    },
+    recover() {
+      isHanging = false
+      closeAll()
     },
     closeAll,
   }

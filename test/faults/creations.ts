@@ -1,0 +1,161 @@
+// Clients that create animals without a pause, while something fails. Each creation has an Idempotency-Key and is retried
+// until it is acknowledged.
+
+import { Agent, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseJson } from '../../client/src/json.ts'
+import { API_KEY } from '../support/service.ts'
+
+const REQUEST_TIMEOUT_MS = 20_000
+const RETRY_MS = 20
+
+export interface Creations {
+  /** How often each status was received. A connection that broke counts as `no answer`. */
+  readonly statuses: ReadonlyMap<string, number>
+  acknowledged(): number
+  /** Lets the clients finish their last creation, and reads the catalogue. */
+  finish(): Promise<Outcome>
+  /** Stops the clients, whether their last creation was acknowledged or not. */
+  abandon(): Promise<void>
+}
+
+export interface Outcome {
+  readonly acknowledged: number
+  /** Acknowledged, but not stored under the same id. */
+  readonly lost: number
+  /** Stored more than once. */
+  readonly duplicated: number
+  readonly statuses: string
+  /** 500 or any other status that no fault explains. */
+  readonly unexpected: number
+}
+
+/** `addressOf` returns where the service listens now. */
+export function createContinuously(addressOf: () => string, clients = 8): Creations {
+  const statuses = new Map<string, number>()
+  const acknowledged = new Map<string, bigint>()
+  let isStopping = false
+  let isAbandoned = false
+
+  function count(status: string): void {
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  }
+
+  async function create(client: number): Promise<void> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    for (let number = 0; !isStopping; number++) {
+      const name = `${client}-${number}`
+      const body = JSON.stringify({ name, categoryId: number })
+      while (!isAbandoned) {
+        const reply = await send(addressOf(), agent, 'POST', '/v1/pets', { body, idempotencyKey: name })
+        count(reply === undefined ? 'no answer' : String(reply.status))
+        if (reply?.status === 201) {
+          acknowledged.set(name, (parseJson(reply.text) as { id: bigint }).id)
+          break
+        }
+        await delay(RETRY_MS)
+      }
+    }
+    agent.destroy()
+  }
+
+  const running = Array.from({ length: clients }, (_, client) => create(client))
+  return {
+    statuses,
+    acknowledged: () => acknowledged.size,
+    async abandon() {
+      isStopping = true
+      isAbandoned = true
+      await Promise.all(running)
+    },
+    async finish() {
+      isStopping = true
+      await Promise.all(running)
+      const stored = await readCatalogue(addressOf())
+      const ids = new Map(stored.map(({ name, id }) => [name, id]))
+      const expected = new Set(['201', '503', 'no answer'])
+      return {
+        acknowledged: acknowledged.size,
+        lost: [...acknowledged].filter(([name, id]) => ids.get(name) !== id).length,
+        duplicated: stored.length - ids.size,
+        statuses: [...statuses].map(([status, times]) => `${status}: ${times}`).join(', '),
+        unexpected: [...statuses]
+          .filter(([status]) => !expected.has(status))
+          .reduce((sum, [, times]) => sum + times, 0),
+      }
+    },
+  }
+}
+
+/** What every experiment with creations promises. */
+export function isIntact({ lost, duplicated, unexpected, acknowledged }: Outcome): boolean {
+  return acknowledged > 0 && lost === 0 && duplicated === 0 && unexpected === 0
+}
+
+export function describe({ acknowledged, lost, duplicated, statuses }: Outcome): string {
+  return `${acknowledged.toLocaleString('en')} acknowledged, ${lost} lost, ${duplicated} duplicated (${statuses})`
+}
+
+interface StoredAnimal {
+  readonly id: bigint
+  readonly name: string
+}
+
+async function readCatalogue(address: string): Promise<StoredAnimal[]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const animals: StoredAnimal[] = []
+  let path: string | undefined = '/v1/pets?limit=100'
+  while (path !== undefined) {
+    const reply = await send(address, agent, 'GET', path)
+    if (reply?.status !== 200) {
+      await delay(RETRY_MS)
+      continue
+    }
+    animals.push(...(parseJson(reply.text) as StoredAnimal[]))
+    path = /<([^>]+)>; rel="next"/.exec(reply.link)?.[1]
+  }
+  agent.destroy()
+  return animals
+}
+
+interface Answer {
+  readonly status: number
+  readonly text: string
+  readonly link: string
+}
+
+/** Resolves with undefined if the connection breaks or nothing arrives in time. */
+export function send(
+  address: string,
+  agent: Agent | false,
+  method: string,
+  path: string,
+  { body, idempotencyKey }: { readonly body?: string; readonly idempotencyKey?: string } = {},
+): Promise<Answer | undefined> {
+  const headers = {
+    authorization: `Bearer ${API_KEY}`,
+    ...(body !== undefined && {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+    }),
+    ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+  }
+  return new Promise(resolve => {
+    const outgoing = request(address + path, { agent, method, headers, timeout: REQUEST_TIMEOUT_MS })
+    outgoing.on('response', response => {
+      text(response).then(
+        content =>
+          resolve({
+            status: response.statusCode ?? 0,
+            text: content,
+            link: String(response.headers.link ?? ''),
+          }),
+        () => resolve(undefined),
+      )
+    })
+    outgoing.on('timeout', () => outgoing.destroy())
+    outgoing.on('error', () => resolve(undefined))
+    outgoing.end(body)
+  })
+}

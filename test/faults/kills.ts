@@ -1,0 +1,56 @@
+// The service is killed again and again while clients create animals, on both databases.
+//
+//   node test/faults/kills.ts [--quick]
+
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import { serve } from '../support/command.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { API_KEY, type Scope, temporaryFolder } from '../support/service.ts'
+import { waitUntil } from '../support/wait.ts'
+import { createContinuously, describe, isIntact } from './creations.ts'
+import { type Figure, type Options, report } from './figure.ts'
+import { inScope } from './processes.ts'
+
+const MAX_PAUSE_MS = 400
+
+export async function kills({ quick }: Options): Promise<Figure[]> {
+  const count = quick ? 4 : 60
+  return [
+    await inScope(scope => killOn(scope, 'SQLite', `sqlite:${temporaryFolder(scope)}/animals.db`, count)),
+    await inScope(async scope => {
+      const postgres = await startPostgres([])
+      scope.after(() => postgres.stop())
+      return killOn(scope, 'PostgreSQL', postgres.url, count)
+    }),
+  ]
+}
+
+async function killOn(scope: Scope, database: string, url: string, count: number): Promise<Figure> {
+  const cwd = temporaryFolder(scope)
+  const env = { ANIMAL_STORE_API_KEY: API_KEY, DATABASE_URL: url }
+  const start = () => serve(scope, ['--log-level', 'warn'], { cwd, env })
+  let service = await start()
+  const creations = createContinuously(() => service.address)
+  for (let kill = 1; kill <= count; kill++) {
+    const enough = creations.acknowledged() + 20
+    await waitUntil(() => creations.acknowledged() >= enough, {
+      what: 'animals are created',
+      timeoutMs: 60_000,
+    })
+    // At another moment of a commit each time.
+    await delay((kill * 37) % MAX_PAUSE_MS)
+    const ended = once(service.child, 'exit')
+    service.child.kill('SIGKILL')
+    await ended
+    service = await start()
+  }
+  const outcome = await creations.finish()
+  return {
+    promise: `${count} kills on ${database} while clients create: nothing acknowledged is lost or stored twice`,
+    measured: describe(outcome),
+    holds: isIntact(outcome),
+  }
+}
+
+if (import.meta.main) await report(kills)
