@@ -35,13 +35,19 @@ let holds = true
 for (const [title, experiment] of Object.entries(EXPERIMENTS)) {
   const startedAt = performance.now()
   console.log(`\n${title}`)
-  const figures = await experiment(options)
+  const figures = await experiment(options).catch(failed)
   holds = print(figures, options) && holds
   results.set(title, figures)
   console.log(`${Math.round((performance.now() - startedAt) / 1_000)} s`)
 }
 if (!options.quick) writeReport()
 process.exitCode = holds ? 0 : 1
+
+/** One experiment that cannot be completed does not stop the others. */
+function failed(error: unknown): Figure[] {
+  console.log(error)
+  return [{ promise: 'the experiment can be completed', measured: String(error), holds: false }]
+}
 
 function writeReport(): void {
   const rows = [...results].flatMap(([title, figures]) => [
