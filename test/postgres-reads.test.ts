@@ -8,6 +8,8 @@ import { type Clock, systemClock } from '../src/clock.ts'
 import { openPool } from '../src/database/postgres/pool.ts'
 import {
   FIND_ANIMALS,
+  LIST_ANIMALS,
+  LIST_ANIMALS_BEFORE,
   LIST_PAGES,
   LIST_PAGES_BEFORE,
   LIST_PAGES_BEFORE_BY_STATUS,
@@ -139,6 +141,22 @@ suite('an engine that refuses statements for several reads (0A000)', () => {
     assert.deepEqual(warnings, [
       'The database refuses statements for several reads. Sending one for each read.',
     ])
+  })
+
+  test('gets one statement for the first page and for an empty one, and two for any other', async t => {
+    const texts: string[] = []
+    const { store } = await openThrough(t, record, await borrowDatabase(t))
+    function record(name: string, text: string) {
+      texts.push(text)
+      return refuseSeveralReads(name, text)
+    }
+    await createAnimals(store, 3)
+    await store.listAnimalsAsJson({ limit: 2 })
+    await store.listAnimalsAsJson({ limit: 2, after: 1_000_000n })
+    assert.ok(texts.includes(LIST_ANIMALS))
+    assert.ok(!texts.includes(LIST_ANIMALS_BEFORE))
+    assert.notEqual((await store.listAnimalsAsJson({ limit: 2, after: 1n })).previous, undefined)
+    assert.ok(texts.includes(LIST_ANIMALS_BEFORE))
   })
 })
 

@@ -3,6 +3,7 @@
 
 import { type AnimalText, renderAnimal, renderAnimals, type Status } from '../../animal.ts'
 import { unavailable } from '../../error.ts'
+import { INT64_MIN } from '../../json.ts'
 import type { JsonPage, Page, Store } from '../../store.ts'
 import { type BatchLimits, createBatcher } from '../batching.ts'
 import { pageStart } from '../page-start.ts'
@@ -133,15 +134,20 @@ async function readPages(pool: Pool, statement: string, spans: readonly Span[]):
   return positions.map(position => pages.get(position) as JsonPage)
 }
 
-/** Finds out with a second statement whether there are animals on the other side of the bound. */
+/**
+ * Finds out with a second statement whether there are animals on the other side of the bound. An empty page needs none,
+ * because it has no links, and neither does the first page: on a distributed engine, every statement asks every shard.
+ */
 async function readPage(pool: Pool, span: Span): Promise<JsonPage> {
   // One row more than the limit shows whether more animals follow in the direction of reading.
   const more = span.limit === 0 ? 0 : span.limit + 1
   const rows = await pool.textRows(...listQuery({ ...span, limit: more }))
-  const others = await pool.textRows(...listQuery({ ...span, isBackward: !span.isBackward, limit: 1 }))
+  const hasOthers =
+    rows.length > 0 &&
+    (span.isBackward || span.bound > INT64_MIN) &&
+    (await pool.textRows(...listQuery({ ...span, isBackward: !span.isBackward, limit: 1 }))).length > 0
   const hasMore = rows.length > span.limit
   if (hasMore) rows.pop()
-  const hasOthers = others.length > 0
   const animals = inOrder(span, rows).map(toAnimalText)
   const [hasPrevious, hasNext] = span.isBackward ? [hasMore, hasOthers] : [hasOthers, hasMore]
   return {
