@@ -4,10 +4,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import pg from 'pg'
-import { systemClock } from '../src/clock.ts'
 import * as sql from '../src/database/postgres/statements.ts'
-import { openPostgresStore } from '../src/database/postgres/store.ts'
-import { administer, newDatabase } from './support/postgres.ts'
+import { administer, newDatabase, openPostgres } from './support/postgres.ts'
 import { shared } from './support/service.ts'
 
 const DIGEST = `'\\x${'0'.repeat(64)}'`
@@ -48,7 +46,7 @@ const VALUES: Record<keyof typeof sql, readonly string[] | undefined> = {
 suite('with a million animals, PostgreSQL', () => {
   const database = shared(async t => {
     const url = await newDatabase(t)
-    await (await openPostgresStore({ url, clock: systemClock })).close()
+    await (await openPostgres({ url })).close()
     const client = new pg.Client({ connectionString: url })
     client.on('error', () => {})
     await client.connect()

@@ -15,12 +15,10 @@ import {
   LIST_PAGES_BEFORE_BY_STATUS,
   LIST_PAGES_BY_STATUS,
 } from '../src/database/postgres/statements.ts'
-import { openPostgresStore } from '../src/database/postgres/store.ts'
-import { COMMAND_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
 import type { Store } from '../src/store.ts'
 import { storeContract } from './store.contract.ts'
 import { startPooler } from './support/pgbouncer.ts'
-import { administer, borrowDatabase, newDatabase } from './support/postgres.ts'
+import { administer, borrowDatabase, newDatabase, openPostgres } from './support/postgres.ts'
 import { type Refuse, startPostgresProxy } from './support/postgres-proxy.ts'
 import { startTestService } from './support/service.ts'
 
@@ -31,10 +29,9 @@ const refuseSeveralReads: Refuse = (_name, text) =>
 
 async function openThrough(t: TestContext, refuse: Refuse, url: string, clock: Clock = systemClock) {
   const warnings: string[] = []
-  const store = await openPostgresStore({
+  const store = await openPostgres({
     url: await startPostgresProxy(t, url, refuse),
     clock,
-    timeouts: COMMAND_TIMEOUTS,
     warn: message => warnings.push(message),
   })
   t.after(() => store.close())
@@ -42,7 +39,7 @@ async function openThrough(t: TestContext, refuse: Refuse, url: string, clock: C
 }
 
 async function openDirectly(t: TestContext, url: string): Promise<Store> {
-  const store = await openPostgresStore({ url, clock: systemClock })
+  const store = await openPostgres({ url })
   t.after(() => store.close())
   return store
 }

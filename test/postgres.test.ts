@@ -2,26 +2,30 @@
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { systemClock } from '../src/clock.ts'
 import { LATEST_SCHEMA } from '../src/database/postgres/migrate.ts'
-import { openPostgresStore } from '../src/database/postgres/store.ts'
-import { COMMAND_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
 import { type Store, UnusableDatabase } from '../src/store.ts'
 import { checkExtremeIds, INSERT_EXTREME_IDS, int64Contract, storeContract } from './store.contract.ts'
 import { skipTime } from './support/clock.ts'
 import { run } from './support/command.ts'
-import { administer, borrowDatabase, countRows, freePort, newDatabase } from './support/postgres.ts'
+import {
+  administer,
+  borrowDatabase,
+  countRows,
+  freePort,
+  newDatabase,
+  openPostgres,
+} from './support/postgres.ts'
 import { startTestService, type TestService, temporaryFolder } from './support/service.ts'
 
 storeContract('PostgreSQL', async (t, clock) => {
-  const store = await openPostgresStore({ url: await borrowDatabase(t), clock, timeouts: COMMAND_TIMEOUTS })
+  const store = await openPostgres({ url: await borrowDatabase(t), clock })
   t.after(() => store.close())
   return store
 })
 
 int64Contract('PostgreSQL', async t => {
   const url = await borrowDatabase(t)
-  const store = await openPostgresStore({ url, clock: systemClock, timeouts: COMMAND_TIMEOUTS })
+  const store = await openPostgres({ url })
   t.after(() => store.close())
   return {
     store,
@@ -36,9 +40,7 @@ int64Contract('PostgreSQL', async t => {
 suite('the schema on PostgreSQL', () => {
   test('is created once by ten stores that open at the same time', async t => {
     const url = await newDatabase(t)
-    const stores = await Promise.all(
-      Array.from({ length: 10 }, () => openPostgresStore({ url, clock: systemClock })),
-    )
+    const stores = await Promise.all(Array.from({ length: 10 }, () => openPostgres({ url })))
     t.after(() => Promise.all(stores.map(store => store.close())))
     const { rows } = await administer('select version from animal_store_schema', url)
     assert.deepEqual(rows, [{ version: LATEST_SCHEMA }])
@@ -48,9 +50,9 @@ suite('the schema on PostgreSQL', () => {
 
   test('is rejected if it is newer than this version, and is not changed', async t => {
     const url = await newDatabase(t)
-    await (await openPostgresStore({ url, clock: systemClock })).close()
+    await (await openPostgres({ url })).close()
     await administer('update animal_store_schema set version = 99', url)
-    await assert.rejects(openPostgresStore({ url, clock: systemClock }), (error: unknown) => {
+    await assert.rejects(openPostgres({ url }), (error: unknown) => {
       assert.ok(error instanceof UnusableDatabase)
       assert.match(error.message, new RegExp(`schema 99, newer than ${LATEST_SCHEMA}`))
       return true
@@ -61,14 +63,14 @@ suite('the schema on PostgreSQL', () => {
 
   test('is migrated from an older version, with its animals', async t => {
     const url = await newDatabase(t)
-    const store = await openPostgresStore({ url, clock: systemClock })
+    const store = await openPostgres({ url })
     await store.createAnimals([{ animal: { name: 'a', categoryId: 1n } }])
     await store.close()
     await administer(
       'drop table idempotency_keys; drop table api_keys; update animal_store_schema set version = 1',
       url,
     )
-    const migrated = await openPostgresStore({ url, clock: systemClock })
+    const migrated = await openPostgres({ url })
     t.after(() => migrated.close())
     assert.equal((await migrated.listAnimals({ limit: 9 })).length, 1)
     assert.deepEqual(await migrated.listKeys('production'), [])
@@ -76,7 +78,7 @@ suite('the schema on PostgreSQL', () => {
 
   test('needs no privilege to change it if it is up to date', async t => {
     const url = await newDatabase(t)
-    await (await openPostgresStore({ url, clock: systemClock })).close()
+    await (await openPostgres({ url })).close()
     const role = `test_role_${Date.now()}`
     await administer(
       `create role ${role} login password 'x';
@@ -87,9 +89,8 @@ suite('the schema on PostgreSQL', () => {
     )
     // Runs after the database is dropped. Until then the role has privileges there, and cannot be dropped.
     t.after(() => administer(`drop role ${role}`))
-    const store = await openPostgresStore({
+    const store = await openPostgres({
       url: url.replace(/\/\/[^@]+@/, `//${role}:x@`),
-      clock: systemClock,
     })
     t.after(() => store.close())
     const [outcome] = await store.createAnimals([
@@ -102,16 +103,16 @@ suite('the schema on PostgreSQL', () => {
   test('is not created in a database with a table of the same name, which is not changed', async t => {
     const url = await newDatabase(t)
     await administer('create table animals (x int)', url)
-    await assert.rejects(openPostgresStore({ url, clock: systemClock }), /relation "animals" already exists/)
+    await assert.rejects(openPostgres({ url }), /relation "animals" already exists/)
     const { rows } = await administer("select tablename from pg_tables where schemaname = 'public'", url)
     assert.deepEqual(rows, [{ tablename: 'animals' }])
   })
 
   test('is rejected if a table is missing', async t => {
     const url = await newDatabase(t)
-    await (await openPostgresStore({ url, clock: systemClock })).close()
+    await (await openPostgres({ url })).close()
     await administer('alter table animals rename to animals_x', url)
-    await assert.rejects(openPostgresStore({ url, clock: systemClock }), /does not have its tables/)
+    await assert.rejects(openPostgres({ url }), /does not have its tables/)
   })
 
   test('is rejected if the encoding of the database is not UTF-8', async t => {
@@ -121,10 +122,7 @@ suite('the schema on PostgreSQL', () => {
       `create database ${name} encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0`,
     )
     t.after(() => administer(`drop database ${name} with (force)`))
-    await assert.rejects(
-      openPostgresStore({ url: `${url}_latin`, clock: systemClock }),
-      /must have the encoding UTF8/,
-    )
+    await assert.rejects(openPostgres({ url: `${url}_latin` }), /must have the encoding UTF8/)
   })
 
   test('is created by `animal-store migrate`', async t => {
@@ -137,7 +135,7 @@ suite('the schema on PostgreSQL', () => {
 
   test('lists animals with the smallest and the largest int64 as id', async t => {
     const url = await borrowDatabase(t)
-    const store = await openPostgresStore({ url, clock: systemClock })
+    const store = await openPostgres({ url })
     t.after(() => store.close())
     await administer(INSERT_EXTREME_IDS, url)
     await checkExtremeIds(store)
@@ -243,7 +241,7 @@ suite('several instances on one PostgreSQL', () => {
 
   test('do not deadlock when they create the same idempotency keys in different orders', async t => {
     const url = await borrowDatabase(t)
-    const stores = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url, clock: systemClock })))
+    const stores = await Promise.all([1, 2, 3].map(() => openPostgres({ url })))
     t.after(() => Promise.all(stores.map(store => store.close())))
     const creations = Array.from({ length: 100 }, (_, index) => ({
       animal: { name: 'a', categoryId: 1n },

@@ -18,6 +18,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { systemClock } from '../../src/clock.ts'
+import { openPostgresStore, type PostgresStoreOptions } from '../../src/database/postgres/store.ts'
+import { COMMAND_TIMEOUTS } from '../../src/database/postgres/timeouts.ts'
+import type { Store } from '../../src/store.ts'
 import { childrenOf } from './processes.ts'
 import type { Scope } from './service.ts'
 import { waitUntil } from './wait.ts'
@@ -167,6 +171,13 @@ async function canConnect(url: string): Promise<boolean> {
     () => true,
     () => false,
   )
+}
+
+/** Opens the store with the long time-outs of commands, because the machine may be busy. */
+export function openPostgres(
+  options: Partial<PostgresStoreOptions> & { readonly url: string },
+): Promise<Store> {
+  return openPostgresStore({ clock: systemClock, timeouts: COMMAND_TIMEOUTS, ...options })
 }
 
 /** Creates an empty database, without tables. It is dropped at the end of the test. Returns its URL. */

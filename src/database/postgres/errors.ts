@@ -4,12 +4,13 @@ import pg from 'pg'
 import { ServiceError, unavailable } from '../../error.ts'
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, credentials, unknown database, transaction
-// rolled back by the server, resources, object not in the required state, operator intervention, system error, read-only.
-const UNAVAILABLE = /^(08|28|3D|40|53|55|57|58)|^25(006|P03|P04)$/
+// rolled back by the server, resources, object not in the required state, operator intervention, system error, read-only,
+// corrupt data.
+const UNAVAILABLE = /^(08|28|3D|40|53|55|57|58)|^25(006|P03|P04)$|^XX00[12]$/
 
 // What a person must repair: no id is left (2200H); a schema, table or column is missing (3F000, 42P01, 42703); a
-// privilege is missing (42501).
-const NEEDS_REPAIR = new Set(['2200H', '3F000', '42P01', '42703', '42501'])
+// privilege is missing (42501); ids are not generated (23502); the primary key of the idempotency keys is missing (42P10).
+const NEEDS_REPAIR = new Set(['2200H', '3F000', '42P01', '42703', '42501', '23502', '42P10'])
 
 const NOT_SUPPORTED = '0A000'
 const UNIQUE_VIOLATION = '23505'
