@@ -14,7 +14,7 @@ import { canReplaceProcess, ownOrBundledRuntime, run } from './runtime.js'
 const SEMI_SPACE_FLAG = '--max-semi-space-size=4'
 
 const args = process.argv.slice(2)
-// Whoever gives Node.js flags of their own decides. So do workers, which inherit the flags.
+// No flag is added to those that were given to Node.js, or that a worker inherited from its primary process.
 const flags = args[0] === 'serve' && process.execArgv.length === 0 ? [SEMI_SPACE_FLAG] : []
 const runtime = ownOrBundledRuntime()
 if (runtime === process.execPath && (flags.length === 0 || !canReplaceProcess)) {

@@ -23,7 +23,7 @@ const COMMA = 0x2c
 const COLON = 0x3a
 const OPEN_BRACKET = 0x5b
 const OPEN_BRACE = 0x7b
-/** What the code of a closing bracket or brace is above that of the opening one. */
+/** The character code of a closing bracket or brace is that of the opening one plus this. */
 const CLOSING = 2
 
 const STRING = /"[^"\\\0-\x1f]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\\0-\x1f]*)*"/y
@@ -44,12 +44,12 @@ export function parseMembers<Name extends string>(
   names: readonly Name[],
 ): Partial<Record<Name, unknown>> | undefined {
   const start = skipSpace(text, 0)
-  const isObject = text.charCodeAt(start) === OPEN_BRACE
+  const startsObject = text.charCodeAt(start) === OPEN_BRACE
   const sources = new Map<Name, string>()
-  const end = isObject ? findMembers(text, start, names, sources) : endOfValue(text, start)
+  const end = startsObject ? findMembers(text, start, names, sources) : endOfValue(text, start)
   const rest = skipSpace(text, end)
   if (rest < text.length) throw unexpected(rest)
-  if (!isObject) return undefined
+  if (!startsObject) return undefined
   const members: Partial<Record<Name, unknown>> = {}
   for (const [name, source] of sources) members[name] = parseScalar(source)
   return members
@@ -144,7 +144,7 @@ function skipSpace(text: string, start: number): number {
 function parseScalar(source: string): unknown {
   if (source.startsWith('[')) return []
   if (source.startsWith('{')) return {}
-  // Not a slice of the text for a string without escapes: V8 would keep the whole text in memory with it.
+  // Even if there are no escapes: a slice would keep the whole text in memory.
   if (source.startsWith('"')) return JSON.parse(source)
   return canonicalInteger(source) ?? exactInteger(source) ?? JSON.parse(source)
 }

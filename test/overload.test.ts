@@ -116,7 +116,7 @@ suite('requests that wait for the database', () => {
       log: pino({ level: 'silent' }),
       documents: [],
       isAccepting: () => true,
-      maxInWork: 3,
+      maxWaiting: 3,
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')
     const { send, close } = client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)

@@ -21,7 +21,7 @@ export interface StoreOptions {
   readonly connections?: number | undefined
   /** How long to wait for PostgreSQL. The default is the time-outs of requests. */
   readonly timeouts?: Timeouts | undefined
-  /** How long to wait for a PostgreSQL server that is unreachable or read-only. Without it, a read-only server will do. */
+  /** How long to wait for a PostgreSQL server that is unreachable or read-only. Without it, the server may be read-only. */
   readonly waitMs?: number | undefined
   /** SQLite: start the thread that writes now and not with the first write. */
   readonly startsWriter?: boolean | undefined

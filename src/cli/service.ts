@@ -20,9 +20,7 @@ import type { LogStream } from './log-stream.ts'
 import { openStore } from './open-store.ts'
 import type { DatabaseAddress } from './setting-values.ts'
 import { SETTINGS } from './settings.ts'
-
-/** Connections are closed this long after the signal, whatever clients do. Closing the database comes after that. */
-const STOP_TIMEOUT_MS = 8_500
+import { STOP_LIMITS } from './stop-signals.ts'
 
 const CLEAN_UP_INTERVAL_MS = 60_000
 const CLEAN_UP_BATCH = 1_000
@@ -142,7 +140,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     firstKey,
     store,
     async stop() {
-      const deadline = performance.now() + STOP_TIMEOUT_MS
+      const deadline = performance.now() + STOP_LIMITS.closeConnectionsMs
       isAccepting = false
       log.info('stopping')
       await delay(shutdownDelayMs)

@@ -6,8 +6,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 /** Signals this soon after the first are duplicates: a terminal, a supervisor, npm and its shell may all send one. */
 const COPY_MS = 100
 
-/** The process ends this long after the first signal, even if the disk does not respond. The promise is 10 seconds. */
-const STOP_LIMIT_MS = 9_600
+/** How long after the first signal each step happens at the latest. The promise is 10 seconds for all of them. */
+export const STOP_LIMITS = {
+  /** Connections are closed, whatever clients do. The database is closed after that. */
+  closeConnectionsMs: 8_500,
+  /** The primary process kills the workers that are left. */
+  killWorkersMs: 9_500,
+  /** The process ends, whatever the disk does. */
+  endProcessMs: 9_600,
+} as const
 
 const THREAD_CHECK_INTERVAL_MS = 20
 const PARENT_CHECK_INTERVAL_MS = 250
@@ -22,9 +29,11 @@ export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }):
     isStopping = true
     ignoreCopies()
     setTimeout(() => {
-      console.error('The disk does not respond: the process ends without closing the database.')
+      console.error(
+        'The database cannot be closed in time, perhaps because the disk does not respond. The process ends now.',
+      )
       end('SIGTERM')
-    }, STOP_LIMIT_MS)
+    }, STOP_LIMITS.endProcessMs)
     service
       .stop()
       .then(
@@ -37,7 +46,7 @@ export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }):
       .then(exitAfterThreads)
   }
 
-  /** On a busy machine, the timer may be due before a copy that has arrived in time was read. So that is read first. */
+  /** The timer may fire before Node.js has read a copy that arrived in time. `setImmediate` lets it read that first. */
   function ignoreCopies(): void {
     isCopy = true
     setTimeout(() => {
@@ -61,7 +70,7 @@ export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }):
   return stop
 }
 
-/** `process.exit` waits for all threads. If one of them waits for the disk, no timer of this thread would run any more. */
+/** `process.exit` blocks until all threads have ended. While one of them waits for the disk, no timer would run. */
 async function exitAfterThreads(code: number): Promise<void> {
   while (process.getActiveResourcesInfo().some(isThread)) await delay(THREAD_CHECK_INTERVAL_MS)
   process.exit(code)

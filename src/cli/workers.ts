@@ -4,12 +4,10 @@ import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CommandFailed, type Streams } from './command.ts'
+import { STOP_LIMITS } from './stop-signals.ts'
 
 /** The shortest time between two starts of a worker: one that ends early would probably end again immediately. */
 const RESTART_INTERVAL_MS = 1_000
-
-/** A worker closes its connections within 8.5 seconds. One that takes longer than this to end is killed. */
-const STOP_TIMEOUT_MS = 9_500
 
 export interface Workers {
   /** The URL that all workers listen on. */
@@ -80,7 +78,7 @@ export async function startWorkers(count: number, { say }: Streams): Promise<Wor
     kill,
     async stop() {
       isStopping = true
-      const timer = setTimeout(kill, STOP_TIMEOUT_MS)
+      const timer = setTimeout(kill, STOP_LIMITS.killWorkersMs)
       await Promise.all(workers().map(stopWorker))
       clearTimeout(timer)
     },

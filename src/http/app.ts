@@ -33,7 +33,7 @@ export interface AppOptions {
   readonly basePath: string
   /** The API key from the environment variable, accepted in addition to the stored ones. */
   readonly extraKey: string | undefined
-  /** For each API key. There is none by default. */
+  /** For each API key. By default there is no limit. */
   readonly rateLimit?: RateLimit | undefined
   /** The number of processes that share the rate limit. */
   readonly processes?: number | undefined
@@ -47,7 +47,7 @@ export interface AppOptions {
   /** False once the service is stopping. */
   readonly isAccepting: () => boolean
   /** The most reads, and the most creations, that wait for the database. */
-  readonly maxInWork?: number
+  readonly maxWaiting?: number
 }
 
 const LIVENESS = '/livez'
@@ -74,13 +74,13 @@ export function createApp({
   onRequest,
   documents,
   isAccepting,
-  maxInWork,
+  maxWaiting,
 }: AppOptions): HttpServer {
   const authenticate = createAuthenticator({ store, clock, environment, extraKey })
   const rateLimiter = rateLimit && createRateLimiter(rateLimit, processes)
   const cors = createCors(corsOrigins)
   const outageLog = createOutageLog(log)
-  const { listPets, createPet, getPet } = operations({ store, clock, basePath, maxInWork })
+  const { listPets, createPet, getPet } = operations({ store, clock, basePath, maxWaiting })
   const findRoute = createRouter([
     { route: ANIMALS_ROUTE, get: listPets, post: createPet },
     { route: ANIMAL_ROUTE, get: getPet, headers: deprecationHeaders(basePath) },

@@ -15,8 +15,8 @@ const DATABASE_TIMEOUT_MS = 1_000
 const MAX_KEY_IDS = 1_000
 const OTHER_KEYS = 'other'
 
-/** What exists before the first request, so that a rate can be computed from the first one on. */
-const EXPECTED: readonly (readonly [string, number])[] = [
+/** The series that exist before the first request, so that Prometheus can compute a rate from that request on. */
+const INITIAL_SERIES: readonly (readonly [string, number])[] = [
   ['listPets', 200],
   ['createPet', 201],
   ['getPet', 200],
@@ -120,7 +120,7 @@ export function createMetrics(droppedLogLines: () => number): Metrics {
     seriesOf.set(operation, (seriesOf.get(operation) ?? new Map()).set(status, added))
     return added
   }
-  for (const [operation, status] of EXPECTED) series(operation, status)
+  for (const [operation, status] of INITIAL_SERIES) series(operation, status)
 
   function countDeprecated(keyId: string): void {
     const isTooMany = deprecatedByKey.size >= MAX_KEY_IDS && !deprecatedByKey.has(keyId)

@@ -3,25 +3,25 @@
 
 import { overloaded } from './operation-errors.ts'
 
-/** As many as wait in the queue of creations (BATCH_LIMITS). At 5,000 per second they wait 0.8 seconds. */
-export const MAX_IN_WORK = 4_096
+/** As many as fit in the queue of creations (BATCH_LIMITS). At 5,000 per second, the last one waits 0.8 seconds. */
+export const MAX_WAITING = 4_096
 
 export interface Admission {
-  /** Throws `unavailable` if there are too many. */
+  /** Throws `unavailable` if too many wait. */
   check(): void
-  /** Starts the work and counts it until it is done. Throws `unavailable` if there is too much. */
+  /** Starts the work, and counts it until it is done. Throws `unavailable` if too many wait. */
   run<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
-export function createAdmission(limit = MAX_IN_WORK): Admission {
-  let inWork = 0
+export function createAdmission(limit = MAX_WAITING): Admission {
+  let waiting = 0
 
   function check(): void {
-    if (inWork >= limit) throw overloaded()
+    if (waiting >= limit) throw overloaded()
   }
 
   function leave(): void {
-    inWork--
+    waiting--
   }
 
   return {
@@ -29,7 +29,7 @@ export function createAdmission(limit = MAX_IN_WORK): Admission {
     run(work) {
       check()
       const result = work()
-      inWork++
+      waiting++
       result.then(leave, leave)
       return result
     },

@@ -24,14 +24,14 @@ export interface OperationOptions {
   /** The path that `Location` and `Link` begin with, such as `/v1`. */
   readonly basePath: string
   /** The most reads, and the most creations, that wait for the database. */
-  readonly maxInWork?: number | undefined
+  readonly maxWaiting?: number | undefined
 }
 
-export function operations({ store, clock, basePath, maxInWork }: OperationOptions) {
+export function operations({ store, clock, basePath, maxWaiting }: OperationOptions) {
   const firstPages = createPageCache()
   // Two counts: while the disk stalls, creations wait, and reads go on.
-  const reads = createAdmission(maxInWork)
-  const creations = createAdmission(maxInWork)
+  const reads = createAdmission(maxWaiting)
+  const creations = createAdmission(maxWaiting)
 
   async function loadPage(query: string, revision: string | undefined): Promise<Reply> {
     const page = parseListQuery(query)

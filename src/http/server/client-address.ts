@@ -15,8 +15,8 @@ const MAPPED_HEXADECIMAL = /^::ffff:([\da-f]+):([\da-f]+)$/
 const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([^\]]+)\](?::\d+)?)$/
 
 /**
- * Each proxy appends the address of whoever connected to it, so only the entries that trusted proxies have appended can
- * be believed. With N of them, the client is the N-th entry from the right.
+ * Each proxy appends the address that connected to it. A client can write any entries to the left of these. So with N
+ * trusted proxies, the client is the N-th entry from the right.
  */
 export function createClientAddress(trustedProxies: number): ClientAddress {
   return (socket, request) => {

@@ -26,7 +26,7 @@ export function checkVersion(request: IncomingMessage): void {
   if (request.httpVersionMajor !== 1) throw invalid('The request must be HTTP/1.1 or HTTP/1.0.')
 }
 
-/** Throws `invalid_request` if a proxy in front of the service may see other limits of the body than the parser does. */
+/** Throws `invalid_request` if a proxy in front of the service might find another end of the body than the parser. */
 export function checkTransferEncoding(request: IncomingMessage): void {
   if (hasFaultyFraming(request)) {
     throw invalid('Transfer-Encoding must be chunked and nothing else, in HTTP/1.1.')
@@ -34,17 +34,17 @@ export function checkTransferEncoding(request: IncomingMessage): void {
 }
 
 /**
- * Returns whether the connection must close after this request. After an `Upgrade` the client may send another protocol
- * or requests, and Node's parser drops some bytes of it and reads the others as requests. After faulty framing nobody
- * knows where the next request begins.
+ * Returns whether the connection must close after this request. After an `Upgrade`, the client may send another protocol,
+ * of which Node's parser drops some bytes and reads the others as requests. After faulty framing, it is unknown where the
+ * next request begins.
  */
 export function isLastRequest(request: IncomingMessage): boolean {
   return request.headers.upgrade !== undefined || hasFaultyFraming(request)
 }
 
 /**
- * HTTP/0.9 and HTTP/2.0 do not frame requests like this. The parser decodes `chunked` alone, and also after other codings, which it ignores. In HTTP/1.0 there is no
- * Transfer-Encoding (RFC 9112, section 6.1).
+ * HTTP/0.9 and HTTP/2.0 frame requests in other ways. The parser accepts other codings before `chunked`, and does not
+ * decode them. HTTP/1.0 has no Transfer-Encoding (RFC 9112, section 6.1).
  */
 function hasFaultyFraming(request: IncomingMessage): boolean {
   if (request.httpVersionMajor !== 1) return true

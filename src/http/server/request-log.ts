@@ -32,7 +32,7 @@ export function requestIds(extraKey: string | undefined): (request: IncomingMess
   }
 }
 
-/** Called for each request that was answered, also by the HTTP parser. Then there is no exchange. */
+/** Called for each request that was answered. There is no exchange if the HTTP parser rejected the request. */
 export type OnAnswered = (exchange: Exchange | undefined, status: number, durationMs: number) => void
 
 export function logRequest(
@@ -45,7 +45,7 @@ export function logRequest(
   if (!isLogged && onAnswered === undefined) return
   const start = performance.now()
   const { id: requestId, request, response } = exchange
-  // Node.js forgets it when the connection closes.
+  // Read now, because Node.js forgets it when the connection closes.
   const address = isLogged ? clientAddress(request.socket, request) : undefined
   response.once('close', () => {
     const status = statusOf(response)

@@ -78,7 +78,7 @@ export function createHttpServer({
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = request
     if (finished.has(socket)) {
-      // It waits behind the last response and is never sent. Node stops reading when too many responses wait.
+      // This response waits behind the last one, and is never sent. Node stops reading when too many responses wait.
       response.end()
       return
     }
@@ -174,7 +174,7 @@ export function createHttpServer({
     }
   }
 
-  /** The parser does not say when a request began, unless it is the first of its connection. Then it counts as 0. */
+  /** The parser does not say when a request began. The first one began with its connection, a later one counts as 0. */
   function timeOfFirstRequest(socket: Duplex): number {
     const isFirst = (socket as Socket).bytesWritten === 0
     return isFirst ? performance.now() - (openedAt.get(socket) ?? performance.now()) : 0
