@@ -11,8 +11,26 @@ const CONCURRENT = 20
 
 type Random = <Value>(values: readonly Value[]) => Value
 
-const METHODS = ['GET', 'GET', 'HEAD', 'POST', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'QUERY'] as const
+const METHODS = [
+  'GET',
+  'GET',
+  'GET',
+  'HEAD',
+  'POST',
+  'POST',
+  'POST',
+  'POST',
+  'POST',
+  'POST',
+  'PUT',
+  'DELETE',
+  'PATCH',
+  'OPTIONS',
+  'QUERY',
+] as const
 const PATHS = [
+  // Most requests go where they do most.
+  ...Array.from({ length: 30 }, () => '/v1/pets'),
   ...['/v1/pets', '/v1/pets', '/v1/pets', '/v1/pets/', '/v1/pets/1', '/v1/pets/-9223372036854775808'],
   ...['/v1/pets/9223372036854775808', '/v1/pets/%31', '/v1/pets/%', '/v1/pets/%ff', '/v1//pets', '/V1/pets'],
   ...[
@@ -75,7 +93,7 @@ const PARAMETERS = [
   'constructor',
 ]
 const AUTHORIZATIONS = [
-  ...Array.from({ length: 8 }, () => `Bearer ${API_KEY}`),
+  ...Array.from({ length: 40 }, () => `Bearer ${API_KEY}`),
   ...['', 'Bearer', 'Bearer  ', `bearer ${API_KEY}`, `Basic ${API_KEY}`, `Bearer ${API_KEY}x`, 'Bearer é'],
   `Bearer as_live_${'a'.repeat(38)}`,
 ]
@@ -213,7 +231,7 @@ function randomFrom(seed: number): Random {
   let state = seed
   return values => {
     state = (state * 48_271) % 0x7fffffff
-    return values[state % values.length] as (typeof values)[number]
+    return values[Math.floor((state / 0x7fffffff) * values.length)] as (typeof values)[number]
   }
 }
 
