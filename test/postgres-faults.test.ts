@@ -217,6 +217,23 @@ suite('a sequence behind its data', () => {
     assert.ok(await isReady(service))
   })
 
+  test('is moved as well if only the message names the constraint, that of a shard, as on Citus', async t => {
+    const { url } = await prepareDatabase(t)
+    const taken = {
+      code: '23505',
+      message: 'duplicate key value violates unique constraint "animals_pkey_102010"',
+    }
+    let attempts = 0
+    const proxy = await startPostgresProxy(t, url, (_name, text) =>
+      text.includes('insert into animals') && attempts++ % 2 === 0 ? taken : undefined,
+    )
+    const service = await start(t, proxy)
+    await administer(INSERT, url)
+    for (const headers of [{}, { 'idempotency-key': 'k' }] as const)
+      assert.equal((await service.create({ name: 'a', categoryId: 1 }, headers)).status, 201)
+    assert.equal(await countRows('animals where id > 50', url), 2)
+  })
+
   test('is not moved to the largest possible id, after which no id is left', async t => {
     const { url } = await prepareDatabase(t)
     const service = await start(t, url)

@@ -59,11 +59,13 @@ function meansUnavailable(error: pg.DatabaseError): boolean {
 
 /**
  * Whether a new animal got the id of an existing one, because the sequence of ids is behind its data. The primary key is
- * the only unique constraint of the table. Citus appends the number of a shard to its name.
+ * the only unique constraint of the table. Citus appends the number of a shard to both names, and may report the table
+ * only as part of the message.
  */
 export function isIdTaken(error: unknown): boolean {
-  const cause = databaseError(error)
-  return cause?.code === UNIQUE_VIOLATION && /^animals(_\d+)?$/.test(cause.table ?? '')
+  const { code, table, message = '' } = databaseError(error) ?? {}
+  if (code !== UNIQUE_VIOLATION) return false
+  return table === undefined ? /\banimals_pkey(_\d+)?\b/.test(message) : /^animals(_\d+)?$/.test(table)
 }
 
 export function isReadOnly(error: unknown): boolean {
