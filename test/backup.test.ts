@@ -80,6 +80,13 @@ async function crashedFolder(t: Scope, count: number): Promise<string> {
   return cwd
 }
 
+const WITHOUT_LINKS = [
+  process.execPath,
+  '--import',
+  new URL('support/no-links.js', import.meta.url).href,
+  MAIN,
+]
+
 suite('backup', { concurrency: true }, () => {
   test('has every animal that was acknowledged before it began, while clients create more', async t => {
     const cwd = temporaryFolder(t)
@@ -128,8 +135,7 @@ suite('backup', { concurrency: true }, () => {
 
   test('works on a file system without links, and refuses a name that exists there too', async t => {
     const cwd = await folderWith(t, 'a')
-    const preload = new URL('support/no-links.js', import.meta.url).href
-    const program = [process.execPath, '--import', preload, MAIN]
+    const program = WITHOUT_LINKS
     const { code, err } = await run(t, ['backup', 'backup.db'], { cwd, program })
     assert.equal(code, 0, err)
     assert.equal(namesIn(join(cwd, 'backup.db')), 'a')
@@ -210,6 +216,16 @@ suite('restore', { concurrency: true }, () => {
     assert.equal(namesIn(oldDatabase(err)), 'a b c')
     assert.deepEqual(readdirSync(join(cwd, 'data')).length, 2)
     assert.equal(namesIn(join(cwd, 'backup.db')), 'a b')
+  })
+
+  test('does the same on a file system without links', async t => {
+    const cwd = await folderWith(t, 'a')
+    assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
+    runSql(join(cwd, DATABASE), "update animals set name = 'changed'")
+    const { code, err } = await run(t, ['restore', 'backup.db'], { cwd, program: WITHOUT_LINKS })
+    assert.equal(code, 0, err)
+    assert.equal(namesIn(join(cwd, DATABASE)), 'a')
+    assert.equal(namesIn(oldDatabase(err)), 'changed')
   })
 
   test('works without a database', async t => {

@@ -6,7 +6,6 @@ import { closeSync, linkSync, openSync, renameSync, rmSync } from 'node:fs'
 /** Only the owner may read the file: it contains the catalogue, or the digests of the keys. */
 export const PRIVATE_FILE = 0o600
 
-/** The errors of file systems that have no links, such as FAT and some network file systems. */
 const WITHOUT_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 /** Returns a random name for the file until it is complete. */
@@ -20,11 +19,16 @@ export function publish(unfinished: string, file: string): void {
     // A rename would replace another file. A link never does.
     linkSync(unfinished, file)
   } catch (error) {
-    if (!WITHOUT_LINKS.has(String((error as NodeJS.ErrnoException).code))) throw error
+    if (!isWithoutLinks(error)) throw error
     // Takes the name first, so that the rename replaces nothing but this empty file.
     closeSync(openSync(file, 'wx', PRIVATE_FILE))
     renameSync(unfinished, file)
     return
   }
   rmSync(unfinished)
+}
+
+/** Whether a link failed because the file system has none, such as FAT and some network file systems. */
+export function isWithoutLinks(error: unknown): boolean {
+  return WITHOUT_LINKS.has(String((error as NodeJS.ErrnoException).code))
 }

@@ -73,7 +73,8 @@ export function createAnimalReads(pool: Pool, warn: Warn): AnimalReads {
       runAll: spans => readPages(pool, statement, spans),
       runOne: span => readPage(pool, span),
       limits: PAGES,
-      sizeOf: ({ limit }) => limit,
+      // A page after the largest id has the limit 0, and must count too.
+      sizeOf: ({ limit }) => Math.max(limit, 1),
     })
   }
 

@@ -1,11 +1,11 @@
 // Replaces a database file by a backup. If the process is killed at any moment, the path leads to the complete old or
-// the complete new database.
+// the complete new database, provided that the file system has links.
 
 import { existsSync, linkSync, lstatSync, readdirSync, realpathSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
-import { unfinishedName } from '../new-file.ts'
+import { isWithoutLinks, unfinishedName } from '../new-file.ts'
 import {
   type Copied,
   type CopyProgress,
@@ -55,15 +55,25 @@ function replace(target: string, restored: string, now: Date): string | undefine
     const present = ['', ...SIDE_FILES].filter(suffix =>
       lstatSync(target + suffix, { throwIfNoEntry: false }),
     )
-    for (const suffix of present) linkSync(target + suffix, aside + suffix)
+    for (const suffix of present) linkOrMove(target + suffix, aside + suffix)
     syncFolder(dirname(target))
     // SQLite would apply the old WAL to the new file, and corrupt it.
-    for (const suffix of present) if (suffix !== '') rmSync(target + suffix)
+    for (const suffix of present) if (suffix !== '') rmSync(target + suffix, { force: true })
     renameSync(restored, target)
     syncFolder(dirname(target))
     return present.length === 0 ? undefined : aside
   } finally {
     lock?.close()
+  }
+}
+
+/** Without links, the path leads to no database until the new one is in place. */
+function linkOrMove(file: string, aside: string): void {
+  try {
+    linkSync(file, aside)
+  } catch (error) {
+    if (!isWithoutLinks(error)) throw error
+    renameSync(file, aside)
   }
 }
 
