@@ -9,6 +9,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { tokenize } from '../src/web/samples/highlight.ts'
 import { LANGUAGES } from '../src/web/samples/languages.ts'
 import { buildRequest, type Field } from '../src/web/samples/request.ts'
+import { hasCurl } from './support/path-with-curl.ts'
 import { API_KEY, startTestService, type TestService, temporaryFolder } from './support/service.ts'
 
 const CLIENT = fileURLToPath(new URL('../client/src/animal-store.ts', import.meta.url))
@@ -132,7 +133,11 @@ async function readSample(service: TestService, operation: string, language: str
   const section = text.slice(text.indexOf(`<section class="operation" id="${operation}"`))
   const [, code = ''] =
     section.match(new RegExp(`<pre data-language="${language}"[^>]*><code>(.*?)</code>`, 's')) ?? []
-  return code
+  return toText(code)
+}
+
+function toText(html: string): string {
+  return html
     .replaceAll(/<[^>]*>/g, '')
     .replaceAll(/&#(\d+);/g, (_, character) => String.fromCharCode(character))
 }
@@ -202,6 +207,28 @@ suite('the samples of the reference', () => {
       },
     )
   }
+})
+
+test('the requests of the guide do what it says', {
+  skip: !hasCurl() && 'curl is not installed',
+}, async t => {
+  const service = await startTestService(t)
+  for (let id = 1; id <= 7; id++) await service.create({ name: `Animal ${id}`, categoryId: 1 })
+  const page = (await service.send('GET', '/docs', { headers: { authorization: '' } })).text
+  const blocks = new Map(
+    [...page.matchAll(/<div class="block"><p>([^<]*)<\/p>.*?<code>(.*?)<\/code>/gs)].map(
+      ([, title = '', code = '']) => [title, toText(code)],
+    ),
+  )
+  const runBlock = (title: string) => execute(['sh', '-c', blocks.get(title) ?? assert.fail(title)])
+  const newest = JSON.parse(await runBlock('The five newest animals')) as { id: number }[]
+  assert.deepEqual(
+    newest.map(({ id }) => id),
+    [3, 4, 5, 6, 7],
+  )
+  assert.match(await runBlock('A key that is not valid'), /^HTTP\/1\.1 401 /)
+  assert.doesNotMatch(await runBlock('Retry without adding twice'), /Idempotent-Replayed/i)
+  assert.match(await runBlock('Retry without adding twice'), /^Idempotent-Replayed: true/im)
 })
 
 suite('the highlighting', () => {

@@ -76,10 +76,10 @@ function idempotency({ baseUrl }: GuideOptions): Section {
   return {
     id: 'idempotency',
     title: 'Idempotency',
-    text: html`<p>A connection can break after an animal was stored and before you have the answer. Send an <code>Idempotency-Key</code> with <a href="#createPet">each animal that you add</a>: a new random value for each animal, and the same value when you repeat the request.</p>
+    text: html`<p>A connection can break after an animal was stored and before you have the answer. Send an <code>Idempotency-Key</code> with <a href="#createPet">each animal that you add</a>: a new value for each animal, such as a random one or the number of a delivery, and the same value when you repeat the request.</p>
 <p>For ${IDEMPOTENCY_HOURS} hours, the same key with the same animal gets the first answer again, with the header <code>Idempotent-Replayed: true</code>, and no second animal is added. The same key with another animal gets <a href="#error-idempotency_key_reused">422</a>. Rejected requests are not remembered.</p>
 <p>Our client does this by itself.</p>`,
-    code: html`${renderCode('shell', `curl --include --retry 5 '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Content-Type: application/json' \\\n  -H "Idempotency-Key: $(uuidgen)" \\\n  --data-raw '{"name": "Bella", "categoryId": 7}'`, 'Retry without adding twice')}
+    code: html`${renderCode('shell', `curl --include --retry 5 '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Content-Type: application/json' \\\n  -H 'Idempotency-Key: delivery-1042-bella' \\\n  --data-raw '{"name": "Bella", "categoryId": 7}'`, 'Retry without adding twice')}
 ${renderCode('http', 'Idempotent-Replayed: true', 'Header of a repeated answer')}`,
   }
 }

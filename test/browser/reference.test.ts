@@ -189,7 +189,7 @@ suite('the contents', () => {
     const { page } = await openReference(t)
     await page.locator('#contents a[href="#createPet"]').click()
     await page.locator('#contents a[href="#createPet"][aria-current]').waitFor()
-    assert.equal(await page.locator('#contents [aria-current]').count(), 1)
+    await page.waitForFunction(() => document.querySelectorAll('#contents [aria-current]').length === 1)
   })
 
   test('are a drawer on a small screen', async t => {
