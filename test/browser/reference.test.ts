@@ -90,18 +90,16 @@ suite('the samples', () => {
 
 suite('the forms', () => {
   test('use the key of the catalogue, and do not store another one', async t => {
-    const { page, service } = await openReference(t, WIDE, '/')
+    const { page } = await openReference(t, WIDE, '/')
     await signIn(page)
     await page.getByRole('link', { name: 'API reference' }).first().click()
-    assert.equal(await page.getByLabel('API key').inputValue(), API_KEY)
     await page.getByText('The key that you signed in with').waitFor()
+    assert.equal(await page.getByLabel('API key').inputValue(), API_KEY)
     assert.match((await sample(page, 'listPets').textContent()) ?? '', /\$ANIMAL_STORE_KEY/)
     await page.getByLabel('API key').fill('another-key-0123456789')
     await page.getByText('Not stored').waitFor()
     await page.reload()
     assert.equal(await page.getByLabel('API key').inputValue(), API_KEY)
-    assert.equal((await page.context().cookies()).length, 0)
-    await page.goto(`${service.address}/`)
   })
 
   test('explain that a key is needed instead of sending', async t => {
