@@ -1,8 +1,8 @@
 // The header of a CSV file, as spreadsheets write it: the separator of its fields, and the names of its columns.
 
 import { invalid } from '../error.ts'
-import { isBlank } from './entry.ts'
-import { endOfLine, type Lines } from './lines.ts'
+import { isBlank } from './import-entry.ts'
+import { endOfLine, type Lines } from './import-lines.ts'
 
 export type Separator = ',' | ';' | '\t'
 

@@ -5,8 +5,8 @@ import { type Animal, parseNewAnimal } from '../animal.ts'
 import { invalid } from '../error.ts'
 import { canonicalInteger, exactInteger } from '../json.ts'
 import { type Columns, findColumns, type Separator, takeSeparator } from './csv-header.ts'
-import { checkBytes, isBlank, type Reader } from './entry.ts'
-import { endOfLine, type Lines, MAX_ENTRY_BYTES } from './lines.ts'
+import { checkBytes, isBlank, type Reader } from './import-entry.ts'
+import { endOfLine, type Lines, MAX_ENTRY_BYTES } from './import-lines.ts'
 
 export const CSV_HEADER = 'id,name,categoryId,status\n'
 

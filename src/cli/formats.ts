@@ -2,7 +2,7 @@
 
 import type { Animal } from '../animal.ts'
 import { CSV_HEADER, csvReader, renderCsvLine } from './csv.ts'
-import type { Reader } from './entry.ts'
+import type { Reader } from './import-entry.ts'
 import { jsonLinesReader, renderJsonLine } from './json-lines.ts'
 import type { FormatName } from './setting-values.ts'
 

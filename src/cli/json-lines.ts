@@ -2,7 +2,7 @@
 
 import { type Animal, parseAnimalJson, parseNewAnimal, renderAnimal } from '../animal.ts'
 import { invalid } from '../error.ts'
-import { checkBytes, isBlank, type Reader } from './entry.ts'
+import { checkBytes, isBlank, type Reader } from './import-entry.ts'
 
 export function renderJsonLine(animal: Animal): string {
   return `${renderAnimal(animal)}\n`

@@ -19,9 +19,10 @@ interface Answer extends Question {
 export function answerPrimary(metrics: Metrics): void {
   process.on('message', async (message: Partial<Question>) => {
     if (message.metricsQuestion === undefined) return
-    const values = await metrics.values()
-    if (process.connected)
-      process.send?.({ metricsQuestion: message.metricsQuestion, values: values.map(withoutGaps) })
+    const values = (await metrics.values()).map(withoutGaps)
+    const answer = { metricsQuestion: message.metricsQuestion, values } satisfies Answer
+    // Without a callback, a primary that has just ended would make this an uncaught error.
+    if (process.connected) process.send?.(answer, undefined, undefined, () => {})
   })
 }
 

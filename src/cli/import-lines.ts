@@ -1,4 +1,4 @@
-// The lines of a file, with their numbers, in constant memory.
+// The lines of an imported file, with their numbers, in constant memory.
 
 /** Far more than an animal needs. Without a limit, a quote that is never closed would fill the memory. */
 export const MAX_ENTRY_BYTES = 256 * 1024

@@ -1,9 +1,9 @@
-// What the formats share: an entry of a file, which holds one animal.
+// An entry of an imported file, in any format. It contains one animal.
 
 import { isUtf8 } from 'node:buffer'
 import type { NewAnimal } from '../animal.ts'
 import { invalid } from '../error.ts'
-import { type Lines, MAX_ENTRY_BYTES } from './lines.ts'
+import { type Lines, MAX_ENTRY_BYTES } from './import-lines.ts'
 
 /** One line or, in CSV, several lines. */
 export interface Entry {
