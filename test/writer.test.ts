@@ -51,6 +51,21 @@ suite('the writer thread', () => {
     assert.deepEqual(await writer.write('createAnimals', [BELLA], 0), [1n])
   })
 
+  test('is not waited for without a limit if the disk stalls while it opens the file', async t => {
+    const writer = openWriter({
+      ...IDLE,
+      path: join(temporaryFolder(t), 'animals.db'),
+      startThread: () => new Worker('setInterval(() => {}, 1_000)', { eval: true }),
+    })
+    writer.start()
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const started = assert.rejects(writer.started(), isUnavailable)
+    t.mock.timers.tick(10_000)
+    await started
+    t.mock.timers.reset()
+    await writer.close()
+  })
+
   test('stores animals although the process has no file descriptor left', async t => {
     const cwd = temporaryFolder(t)
     const script = 'ulimit -n 60; exec "$@"'
@@ -92,7 +107,7 @@ suite('the writer thread', () => {
       isAnswered = true
       return reply
     })
-    for (let count = 0; count < 50; count++) {
+    for (let count = 0; count < 10; count++) {
       assert.equal((await service.send('GET', '/v1/pets')).status, 200)
       assert.equal((await service.send('GET', '/v1/pets/1')).status, 200)
       assert.equal((await service.send('GET', '/readyz')).status, 200)

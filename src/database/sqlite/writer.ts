@@ -12,7 +12,7 @@ export interface Writer {
   readonly write: Write
   /** Starts the thread, unless it is running or waits to be restarted. */
   start(): void
-  /** Resolves when the thread is running. Rejects with `unavailable` if it cannot be started. */
+  /** Resolves when the thread is running. Rejects with `unavailable` if it cannot be started, or not within 10 seconds. */
   started(): Promise<void>
   /** Finishes pending writes if that takes no longer than two seconds. Rejects new ones. */
   close(): Promise<void>
@@ -124,7 +124,13 @@ export function openWriter({
   return {
     start,
 
-    started: () => (thread === undefined ? Promise.reject(notStarted()) : onStart.promise),
+    started() {
+      if (thread === undefined) return Promise.reject(notStarted())
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => reject(diskTooSlow()), WRITE_TIMEOUT_MS).unref()
+        onStart.promise.then(resolve, reject).finally(() => clearTimeout(timer))
+      })
+    },
 
     write(name, ...args) {
       if (isClosed) return Promise.reject(unavailable(new Error('the database is closed'))) as never
@@ -136,7 +142,7 @@ export function openWriter({
         const timer = setTimeout(
           () => {
             takePending(id)
-            reject(unavailable(new Error('the disk takes too long')))
+            reject(diskTooSlow())
           },
           name === 'prepareFile' ? PREPARE_TIMEOUT_MS : WRITE_TIMEOUT_MS,
         )
@@ -156,6 +162,10 @@ export function openWriter({
       last.terminate()
     },
   }
+}
+
+function diskTooSlow(): ServiceError {
+  return unavailable(new Error('the disk takes too long'))
 }
 
 function notStarted(): ServiceError {
