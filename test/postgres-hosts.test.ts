@@ -60,6 +60,15 @@ suite('a PostgreSQL URL', () => {
       assert.deepEqual(parsePostgresUrl(url).urls, [url])
   })
 
+  test('verifies the certificate and the host name, as pg does, if it asks for any TLS', () => {
+    for (const mode of ['prefer', 'require', 'verify-ca'])
+      assert.deepEqual(parsePostgresUrl(`postgres://u@h/db?sslmode=${mode}&sslrootcert=ca.pem`).urls, [
+        'postgres://u@h/db?sslmode=verify-full&sslrootcert=ca.pem',
+      ])
+    for (const query of ['sslmode=disable', 'sslmode=no-verify', 'uselibpqcompat=true&sslmode=require'])
+      assert.deepEqual(parsePostgresUrl(`postgres://u@h/db?${query}`).urls, [`postgres://u@h/db?${query}`])
+  })
+
   test('is named without user, password and parameters', () => {
     const { name } = parsePostgresUrl('postgres://u:HUNTER2@h1,[::1]:5433/db?sslmode=require')
     assert.equal(name, 'postgres://h1,[::1]:5433/db')

@@ -56,7 +56,7 @@ suite('at the start, the service waits for a PostgreSQL server', { concurrency: 
     t.after(() => postgres.stop())
     await postgres.halt()
     const { said, printed } = startWaiting(t, postgres.url)
-    await said(/^Waiting up to 1h for PostgreSQL: connect ECONNREFUSED .*\n/m)
+    await said(/^Waiting up to 1h for PostgreSQL: nothing listens at \S+:\d+\.\n/m)
     await postgres.resume()
     await said(LISTENING)
     assert.equal(printed.err.match(WAITING)?.length, 1)
@@ -84,7 +84,14 @@ suite('at the start, the service waits for a PostgreSQL server', { concurrency: 
 
   test('whose host name is unknown', async t => {
     const { said } = startWaiting(t, 'postgres://user:password@no-such-host.invalid/animals')
-    await said(/^Waiting up to 1h for PostgreSQL: .*no-such-host\.invalid/m)
+    await said(
+      /^Waiting up to 1h for PostgreSQL: the host name no-such-host\.invalid (is unknown|cannot be looked up)\.\n/m,
+    )
+  })
+
+  test('whose socket does not exist yet', async t => {
+    const { said } = startWaiting(t, 'postgres:///animals?host=/no/folder')
+    await said(/^Waiting up to 1h for PostgreSQL: there is no socket \/no\/folder\/\.s\.PGSQL\.5432\.\n/m)
   })
 
   test('for the given time, and then ends with exit code 1', async t => {
@@ -95,13 +102,25 @@ suite('at the start, the service waits for a PostgreSQL server', { concurrency: 
     assert.equal(code, 1)
     assert.match(
       err,
-      /^Waiting up to 1s for PostgreSQL: .*\nThe PostgreSQL database cannot be used: .*ECONNREFUSED.*\n$/,
+      /^Waiting up to 1s for PostgreSQL: .*\nThe PostgreSQL database cannot be used: nothing listens at 127\.0\.0\.1:\d+\.\n$/,
     )
   })
 
   for (const [what, part, replacement, message] of [
     ['a wrong password', /:[^:@/]+@/, ':wrong@', /password authentication failed/],
     ['an unknown database', /[^/]+$/, 'no_such_database', /"no_such_database" does not exist/],
+    [
+      'a certificate that is missing',
+      /$/,
+      '?sslmode=verify-full&sslrootcert=/no/ca.pem',
+      /cannot be used: the file \/no\/ca\.pem does not exist\.\n$/,
+    ],
+    [
+      'a server without TLS, without a warning of a package',
+      /$/,
+      '?sslmode=require',
+      /^The PostgreSQL database cannot be used: The server does not support SSL connections\.\n$/,
+    ],
   ] as const) {
     test(`but not with ${what}`, async t => {
       const url = (await borrowDatabase(t)).replace(part, replacement)

@@ -1,6 +1,8 @@
 // Waits at the start for a server that is not up yet, or not writable yet.
 
+import { isIPv6 } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { getSystemErrorMessage } from 'node:util'
 import pg from 'pg'
 import { ServiceError } from '../../error.ts'
 import { isReadOnly } from './errors.ts'
@@ -21,12 +23,29 @@ const TEMPORARY_ERRORS = new Set([
   'EHOSTDOWN',
   'EHOSTUNREACH',
   'ENETUNREACH',
-  // The socket file of a server that has not started yet.
-  'ENOENT',
   'ENOTFOUND',
   'EPIPE',
   'ETIMEDOUT',
 ])
+
+/** A code for which the operating system's own words are too short to act on, with words that name what failed. */
+const REASONS: Readonly<Record<string, (error: NetworkError) => string>> = {
+  EAI_AGAIN: ({ hostname }) => `the host name ${hostname} cannot be looked up`,
+  ECONNREFUSED: error => `nothing listens at ${addressOf(error)}`,
+  ECONNRESET: () => 'the server closed the connection',
+  EHOSTUNREACH: error => `${addressOf(error)} cannot be reached`,
+  ENETUNREACH: error => `${addressOf(error)} cannot be reached`,
+  ENOENT: ({ path, address }) =>
+    path === undefined ? `there is no socket ${address}` : `the file ${path} does not exist`,
+  ENOTFOUND: ({ hostname }) => `the host name ${hostname} is unknown`,
+  ETIMEDOUT: error => `${addressOf(error)} does not respond`,
+}
+
+interface NetworkError extends NodeJS.ErrnoException {
+  readonly address?: string
+  readonly port?: number
+  readonly hostname?: string
+}
 
 /** pg gives these errors no code. */
 const TEMPORARY_MESSAGE = /time-?out|connection terminated/i
@@ -48,10 +67,16 @@ export async function retryWhileStarting<Result>(
   }
 }
 
-/** Returns the reason in one line. */
+/** Returns the reason in one line, without a code of the operating system. */
 export function describeFailure(error: unknown): string {
-  const cause = causeOf(error)
-  const reason = cause instanceof Error ? cause.message || codeOf(cause) || cause.name : String(cause)
+  const cause = firstOf(causeOf(error))
+  if (!(cause instanceof Error)) return String(cause)
+  const { code = '', errno, path, message, name } = cause as NetworkError
+  const reason =
+    REASONS[code]?.(cause) ??
+    (path === undefined || errno === undefined
+      ? message || name
+      : `cannot read ${path}: ${getSystemErrorMessage(errno)}`)
   return reason.split('\n', 1)[0] as string
 }
 
@@ -59,15 +84,23 @@ function causeOf(error: unknown): unknown {
   return error instanceof ServiceError ? error.cause : error
 }
 
-function isTemporary(cause: unknown): boolean {
-  if (isReadOnly(cause)) return true
-  if (cause instanceof pg.DatabaseError) return TEMPORARY_STATES.test(cause.code ?? '')
-  return (
-    cause instanceof Error && (TEMPORARY_ERRORS.has(codeOf(cause)) || TEMPORARY_MESSAGE.test(cause.message))
-  )
+/** If a host name has several addresses, there is one error for each of them. */
+function firstOf(cause: unknown): unknown {
+  return cause instanceof AggregateError && cause.errors.length > 0 ? cause.errors[0] : cause
 }
 
-/** If a host name has several addresses, the error for all of them has a code, but no message. */
-function codeOf(error: Error): string {
-  return String((error as NodeJS.ErrnoException).code ?? '')
+function isTemporary(error: unknown): boolean {
+  const cause = firstOf(error)
+  if (isReadOnly(cause)) return true
+  if (cause instanceof pg.DatabaseError) return TEMPORARY_STATES.test(cause.code ?? '')
+  if (!(cause instanceof Error)) return false
+  const { code = '', syscall } = cause as NodeJS.ErrnoException
+  // A socket file is missing until its server has started. A missing certificate stays missing.
+  if (code === 'ENOENT') return syscall === 'connect'
+  return TEMPORARY_ERRORS.has(code) || TEMPORARY_MESSAGE.test(cause.message)
+}
+
+function addressOf({ address = 'the server', port }: NetworkError): string {
+  if (port === undefined) return address
+  return isIPv6(address) ? `[${address}]:${port}` : `${address}:${port}`
 }

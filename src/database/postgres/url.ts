@@ -4,6 +4,12 @@
 /** The values that libpq knows. The service needs a writable server, so it uses one whatever the value is. */
 const TARGET_SESSION_ATTRS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby']
 
+/**
+ * pg verifies the certificate and the host name for these values too, and warns about it in a dozen lines. With
+ * `uselibpqcompat` it follows libpq instead.
+ */
+const SAME_AS_VERIFY_FULL = /([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/
+
 const DEFAULT_PORT = '5432'
 
 const PARTS = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/
@@ -31,7 +37,8 @@ interface Host {
   readonly port: string
 }
 
-export function parsePostgresUrl(text: string): PostgresUrl {
+export function parsePostgresUrl(given: string): PostgresUrl {
+  const text = given.includes('uselibpqcompat=') ? given : given.replace(SAME_AS_VERIFY_FULL, '$1verify-full')
   const match = PARTS.exec(text)
   if (match === null || !isDecodable(match[1] ?? '')) throw new MalformedUrl(EXPECTED)
   const [, user, authority = '', database, query] = match
