@@ -1,8 +1,8 @@
 // Starts and stops the service. This is the one place that connects all parts.
 
 import type { Server } from 'node:net'
-import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
-import { type Logger, pino } from 'pino'
+import { setTimeout as delay } from 'node:timers/promises'
+import { pino } from 'pino'
 import type { Environment } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { BATCH_LIMITS, batchCreations } from '../database/batching.ts'
@@ -15,15 +15,13 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { Store } from '../store.ts'
 import { pages } from '../web/pages.ts'
 import { createFirstKey } from './first-key.ts'
+import { startCleanUp } from './idempotency-clean-up.ts'
 import { listen } from './listen.ts'
 import type { LogStream } from './log-stream.ts'
 import { openStore } from './open-store.ts'
 import type { DatabaseAddress } from './setting-values.ts'
 import { SETTINGS } from './settings.ts'
 import { STOP_LIMITS } from './stop-signals.ts'
-
-const CLEAN_UP_INTERVAL_MS = 60_000
-const CLEAN_UP_BATCH = 1_000
 
 export interface ServiceOptions {
   readonly host?: string
@@ -133,7 +131,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await store.close()
     throw error
   }
-  const cleanUp = repeat(CLEAN_UP_INTERVAL_MS, () => deleteExpiredKeys(store, log, () => isAccepting))
+  const cleanUp = startCleanUp(store, log)
 
   return {
     address,
@@ -143,29 +141,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       const deadline = performance.now() + STOP_LIMITS.closeConnectionsMs
       isAccepting = false
       log.info('stopping')
+      const cleanUpStopped = cleanUp.stop()
       await delay(shutdownDelayMs)
       const timer = setTimeout(closeAll, deadline - performance.now())
       await closed(server)
       clearTimeout(timer)
-      await cleanUp.stop()
+      await cleanUpStopped
       await store.close()
       log.info('stopped')
-    },
-  }
-}
-
-/** Repeats the work at an interval, but never starts it while it is still running. `stop` waits for it. */
-function repeat(intervalMs: number, work: () => Promise<void>): { stop(): Promise<void> } {
-  let running: Promise<void> | undefined
-  const timer = setInterval(() => {
-    running ??= work().finally(() => {
-      running = undefined
-    })
-  }, intervalMs).unref()
-  return {
-    async stop() {
-      clearInterval(timer)
-      await running
     },
   }
 }
@@ -188,14 +171,4 @@ function publicBaseUrls(
 /** `Location` and `Link` have no host, so only the path matters. */
 function basePathOf(publicUrl: string | undefined): string {
   return publicUrl === undefined ? '/v1' : new URL(publicUrl).pathname
-}
-
-/** Deletes in small batches, each of which holds the write lock only briefly, until no expired key is left. */
-async function deleteExpiredKeys(store: Store, log: Logger, isAccepting: () => boolean): Promise<void> {
-  try {
-    while (isAccepting() && (await store.deleteExpiredIdempotencyKeys(CLEAN_UP_BATCH)) === CLEAN_UP_BATCH)
-      await nextTurn()
-  } catch (error) {
-    log.warn({ err: error }, 'could not delete expired idempotency keys')
-  }
 }
