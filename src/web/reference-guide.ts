@@ -116,7 +116,7 @@ function deprecation({ api, removal }: GuideOptions): Section {
     title: 'Deprecation',
     text: html`<p>An operation that will be removed says so in its answers, years before.</p>
 <dl class="members"><div><dt><code>Deprecation</code></dt><dd>${renderMarkdown(Deprecation?.description ?? '')}</dd></div><div><dt><code>Sunset</code></dt><dd>${renderMarkdown(Sunset?.description ?? '')}</dd></div><div><dt><code>Link</code></dt><dd>${renderMarkdown(api.components.headers.DeprecationLinks?.description ?? '')}</dd></div></dl>
-<p>This concerns <a href="#getPet">Get an animal</a>, until ${removal}. From then on it answers <a href="#error-gone">410</a>. <a href="#listPets">List animals</a> replaces it: <code>after</code> with the id minus one and <code>limit=1</code> returns one animal.</p>
+<p>This concerns <a href="#getPet">Get an animal</a>, until ${removal}. From then on it answers <a href="#error-gone">410</a>. <a href="#listPets">List animals</a> replaces it: <code>after</code> with the id minus one and <code>limit=1</code> returns the animal with this id, or the next one if there is none.</p>
 <p>Within <code>/v1</code>, members of responses and error codes may be added. Ignore those that you do not know.</p>`,
     code: renderCode(
       'http',

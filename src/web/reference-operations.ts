@@ -19,6 +19,7 @@ import {
   renderMarkdown,
   renderMembers,
   renderMethod,
+  renderSubheading,
   renderTokens,
   renderType,
 } from './reference-parts.ts'
@@ -39,14 +40,14 @@ export function renderOperation(
 <div class="text">${renderHeading(operationId, summary)}
 <p class="target">${renderMethod(method)} <code>/v1${path}</code> <small>${operationId}</small>${deprecated && html` <span class="deprecated">deprecated, removed on ${removal}</span>`}</p>
 <p>${renderMarkdown(description)}</p>
-<h3>Parameters</h3>
+${renderSubheading(summary, `${operationId}-parameters`, 'Parameters')}
 <dl class="members">${parameters.map(parameter => renderParameter(api, operationId, parameter))}</dl>
 ${renderBody(api, operation)}</div>
 <div class="code"><div>${renderSamples(operation, baseUrl)}
 <div class="send"><button class="primary" type="submit">Send</button><small>${method} <span class="url">/v1${path}</span></small></div>
 <output hidden></output></div></div>
-<div class="text">${successes.map(([status, response]) => renderSuccess(api, status, resolveResponse(api, response)))}
-<h3>Errors</h3>
+<div class="text">${successes.map(([status, response]) => renderSuccess(api, operation, status, resolveResponse(api, response)))}
+${renderSubheading(summary, `${operationId}-errors`, 'Errors')}
 <p class="errors">${errors.map(([status, response]) => {
     const { code } = jsonOf(resolveResponse(api, response)).example as { code: string }
     return html`<a href="#error-${code}" title="${code}">${status}</a> `
@@ -65,11 +66,14 @@ function renderParameter(api: ApiDescription, operationId: string, parameter: Pa
 <dd>${renderMarkdown(description)}</dd><dd class="value">${field}</dd></div>`
 }
 
-function renderBody(api: ApiDescription, { operationId, requestBody }: LocatedOperation): Html | undefined {
+function renderBody(
+  api: ApiDescription,
+  { operationId, summary, requestBody }: LocatedOperation,
+): Html | undefined {
   if (requestBody === undefined) return undefined
   const { schema, example } = jsonOf(requestBody)
   const id = `${operationId}-body`
-  return html`<h3>Body</h3>
+  return html`${renderSubheading(summary, `${operationId}-members`, 'Body')}
 <p><label for="${id}">${renderMarkdown(requestBody.description)}</label> It is a ${renderType(api, schema)}, as <code>application/json</code>.</p>
 <textarea class="value" id="${id}" name="body" data-in="body" rows="5" spellcheck="false">${renderJson(example, 2)}</textarea>
 ${renderMembers(api, resolveSchema(api, schema))}`
@@ -94,10 +98,15 @@ function initialFields({ parameters, requestBody }: LocatedOperation): Field[] {
   return [...fields, { name: 'body', in: 'body', value: renderJson(jsonOf(requestBody).example, 2) }]
 }
 
-function renderSuccess(api: ApiDescription, status: string, response: Response): Html {
+function renderSuccess(
+  api: ApiDescription,
+  { operationId, summary }: LocatedOperation,
+  status: string,
+  response: Response,
+): Html {
   const { schema, example } = jsonOf(response)
   const item = 'items' in schema && schema.items !== undefined ? schema.items : schema
-  return html`<h3>Response ${status}</h3>
+  return html`${renderSubheading(summary, `${operationId}-${status}`, `Response ${status}`)}
 <p>${renderMarkdown(response.description)}</p>
 <details open><summary>Body</summary><p>${renderType(api, schema)}${describeLimits(resolveSchema(api, schema))}</p>${renderMembers(api, resolveSchema(api, item))}</details>
 <details><summary>Example</summary><pre tabindex="0"><code>${renderTokens('json', renderJson(example, 2))}</code></pre></details>

@@ -23,10 +23,18 @@ export function renderSection({ id, title, text, code }: Section): Html {
   return html`<section id="${id}"><div class="text">${renderHeading(id, title)}${text}</div><div class="code"><div>${code}</div></div></section>`
 }
 
-/** A heading that links to itself. */
-export function renderHeading(id: string, title: string, level: 'h2' | 'h3' = 'h2'): Html {
-  const link = html`<a href="#${id}">${title}</a>`
-  return html`<div class="heading">${level === 'h2' ? html`<h2>${link}</h2>` : html`<h3>${link}</h3>`}<button class="icon-button copy-link" type="button" data-link="#${id}" aria-label="Copy the link to ${title}" title="Copy link">${icon('link')}</button></div>`
+/** The heading of a section. It links to the section. */
+export function renderHeading(id: string, title: string): Html {
+  return html`<div class="heading"><h2><a href="#${id}">${title}</a></h2>${renderLinkButton(id, title)}</div>`
+}
+
+/** A heading within a section. It links to itself. */
+export function renderSubheading(section: string, id: string, title: string): Html {
+  return html`<div class="heading" id="${id}"><h3><a href="#${id}">${title}</a></h3>${renderLinkButton(id, `${section}: ${title}`)}</div>`
+}
+
+function renderLinkButton(id: string, title: string): Html {
+  return html`<button class="icon-button copy-link" type="button" data-link="#${id}" aria-label="Copy the link to ${title}" title="Copy link">${icon('link')}</button>`
 }
 
 /** A block of code with a button that copies it. */

@@ -85,6 +85,8 @@ suite('the samples', () => {
     assert.equal(await copied(), `${service.address}/docs#paging`)
     await page.getByRole('heading', { name: 'List animals' }).getByRole('link').click()
     await page.waitForURL(/#listPets$/)
+    const headings = page.locator('main :is(h2, h3)')
+    assert.equal(await headings.count(), await headings.locator('a[href^="#"]').count())
   })
 })
 
