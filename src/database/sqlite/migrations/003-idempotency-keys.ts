@@ -1,4 +1,4 @@
-// An animal never changes, so a reference to it is enough to repeat the first answer.
+// An animal never changes, so a reference to it is enough to repeat the first response.
 export default `
   create table idempotency_keys (
     scope text not null,
