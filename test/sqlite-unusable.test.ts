@@ -176,3 +176,11 @@ suite('an unusable SQLite file is rejected in one line and not changed', () => {
       assert.throws(() => openTestStore(t, path), /The folder of the database .* cannot be created/)
   })
 })
+
+test('a file with the tables that Litestream adds can be used', async t => {
+  const path = join(temporaryFolder(t), 'a.db')
+  await createDatabase(path, 1)
+  runSql(path, 'create table _litestream_seq (id integer primary key, seq integer)')
+  runSql(path, 'create table _litestream_lock (id integer)')
+  assert.equal((await openTestStore(t, path).listAnimals({ limit: 10 })).length, 1)
+})

@@ -37,12 +37,16 @@ export function migrate(database: DatabaseSync): void {
   }
 }
 
+// Litestream, which copies the database continuously, adds two tables of its own.
+const LIST_TABLES = `
+  select name from sqlite_schema
+  where type = 'table' and name not like 'sqlite\\_%' escape '\\' and name not like '\\_litestream\\_%' escape '\\'
+`
+
 /** Returns whether the file has exactly the tables of this schema version. */
 export function hasTablesOf(version: number, database: DatabaseSync): boolean {
   const expected = MIGRATIONS.slice(0, version).flatMap(({ adds }) => adds)
-  const actual = database
-    .prepare("select name from sqlite_schema where type = 'table' and name not like 'sqlite\\_%' escape '\\'")
-    .all()
+  const actual = database.prepare(LIST_TABLES).all()
   return new Set(expected).symmetricDifference(new Set(actual.map(({ name }) => name))).size === 0
 }
 
