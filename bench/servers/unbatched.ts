@@ -3,6 +3,7 @@
 import pg from 'pg'
 import { pino } from 'pino'
 import { systemClock } from '../../src/clock.ts'
+import { BATCH_LIMITS } from '../../src/database/batching.ts'
 import { openPostgresStore } from '../../src/database/postgres/store.ts'
 import { createApp } from '../../src/http/app.ts'
 import type { Creation, Outcome } from '../../src/store.ts'
@@ -21,6 +22,7 @@ const { server } = createApp({
   log: pino({ level: 'silent' }),
   documents: [],
   isAccepting: () => true,
+  maxWaiting: BATCH_LIMITS.queueLength,
 })
 server.listen({ host: '127.0.0.1', port: Number(PORT) })
 

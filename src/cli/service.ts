@@ -117,6 +117,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       ...pages({ environment, document }),
     ],
     isAccepting: () => isAccepting,
+    // More creations would not fit in the queue. At 5,000 per second, the last one waits 0.8 seconds.
+    maxWaiting: BATCH_LIMITS.queueLength,
   })
   const { creationsWaiting } = store
   metrics?.attach({ connections: connectionCount, creationsWaiting, ping: () => store.ping() })

@@ -47,7 +47,7 @@ export interface AppOptions {
   /** False once the service is stopping. */
   readonly isAccepting: () => boolean
   /** The most reads, and the most creations, that wait for the database. */
-  readonly maxWaiting?: number
+  readonly maxWaiting: number
 }
 
 const LIVENESS = '/livez'

@@ -3,9 +3,6 @@
 
 import { overloaded } from './operation-errors.ts'
 
-/** As many as fit in the queue of creations (BATCH_LIMITS). At 5,000 per second, the last one waits 0.8 seconds. */
-export const MAX_WAITING = 4_096
-
 export interface Admission {
   /** Throws `unavailable` if too many wait. */
   check(): void
@@ -13,7 +10,7 @@ export interface Admission {
   run<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
-export function createAdmission(limit = MAX_WAITING): Admission {
+export function createAdmission(limit: number): Admission {
   let waiting = 0
 
   function check(): void {

@@ -24,7 +24,7 @@ export interface OperationOptions {
   /** The path that `Location` and `Link` begin with, such as `/v1`. */
   readonly basePath: string
   /** The most reads, and the most creations, that wait for the database. */
-  readonly maxWaiting?: number | undefined
+  readonly maxWaiting: number
 }
 
 export function operations({ store, clock, basePath, maxWaiting }: OperationOptions) {
