@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { shared } from '../support/service.ts'
+import { API_KEY, shared } from '../support/service.ts'
 import {
   failRequests,
   newAnimals,
@@ -51,6 +51,34 @@ suite('signing in', () => {
     await page.getByText('The server cannot be reached. Try again.').waitFor()
     assert.equal(await page.locator('#catalogue').isVisible(), false)
     assert.deepEqual(await storedItems(page), [0, 0])
+  })
+
+  test('says that it is waiting, and keeps the key if the server cannot be reached', async t => {
+    const { page } = await open(t, service(), { isSignedIn: false })
+    const answer = Promise.withResolvers<void>()
+    await page.route('**/v1/pets**', async route => {
+      await answer.promise
+      await route.abort()
+    })
+    await page.getByLabel('API key').fill(API_KEY)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Signing in …' }).waitFor()
+    answer.resolve()
+    await page.getByText('The server cannot be reached. Try again.').waitFor()
+    assert.equal(await page.getByLabel('API key').inputValue(), API_KEY)
+    await page.unroute('**/v1/pets**')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await waitForCatalogue(page)
+  })
+
+  test('removes the message about a wrong key when another one is typed', async t => {
+    const { page } = await open(t, service(), { isSignedIn: false })
+    await signIn(page, UNKNOWN_KEY)
+    const problem = page.getByText('This key is not accepted here.')
+    await problem.waitFor()
+    assert.equal(await page.getByLabel('API key').inputValue(), '')
+    await page.getByLabel('API key').fill('a')
+    await problem.waitFor({ state: 'hidden' })
   })
 
   test('lasts until the user signs out, in this tab only', async t => {

@@ -103,7 +103,7 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
     else if (error.code === 'unauthorized') session.signOut('This key is not accepted here.')
     else if (!isTemporary(error)) showError(error.message)
     else if (session.isCatalogueShown) retryLater(error)
-    else session.signOut(`${describe(error)} Try again.`)
+    else session.failSignIn(`${describe(error)} Try again.`)
   }
 
   function showError(message: string): void {

@@ -23,6 +23,8 @@ export interface Session {
   showCatalogue(): void
   /** Shows the sign-in form with an error message, if there is one. */
   signOut(message?: string): void
+  /** Shows the sign-in form with an error message and the key that was typed, which may be valid. */
+  failSignIn(message: string): void
 }
 
 export function createSession({ onSignIn, onSignOut }: SessionOptions): Session {
@@ -51,7 +53,7 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
     apiKey = key
     controller = new AbortController()
     problem.textContent = ''
-    signInButton.disabled = true
+    setSigningIn(true)
     if (wasAccepted) showCatalogue()
     onSignIn()
   }
@@ -60,13 +62,18 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
     if (!catalogue.hidden) return
     saveKey(apiKey, remember.checked)
     signInPanel.hidden = true
-    signInButton.disabled = false
+    setSigningIn(false)
     keyField.value = ''
     keyField.ariaInvalid = 'false'
     remember.checked = false
     catalogue.hidden = false
     tools.hidden = false
     find('#title', HTMLElement).focus()
+  }
+
+  function setSigningIn(isSigningIn: boolean): void {
+    signInButton.disabled = isSigningIn
+    signInButton.textContent = isSigningIn ? 'Signing in …' : 'Sign in'
   }
 
   function signOut(message = ''): void {
@@ -78,13 +85,24 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
     catalogue.hidden = true
     tools.hidden = true
     signInPanel.hidden = false
-    signInButton.disabled = false
+    setSigningIn(false)
     problem.textContent = message
     keyField.value = ''
     keyField.ariaInvalid = String(message !== '')
     keyField.focus()
   }
 
+  function failSignIn(message: string): void {
+    const typedKey = keyField.value
+    signOut(message)
+    keyField.value = typedKey
+    keyField.ariaInvalid = 'false'
+  }
+
+  keyField.addEventListener('input', () => {
+    problem.textContent = ''
+    keyField.ariaInvalid = 'false'
+  })
   find('#sign-in form', HTMLFormElement).addEventListener('submit', event => {
     event.preventDefault()
     signIn(keyField.value.trim(), false)
@@ -116,5 +134,6 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
     },
     showCatalogue,
     signOut,
+    failSignIn,
   }
 }
