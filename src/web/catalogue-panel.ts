@@ -27,7 +27,7 @@ function renderDetails(): Html {
 
 function renderAddForm(): Html {
   return html`<section id="add-animal" aria-labelledby="add-title" hidden>
-<div class="panel-heading"><h2 id="add-title">New animal</h2>${renderCloseButton()}</div>
+<div class="panel-heading"><h2 id="add-title">New animal</h2><span id="added-count"></span>${renderCloseButton()}</div>
 <form novalidate>
 <fieldset>
 <label for="name">Name</label>
@@ -50,5 +50,5 @@ function renderCloseButton(): Html {
 }
 
 function renderCopyButton(id: string, label: string): Html {
-  return html`<button id="${id}" class="icon-button copy" type="button" aria-label="${label}" title="${label}">${icon('copy')}</button>`
+  return html`<button id="${id}" class="icon-button copy" type="button" aria-label="${label}" title="${label}">${icon('copy')}${icon('check')}</button>`
 }

@@ -23,13 +23,14 @@ const SHORTCUTS: readonly (readonly [keys: readonly string[], action: string])[]
 /** The part of the bar that only this page has. */
 export function renderCatalogueTools(): Html {
   return html`<div id="tools" hidden>
-<form id="go-to" role="search"><label class="visually-hidden" for="go-to-id">Go to id</label>${icon('search')}<input id="go-to-id" inputmode="numeric" autocomplete="off" spellcheck="false" placeholder="Go to id" maxlength="20" aria-keyshortcuts="/"><kbd aria-hidden="true">/</kbd></form>
+<form id="go-to" role="search"><label class="visually-hidden" for="go-to-id">Go to id</label>${icon('search')}<input id="go-to-id" inputmode="numeric" autocomplete="off" spellcheck="false" placeholder="Go to id" aria-keyshortcuts="/"><kbd aria-hidden="true">/</kbd></form>
 <button class="new-animal primary" type="button" aria-keyshortcuts="n">${icon('plus')}New animal<kbd aria-hidden="true">n</kbd></button>
 <button id="more" class="icon-button" type="button" popovertarget="menu" aria-label="More" title="More">${icon('more')}</button>
 <div id="menu" popover>
 <a href="./docs">API reference</a>
 <a href="./openapi.json">OpenAPI document</a>
 <button id="show-shortcuts" type="button" popovertarget="menu" popovertargetaction="hide">Keyboard shortcuts<kbd aria-hidden="true">?</kbd></button>
+<hr>
 <button id="sign-out" type="button" popovertarget="menu" popovertargetaction="hide">Sign out</button>
 </div>
 </div>`
@@ -62,7 +63,7 @@ ${renderShortcuts()}
 function renderSignIn(environment: Environment): Html {
   return html`<section id="sign-in" class="card" aria-labelledby="sign-in-title" hidden>
 <h1 id="sign-in-title">Sign in</h1>
-<p>This is the <strong>${environment}</strong> catalogue. Sign in with an API key.</p>
+<p>This is the <strong>${environment}</strong> catalogue. Sign in with an API key, which you get from whoever runs this service.</p>
 <form>
 <label for="key">API key</label>
 <input id="key" name="key" type="password" required autocomplete="off" spellcheck="false" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="sign-in-problem">
@@ -95,7 +96,7 @@ function renderToolbar(): Html {
 
 function renderListMessage(): Html {
   return html`<div id="list-message" hidden>${SLEEPING_CAT}<h2></h2><p></p>
-<div class="actions"><a class="button" data-page href="./">Show the first page</a><button class="new-animal primary" type="button">${icon('plus')}New animal</button></div></div>`
+<div class="actions"><a class="button" data-page href="./"></a><button class="new-animal primary" type="button">${icon('plus')}New animal</button></div></div>`
 }
 
 function renderShortcuts(): Html {

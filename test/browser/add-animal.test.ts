@@ -25,6 +25,15 @@ async function fillIn(page: Page, name: string, category: string): Promise<void>
   await page.getByLabel('Category').fill(category)
 }
 
+/** Waits until the list shows these animals. */
+async function waitForIds(page: Page, ids: readonly string[]): Promise<void> {
+  await page.waitForFunction(
+    ids =>
+      [...document.querySelectorAll('#rows td:first-child')].map(cell => cell.textContent).join() === ids,
+    ids.join(),
+  )
+}
+
 function addButton(page: Page) {
   return page.getByRole('button', { name: 'Add', exact: true })
 }
@@ -104,11 +113,25 @@ suite('the form', () => {
     assert.equal(await page.locator('#panel').isVisible(), false)
     await waitForList(page, '?limit=10&after=10', '11')
     await page.getByRole('button', { name: 'Show' }).click()
-    await waitForList(page, '?limit=10&after=50', '51')
-    assert.deepEqual(await readRows(page), [['51', 'Bella <b>', '9007199254740993', 'pending']])
+    await waitForList(page, '?limit=10&order=newest', '51')
+    const rows = await readRows(page)
+    assert.deepEqual(rows[0], ['51', 'Bella <b>', '9007199254740993', 'pending'])
+    assert.equal(rows.length, 10, 'the animals that were added before are not shown')
     await page.getByRole('heading', { name: 'Bella <b>' }).waitFor()
     assert.equal((await service.store.listAnimals({ limit: 100 })).length, 51)
     assert.deepEqual(await readStock(page), ['51', '50', '1', '0', '0'])
+  })
+
+  test('shows the new animal without leaving the page if it is on it', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await fillIn(page, 'Bella', '7')
+    await addButton(page).click()
+    await waitForIds(page, ['1', '2', '3', '4'])
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.getByRole('heading', { name: 'Bella' }).waitFor()
+    assert.equal(new URL(page.url()).search, '')
+    assert.deepEqual(await readIds(page), ['1', '2', '3', '4'])
   })
 
   test('stays open for another animal, with the same category and status', async t => {
@@ -123,6 +146,11 @@ suite('the form', () => {
       await page.getByText(`Added ${name}`).waitFor()
       await page.waitForFunction(() => document.activeElement?.id === 'name')
     }
+    const count = page.locator('#added-count')
+    assert.equal(await count.textContent(), '3 added')
+    await page.keyboard.press('Escape')
+    await openAddForm(page)
+    assert.equal(await count.textContent(), '', 'the count does not start again')
     assert.equal(await page.locator('#panel [aria-invalid=true]').count(), 0)
     await page.locator('#rows tr').nth(2).waitFor()
     assert.deepEqual(await readRows(page), [

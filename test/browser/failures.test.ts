@@ -27,7 +27,7 @@ suite('the catalogue page', () => {
     await page.getByText('The catalogue is empty. Add the first animal.').waitFor()
     await page.goto(`${service.address}/?status=sold`)
     await page.getByText('No animal has this status now.').waitFor()
-    await page.getByRole('link', { name: 'Show the first page' }).click()
+    await page.getByRole('link', { name: 'Show all animals' }).click()
     await page.getByText('The catalogue is empty').waitFor()
     await page.goto(`${service.address}/?after=5`)
     await page.getByText('No animal comes after id 5.').waitFor()

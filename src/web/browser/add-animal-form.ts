@@ -7,7 +7,7 @@ import {
   newIdempotencyKey,
 } from '../../../client/src/animal-store.ts'
 import { isSameAnimal } from '../../animal.ts'
-import { find } from './elements.ts'
+import { find, formatNumber } from './elements.ts'
 import { createNewAnimalFields } from './new-animal-fields.ts'
 import { SLOW_MS } from './notice.ts'
 import type { Panel } from './panel.ts'
@@ -41,6 +41,8 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
   /** The same animal is sent again with the same key, so that the server adds it once. */
   let lastSent: { readonly animal: NewAnimal; readonly idempotencyKey: string } | undefined
   let opener: Element | null = null
+  /** How many animals were added since the form was opened. */
+  let addedCount = 0
   let slowTimer: ReturnType<typeof setTimeout> | undefined
 
   async function send(): Promise<void> {
@@ -54,6 +56,7 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
       const added = await create(animal, lastSent.idempotencyKey)
       setSending(false)
       lastSent = undefined
+      showAddedCount(addedCount + 1)
       if (addAnother.checked) fields.startNext()
       else {
         fields.reset()
@@ -65,6 +68,12 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
       if (error instanceof AnimalStoreError && error.code === 'unauthorized') onUnauthorized()
       else problem.textContent = describeError(error)
     }
+  }
+
+  /** Tells whether a whole delivery has been entered. The notice names only the last animal. */
+  function showAddedCount(count: number): void {
+    addedCount = count
+    find('#added-count', HTMLElement).textContent = count === 0 ? '' : `${formatNumber(count)} added`
   }
 
   function setSending(isSending: boolean): void {
@@ -92,6 +101,7 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
       if (panel().content !== 'add-animal') {
         opener = document.activeElement
         fields.clearProblems()
+        showAddedCount(0)
       }
       panel().open('add-animal')
       find('#name', HTMLInputElement).focus()

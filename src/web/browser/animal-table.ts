@@ -3,11 +3,13 @@
 import type { Animal } from '../../../client/src/animal-store.ts'
 import { createElement, find, setAttribute } from './elements.ts'
 import type { ListPage } from './list-page.ts'
-import { isFirstPage, type ListLocation } from './location.ts'
+import { isFirstPage } from './location.ts'
 import { createStatusBadge } from './status-badge.ts'
 
 /** With more, the page would jump when fewer animals arrive. */
 const MAX_SKELETON_ROWS = 20
+
+const FIRST_PAGE = 'Show the first page'
 
 /** How long new animals are marked. */
 const NEW_MS = 4_000
@@ -15,7 +17,8 @@ const NEW_MS = 4_000
 export interface AnimalTable {
   /** Marks the table as busy. Rows of the previous page stay until the next page arrives. */
   showLoading(limit: number): void
-  showPage(page: ListPage): void
+  /** `wantedId` is the animal that the user wants to see, which may not exist. */
+  showPage(page: ListPage, wantedId?: bigint): void
   showError(message: string): void
   /** Marks rows as new for a few seconds. */
   markNew(ids: ReadonlySet<bigint>): void
@@ -31,11 +34,13 @@ export function createAnimalTable(onSelect: (id: bigint) => void): AnimalTable {
   const message = find('#list-message', HTMLElement)
   let rows = new Map<bigint, HTMLTableRowElement>()
 
-  function showMessage(title: string, text: string, canAdd: boolean): void {
+  function showMessage({ title, text, link }: ListMessage): void {
     find('#list-message h2', HTMLElement).textContent = title
     find('#list-message p', HTMLElement).textContent = text
-    find('#list-message a', HTMLElement).hidden = canAdd
-    find('#list-message button', HTMLElement).hidden = !canAdd
+    const linkElement = find('#list-message a', HTMLElement)
+    linkElement.textContent = link ?? ''
+    linkElement.hidden = link === undefined
+    find('#list-message button', HTMLElement).hidden = link !== undefined
     message.hidden = false
     table.hidden = true
     rows = new Map()
@@ -82,15 +87,15 @@ export function createAnimalTable(onSelect: (id: bigint) => void): AnimalTable {
       body.replaceChildren(...Array.from({ length: count }, createSkeletonRow))
     },
 
-    showPage({ animals, location }) {
+    showPage(page, wantedId) {
       table.ariaBusy = 'false'
-      if (animals.length > 0) showRows(animals)
-      else showMessage(...describeEmpty(location))
+      if (page.animals.length > 0) showRows(page.animals)
+      else showMessage(describeEmpty(page, wantedId))
     },
 
     showError(text) {
       table.ariaBusy = 'false'
-      showMessage('This page cannot be shown', text, false)
+      showMessage({ title: 'This page cannot be shown', text, link: FIRST_PAGE })
     },
 
     markNew(ids) {
@@ -121,14 +126,25 @@ export function createAnimalTable(onSelect: (id: bigint) => void): AnimalTable {
   }
 }
 
-function describeEmpty(location: ListLocation): [title: string, text: string, canAdd: boolean] {
+interface ListMessage {
+  readonly title: string
+  readonly text: string
+  /** The label of the link to all animals. Without it, the message offers to add one. */
+  readonly link?: string
+}
+
+function describeEmpty({ location }: ListPage, wantedId: bigint | undefined): ListMessage {
   const { status, after, before } = location
+  if (wantedId !== undefined)
+    return { title: `No animal has the id ${wantedId}`, text: 'All ids are smaller.', link: FIRST_PAGE }
   if (!isFirstPage(location)) {
-    const text = after === undefined ? `before id ${before}` : `after id ${after}`
-    return ['Nothing here', `No ${status ?? ''} animal comes ${text}.`.replace('  ', ' '), false]
+    const place = after === undefined ? `before id ${before}` : `after id ${after}`
+    const text = `No ${status ?? ''} animal comes ${place}.`.replace('  ', ' ')
+    return { title: 'Nothing here', text, link: FIRST_PAGE }
   }
-  if (status !== undefined) return [`No ${status} animals`, 'No animal has this status now.', false]
-  return ['No animals yet', 'The catalogue is empty. Add the first animal.', true]
+  if (status !== undefined)
+    return { title: `No ${status} animals`, text: 'No animal has this status now.', link: 'Show all animals' }
+  return { title: 'No animals yet', text: 'The catalogue is empty. Add the first animal.' }
 }
 
 function renderRow({ id, name, categoryId, status }: Animal): HTMLTableRowElement {
@@ -151,10 +167,15 @@ function renderRow({ id, name, categoryId, status }: Animal): HTMLTableRowElemen
 }
 
 function createSkeletonRow(): HTMLTableRowElement {
-  const cells = ['td', 'th', 'td', 'td'] as const
+  const cells = [
+    ['td', 'number'],
+    ['th', ''],
+    ['td', 'number'],
+    ['td', ''],
+  ] as const
   return createElement(
     'tr',
     { class: 'skeleton', 'aria-hidden': 'true' },
-    ...cells.map(tag => createElement(tag, {}, createElement('span', {}, '\u00a0'))),
+    ...cells.map(([tag, kind]) => createElement(tag, { class: kind }, createElement('span', {}, '\u00a0'))),
   )
 }

@@ -9,7 +9,7 @@ import { find } from './elements.ts'
 import { createGoToId } from './go-to-id.ts'
 import type { ListPage } from './list-page.ts'
 import { createLive } from './live.ts'
-import { isFirstPage, pageFrom } from './location.ts'
+import { isFirstPage, type ListLocation, newestPageFrom, pageFrom } from './location.ts'
 import { createNavigation } from './navigation.ts'
 import { createNotice, MESSAGE_MS } from './notice.ts'
 import { createPageLoader } from './page-loader.ts'
@@ -73,7 +73,7 @@ const panel = createPanel({
 const selection = createSelection({ table, details: createDetails(), panel, turnPage })
 const goToId = createGoToId({
   onGo: goToAnimal,
-  onInvalid: () => message.show('An id is a whole number, such as 1204.', { forMs: MESSAGE_MS }),
+  onInvalid: problem => message.show(problem, { forMs: MESSAGE_MS }),
 })
 
 /** The id that the user wants to see, until the page that would show it has loaded. */
@@ -111,8 +111,8 @@ session.restore()
 function showPage(page: ListPage): void {
   showList(page)
   live.start()
-  if (wantedId !== undefined && !shownIds.has(wantedId))
-    message.show(`No animal has the id ${wantedId}.`, { forMs: MESSAGE_MS })
+  if (wantedId !== undefined && page.animals.length > 0 && !shownIds.has(wantedId))
+    message.show(`No animal has the id ${wantedId}. The list starts at the next one.`, { forMs: MESSAGE_MS })
   wantedId = undefined
   countStock()
 }
@@ -124,7 +124,7 @@ function countStock(): void {
 }
 
 function showList(page: ListPage): void {
-  table.showPage(page)
+  table.showPage(page, wantedId)
   pager.show(page)
   shownIds = new Set(page.animals.map(({ id }) => id))
   selection.setAnimals(page.animals)
@@ -149,16 +149,27 @@ async function lookForNewAnimals(): Promise<void> {
 function showAdded(animal: Animal): void {
   const name = [...animal.name].slice(0, LONGEST_NAME_IN_NOTICE).join('')
   message.show(`Added ${name}${name === animal.name ? '' : '…'}`, {
-    action: { label: 'Show', run: () => goToAnimal(animal.id) },
+    action: { label: 'Show', run: () => showNewAnimal(animal.id) },
     forMs: MESSAGE_MS,
   })
   loader.refresh()
   if (session.store !== undefined) stockCount.catchUp(session.store, session.signal).catch(() => undefined)
 }
 
+/** Stays on this page if it has the animal. Otherwise shows it among the newest ones, with those added before it. */
+function showNewAnimal(id: bigint): void {
+  message.hide()
+  if (shownIds.has(id)) selection.select(id)
+  else goTo(newestPageFrom(id, navigation.current), id)
+}
+
 function goToAnimal(id: bigint): void {
   message.hide()
-  navigation.goTo(pageFrom(id, navigation.current))
+  goTo(pageFrom(id, navigation.current), id)
+}
+
+function goTo(location: ListLocation, id: bigint): void {
+  navigation.goTo(location)
   wantedId = id
   selection.selectWhenLoaded(id)
 }

@@ -1,7 +1,7 @@
 // The field in the bar that goes to an animal by its id.
 
-import { canonicalInteger } from '../../json.ts'
 import { find } from './elements.ts'
+import { isInteger, parseInteger } from './typed-integer.ts'
 
 export interface GoToId {
   focus(): void
@@ -10,7 +10,8 @@ export interface GoToId {
 
 export interface GoToIdOptions {
   readonly onGo: (id: bigint) => void
-  readonly onInvalid: () => void
+  /** Called with a message for the user. */
+  readonly onInvalid: (problem: string) => void
 }
 
 export function createGoToId({ onGo, onInvalid }: GoToIdOptions): GoToId {
@@ -18,12 +19,14 @@ export function createGoToId({ onGo, onInvalid }: GoToIdOptions): GoToId {
 
   find('#go-to', HTMLFormElement).addEventListener('submit', event => {
     event.preventDefault()
-    const text = field.value.trim()
+    // People write "#1204" for an id.
+    const text = field.value.trim().replace(/^#\s*/, '')
     if (text === '') return
-    const id = canonicalInteger(text)
+    const id = parseInteger(text)
     field.ariaInvalid = String(id === undefined)
-    if (id === undefined) onInvalid()
-    else onGo(id)
+    if (id !== undefined) onGo(id)
+    else if (isInteger(text)) onInvalid('No id has this many digits.')
+    else onInvalid('An id is a whole number, such as 1204. Names cannot be searched.')
   })
   field.addEventListener('input', () => {
     field.ariaInvalid = 'false'

@@ -1,7 +1,7 @@
 // One page of the list as it is shown: the animals in their order on the screen, and where the pages around it are.
 
 import type { Animal, AnimalStore, Page } from '../../../client/src/animal-store.ts'
-import { firstPage, type ListLocation, toListOptions } from './location.ts'
+import { firstPage, isFirstPage, type ListLocation, toListOptions } from './location.ts'
 
 export interface ListPage {
   readonly animals: readonly Animal[]
@@ -12,7 +12,7 @@ export interface ListPage {
 
 /**
  * Paging back usually ends with fewer animals than fit on a page. The first page is fetched instead, which has these
- * and the ones that follow.
+ * and the ones that follow. Any other page that nothing precedes is the first page already.
  */
 export async function fetchListPage(
   store: AnimalStore,
@@ -21,8 +21,9 @@ export async function fetchListPage(
 ): Promise<ListPage> {
   const page = toListPage(await store.listAnimals({ ...toListOptions(location), signal }), location)
   const isBackward = (location.order === 'oldest' ? location.before : location.after) !== undefined
-  if (!isBackward || page.previous !== undefined || page.animals.length === 0) return page
+  if (page.previous !== undefined || page.animals.length === 0 || isFirstPage(location)) return page
   const first = firstPage(location)
+  if (!isBackward) return { ...page, location: first }
   return toListPage(await store.listAnimals({ ...toListOptions(first), signal }), first)
 }
 

@@ -85,3 +85,9 @@ export function pageFrom(id: bigint, { limit }: ListLocation): ListLocation {
   const after = canonicalInteger(String(id - 1n))
   return { status: undefined, limit, order: 'oldest', after, before: undefined }
 }
+
+/** The page of the newest animals that starts with this id. No animal follows the largest id. */
+export function newestPageFrom(id: bigint, { limit }: ListLocation): ListLocation {
+  const before = canonicalInteger(String(id + 1n))
+  return { status: undefined, limit, order: 'newest', after: undefined, before }
+}

@@ -3,11 +3,9 @@
 
 import type { NewAnimal } from '../../../client/src/animal-store.ts'
 import { isStatus, NAME_MAX_LENGTH, parseNewAnimal } from '../../animal.ts'
-import { canonicalInteger, INT64_MAX, INT64_MIN } from '../../json.ts'
+import { INT64_MAX, INT64_MIN } from '../../json.ts'
 import { find, formatNumber } from './elements.ts'
-
-/** Longer ones are out of range anyway, and slow to convert. */
-const MAX_DIGITS = 30
+import { isInteger, parseInteger } from './typed-integer.ts'
 
 export interface NewAnimalFields {
   /** Returns the animal, or undefined if a field is invalid, which then has the focus. */
@@ -45,7 +43,7 @@ export function createNewAnimalFields(form: HTMLFormElement): NewAnimalFields {
       for (const { input, problem } of fields) showProblem(input, problem())
       const invalid = fields.find(({ input }) => input.ariaInvalid === 'true')
       invalid?.input.focus()
-      const categoryId = parseCategory(category.value)
+      const categoryId = parseInteger(category.value)
       if (invalid !== undefined || categoryId === undefined) return undefined
       const status = new FormData(form).get('status')
       return { name: name.value, categoryId, ...(isStatus(status) && { status }) }
@@ -87,14 +85,7 @@ function nameProblem(name: string): string | undefined {
 
 function categoryProblem(category: string): string | undefined {
   if (category.trim() === '') return 'Enter the number of the category.'
-  if (!/^\s*[+-]?\d+\s*$/.test(category)) return 'Enter a whole number, such as 7.'
-  if (parseCategory(category) === undefined) return `Enter a number from ${INT64_MIN} to ${INT64_MAX}.`
+  if (!isInteger(category)) return 'Enter a whole number, such as 7.'
+  if (parseInteger(category) === undefined) return `Enter a number from ${INT64_MIN} to ${INT64_MAX}.`
   return undefined
-}
-
-/** Accepts a plus sign and leading zeros, which people type and which change nothing. */
-function parseCategory(text: string): bigint | undefined {
-  const digits = text.trim()
-  if (!/^[+-]?\d+$/.test(digits) || digits.length > MAX_DIGITS) return undefined
-  return canonicalInteger(BigInt(digits.replace('+', '')).toString())
 }

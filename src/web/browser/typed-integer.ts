@@ -1,0 +1,18 @@
+// Whole numbers as people type them: with a plus sign, leading zeros and spaces around, which change nothing.
+
+import { canonicalInteger } from '../../json.ts'
+
+/** Longer ones are out of range anyway, and slow to convert. */
+const MAX_DIGITS = 30
+
+/** Tells whether the text is a whole number of any size. */
+export function isInteger(text: string): boolean {
+  return /^\s*[+-]?\d+\s*$/.test(text)
+}
+
+/** Returns undefined if the text is no whole number, or one that does not fit in 64 bits. */
+export function parseInteger(text: string): bigint | undefined {
+  const digits = text.trim()
+  if (!isInteger(digits) || digits.length > MAX_DIGITS) return undefined
+  return canonicalInteger(BigInt(digits.replace('+', '')).toString())
+}
