@@ -75,6 +75,41 @@ suite('the catalogue page', () => {
     }
   })
 
+  test('shows the id of an animal with a very long name without scrolling', async t => {
+    const { page } = await open(t, service(), { path: '/?after=39' })
+    await page.locator('#rows tr').click()
+    for (const [width, height] of [
+      [320, 640],
+      [640, 400],
+      [1280, 800],
+    ] as const) {
+      await page.setViewportSize({ width, height })
+      const id = await boxOf(page.locator('#details-id'))
+      assert.ok(id.bottom <= height, `the id ends at ${id.bottom} of ${height} pixels`)
+    }
+  })
+
+  test('shows the chosen filter whole on a small screen', async t => {
+    const viewport = { width: 320, height: 640 }
+    const { page } = await open(t, service(), { path: '/?status=sold', context: { viewport } })
+    await readStock(page)
+    await page.waitForFunction(() => {
+      const row = document.querySelector('.scroll-edges')
+      return row !== null && row.scrollLeft + row.clientWidth >= row.scrollWidth - 1
+    })
+  })
+
+  test('shows the tint of a status on the selected row', async t => {
+    const { page } = await open(t, service())
+    await page.locator('#rows tr').first().click()
+    const colours = ['#rows tr[aria-current]', '#rows tr[aria-current] .status'].map(selector =>
+      style(page, selector, 'background-color'),
+    )
+    const [row, badge] = await Promise.all(colours)
+    assert.notEqual(row, badge)
+    assert.equal(badge, await style(page, 'body', 'background-color'))
+  })
+
   test('aligns numbers', async t => {
     const { page } = await open(t, service(), { path: '/?after=30' })
     await readRows(page)

@@ -70,7 +70,10 @@ suite('a row', () => {
     await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
     await page.getByRole('button', { name: 'Copy id' }).click()
     await page.getByRole('button', { name: 'Copied' }).waitFor()
-    assert.equal(await page.evaluate(() => getSelection()?.toString()), '45')
+    assert.equal(await page.evaluate(() => getSelection()?.toString()), '')
+    await page.getByLabel('Go to id').focus()
+    await press(page, 'Control+V')
+    assert.equal(await page.getByLabel('Go to id').inputValue(), '45')
   })
 
   test('is not selected when the user selects text in it', async t => {

@@ -8,6 +8,8 @@ export async function copyText(source: HTMLElement): Promise<boolean> {
   } catch {
     // Browsers offer `navigator.clipboard` only in secure contexts. The older way works everywhere else.
     getSelection()?.selectAllChildren(source)
-    return document.execCommand('copy')
+    const isCopied = document.execCommand('copy')
+    if (isCopied) getSelection()?.removeAllRanges()
+    return isCopied
   }
 }

@@ -15,11 +15,15 @@ export function createDetails(): Details {
   const name = find('#details-name', HTMLElement)
   const id = find('#details-id', HTMLElement)
   const json = find('#details-json', HTMLElement)
-  enableCopying('#copy-id', id)
-  enableCopying('#copy-json', json)
+  const copyButtons = [enableCopying('#copy-id', id), enableCopying('#copy-json', json)]
+  // The keyboard must reach a name that has to be scrolled.
+  new ResizeObserver(() => {
+    name.tabIndex = name.scrollHeight > name.clientHeight ? 0 : -1
+  }).observe(name)
 
   return {
     show(animal) {
+      for (const { reset } of copyButtons) reset()
       name.textContent = animal.name
       id.textContent = String(animal.id)
       find('#details-category', HTMLElement).textContent = String(animal.categoryId)
@@ -30,7 +34,8 @@ export function createDetails(): Details {
   }
 }
 
-function enableCopying(selector: string, source: HTMLElement): void {
+/** The button says that it has copied until it loses the focus, which it never has in some browsers, or is reset. */
+function enableCopying(selector: string, source: HTMLElement): { readonly reset: () => void } {
   const button = find(selector, HTMLButtonElement)
   const { ariaLabel: label } = button
   const showLabel = (text: string | null) => {
@@ -42,10 +47,12 @@ function enableCopying(selector: string, source: HTMLElement): void {
     button.dataset.state = isCopied ? 'copied' : 'failed'
     showLabel(isCopied ? 'Copied' : 'Press Ctrl+C to copy')
   })
-  button.addEventListener('blur', () => {
+  const reset = () => {
     delete button.dataset.state
     showLabel(label)
-  })
+  }
+  button.addEventListener('blur', reset)
+  return { reset }
 }
 
 /** Written by hand, because `JSON.stringify` cannot render exact integers in every browser. */

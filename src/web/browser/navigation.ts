@@ -5,6 +5,7 @@ import { ServiceError } from '../../error.ts'
 import { find, setAttribute, setLink } from './elements.ts'
 import { firstPage, isFirstPage, type ListLocation, parseListLocation, toUrl } from './location.ts'
 import { rememberPageSize } from './page-size.ts'
+import { scrollIntoRow } from './scroll-edges.ts'
 
 export interface Navigation {
   /** The last valid location of the URL. */
@@ -64,6 +65,7 @@ export function createNavigation(onNavigate: () => void): Navigation {
     if (!isOffered) limitSelect.add(new Option(String(limit)))
     limitSelect.value = String(limit)
     for (const button of filterButtons) button.ariaPressed = String(button.dataset.status === (status ?? ''))
+    scrollIntoRow(find('#filter [aria-pressed=true]', HTMLElement))
     setLink(oldest, toUrl(firstPage({ ...current, order: 'oldest' })))
     setLink(newest, toUrl(firstPage({ ...current, order: 'newest' })))
     setAttribute(oldest, 'aria-current', order === 'oldest' ? 'true' : undefined)

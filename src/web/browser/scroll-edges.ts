@@ -1,4 +1,7 @@
-// Shows that a row of controls can be scrolled sideways: the edge behind which there is more fades out.
+// A row of controls that can be scrolled sideways: the edge behind which there is more fades out.
+
+/** The width of a faded edge, as in list.css. */
+const FADE_PX = 48
 
 /** Sets `data-more` to the edges behind which there is more. The style sheet fades them. */
 export function enableScrollEdges(): void {
@@ -10,6 +13,22 @@ export function enableScrollEdges(): void {
     }
     row.addEventListener('scroll', update, { passive: true })
     new ResizeObserver(update).observe(row)
-    if (row.firstElementChild) new ResizeObserver(update).observe(row.firstElementChild)
+    const content = row.firstElementChild
+    if (content === null) continue
+    new ResizeObserver(() => {
+      const pressed = row.querySelector<HTMLElement>('[aria-pressed=true]')
+      if (pressed !== null) scrollIntoRow(pressed)
+      update()
+    }).observe(content)
   }
+}
+
+/** Scrolls the row sideways until this control stands between the faded edges. The page itself is not scrolled. */
+export function scrollIntoRow(control: HTMLElement): void {
+  const row = control.closest('.scroll-edges')
+  if (row === null) return
+  const [outer, inner] = [row.getBoundingClientRect(), control.getBoundingClientRect()]
+  const hidden =
+    Math.max(0, inner.right + FADE_PX - outer.right) || Math.min(0, inner.left - FADE_PX - outer.left)
+  row.scrollLeft += hidden
 }
