@@ -111,8 +111,13 @@ suite('remembering the key on this device', () => {
 
   test('signs in other tabs, until one signs out', async t => {
     const { page, context } = await open(t, service(), { isSignedIn: false })
+    const earlierTab = await context.newPage()
+    await earlierTab.goto(service().address)
+    await earlierTab.getByLabel('API key').waitFor()
     await page.getByLabel('Remember on this device').check()
     await signIn(page)
+    await waitForCatalogue(earlierTab)
+    await earlierTab.close()
     const otherTab = await context.newPage()
     await otherTab.goto(service().address)
     await waitForCatalogue(otherTab)

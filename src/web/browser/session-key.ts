@@ -22,6 +22,13 @@ export function loadKey(): string | undefined {
   return tabKey.load() ?? deviceKey.load()
 }
 
+/** Calls back when another tab has stored a key on this device. */
+export function onKeySaved(callback: () => void): void {
+  addEventListener('storage', ({ key, newValue }) => {
+    if (key === deviceKey.storageName && newValue !== null) callback()
+  })
+}
+
 /** Calls back when another tab has cleared the key on this device. */
 export function onKeyCleared(callback: () => void): void {
   addEventListener('storage', ({ key, oldValue, newValue }) => {

@@ -2,7 +2,7 @@
 
 import { AnimalStore } from '../../../client/src/animal-store.ts'
 import { find } from './elements.ts'
-import { clearKey, loadKey, onKeyCleared, saveKey } from './session-key.ts'
+import { clearKey, loadKey, onKeyCleared, onKeySaved, saveKey } from './session-key.ts'
 
 export interface SessionOptions {
   readonly onSignIn: () => void
@@ -58,6 +58,12 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
     onSignIn()
   }
 
+  function restore(): void {
+    const key = loadKey()
+    if (key === undefined) signOut()
+    else signIn(key, true)
+  }
+
   function showCatalogue(): void {
     if (!catalogue.hidden) return
     saveKey(apiKey, remember.checked)
@@ -109,6 +115,9 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
   })
   find('#sign-out', HTMLButtonElement).addEventListener('click', () => signOut())
   onKeyCleared(() => signOut())
+  onKeySaved(() => {
+    if (store === undefined) restore()
+  })
   // The Back button can restore this page from the browser's cache after the user has signed out elsewhere in the tab.
   addEventListener('pageshow', ({ persisted }) => {
     if (persisted && store !== undefined && loadKey() === undefined) signOut()
@@ -127,11 +136,7 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
     get isCatalogueShown() {
       return !catalogue.hidden
     },
-    restore() {
-      const key = loadKey()
-      if (key === undefined) signOut()
-      else signIn(key, true)
-    },
+    restore,
     showCatalogue,
     signOut,
     failSignIn,
