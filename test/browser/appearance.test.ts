@@ -110,6 +110,13 @@ suite('the catalogue page', () => {
     assert.equal(badge, await style(page, 'body', 'background-color'))
   })
 
+  test('marks what is selected without colours too', async t => {
+    const { page } = await open(t, service(), { context: { forcedColors: 'active' } })
+    await page.locator('#rows tr').first().click()
+    for (const selected of ['#filter [aria-pressed=true]', '#oldest', '#rows tr[aria-current]'])
+      assert.equal(await style(page, selected, 'outline-style'), 'solid', selected)
+  })
+
   test('aligns numbers', async t => {
     const { page } = await open(t, service(), { path: '/?after=30' })
     await readRows(page)

@@ -46,6 +46,15 @@ suite('a row', () => {
     assert.equal(focused, '41')
   })
 
+  test('is no longer selected when the form for a new animal replaces its details', async t => {
+    const { page } = await open(t, service())
+    await page.locator('#rows tr').first().click()
+    await waitForSelected(page, '1')
+    await press(page, 'n')
+    await page.getByRole('heading', { name: 'New animal' }).waitFor()
+    assert.equal(await page.locator('tr[aria-current]').count(), 0)
+  })
+
   test('offers its id and its JSON to copy', async t => {
     const { page, context } = await open(t, service(), { path: '/?after=44' })
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])

@@ -85,7 +85,7 @@ let stock: Count | undefined
 
 enableShortcuts(
   {
-    n: () => form.open(),
+    n: openForm,
     '/': () => goToId.focus(),
     j: () => selection.move(1),
     ArrowDown: () => selection.move(1),
@@ -104,8 +104,7 @@ enableCsvDownload({
   total: status => (stock?.state !== 'complete' ? undefined : status ? stock.of[status] : stock.total),
 })
 enableScrollEdges()
-for (const button of document.querySelectorAll('.new-animal'))
-  button.addEventListener('click', () => form.open())
+for (const button of document.querySelectorAll('.new-animal')) button.addEventListener('click', openForm)
 session.restore()
 
 function showPage(page: ListPage): void {
@@ -144,6 +143,12 @@ async function lookForNewAnimals(): Promise<void> {
   const { current } = navigation
   const isAtEnd = current.order === 'newest' ? isFirstPage(current) : pager.next === undefined
   if (added !== 0 && isAtEnd) await loader.refresh()
+}
+
+/** The form replaces the details in the panel, so no row is selected any more. */
+function openForm(): void {
+  selection.clear()
+  form.open()
 }
 
 function showAdded(animal: Animal): void {
