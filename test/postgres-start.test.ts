@@ -28,19 +28,20 @@ function startWaiting(t: Scope, url: string) {
   })
 }
 
-/** Forwards connections to a server. As long as `isStarting` returns true, it answers as a server does that starts up. */
-async function startingServer(t: Scope, url: string, isStarting: () => boolean): Promise<string> {
+/** Forwards connections to a server. As long as `refusal` returns a code and a message, it answers with that error. */
+async function startingServer(t: Scope, url: string, refusal: () => string | undefined): Promise<string> {
   const { hostname, port } = new URL(url)
   const proxy = createServer(client => {
     client.on('error', () => {})
-    if (!isStarting()) {
+    const error = refusal()
+    if (error === undefined) {
       const server = connect(Number(port), hostname)
       server.on('error', () => client.destroy())
       client.on('close', () => server.destroy())
       client.pipe(server).pipe(client)
       return
     }
-    const fields = Buffer.from('SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0')
+    const fields = Buffer.from(`SFATAL\0VFATAL\0C${error.replace(' ', '\0M')}\0\0`)
     const header = Buffer.from('E\0\0\0\0')
     header.writeInt32BE(4 + fields.length, 1)
     client.once('data', () => client.end(Buffer.concat([header, fields])))
@@ -62,15 +63,20 @@ suite('at the start, the service waits for a PostgreSQL server', { concurrency: 
     assert.equal(printed.err.match(WAITING)?.length, 1)
   })
 
-  test('that is starting up', async t => {
-    let isStarting = true
-    const url = await startingServer(t, await newDatabase(t), () => isStarting)
-    const { said, printed } = startWaiting(t, url)
-    await said(/^Waiting up to 1h for PostgreSQL: the database system is starting up\.\n/m)
-    isStarting = false
-    await said(LISTENING)
-    assert.equal(printed.err.match(WAITING)?.length, 1)
-  })
+  for (const [what, error] of [
+    ['that is starting up', '57P03 the database system is starting up'],
+    ['behind PgBouncer', '08P01 server login has been failing, try again later (server_login_retry)'],
+  ] as const)
+    test(what, async t => {
+      let refusal: string | undefined = error
+      const url = await startingServer(t, await newDatabase(t), () => refusal)
+      const { said, printed } = startWaiting(t, url)
+      await said(/^Waiting up to 1h for PostgreSQL: .*\n/m)
+      assert.ok(printed.err.includes(`PostgreSQL: ${error.slice(6)}.`), printed.err)
+      refusal = undefined
+      await said(LISTENING)
+      assert.equal(printed.err.match(WAITING)?.length, 1)
+    })
 
   test('that is read-only', async t => {
     const url = await newDatabase(t)

@@ -15,6 +15,9 @@ const RETRY_INTERVAL_MS = 250
  */
 const TEMPORARY_STATES = /^(57P0[1-3]|53300)$/
 
+/** What PgBouncer answers while its server is down. It has one code, 08P01, for most of its errors. */
+const POOLER_WITHOUT_SERVER = /server_login_retry|query_wait_timeout/
+
 /** A host name may be unknown for a moment too: the name of a container resolves only once that container runs. */
 const TEMPORARY_ERRORS = new Set([
   'EAI_AGAIN',
@@ -92,7 +95,8 @@ function firstOf(cause: unknown): unknown {
 function isTemporary(error: unknown): boolean {
   const cause = firstOf(error)
   if (isReadOnly(cause)) return true
-  if (cause instanceof pg.DatabaseError) return TEMPORARY_STATES.test(cause.code ?? '')
+  if (cause instanceof pg.DatabaseError)
+    return TEMPORARY_STATES.test(cause.code ?? '') || POOLER_WITHOUT_SERVER.test(cause.message)
   if (!(cause instanceof Error)) return false
   const { code = '', syscall } = cause as NodeJS.ErrnoException
   // A socket file is missing until its server has started. A missing certificate stays missing.
