@@ -24,7 +24,7 @@ if (runtime === process.execPath && (flags.length === 0 || !canReplaceProcess)) 
   const source = new URL('../src/main.ts', import.meta.url)
   await import(existsSync(source) ? source.href : '../dist/main.js')
 } else {
-  // The runtime must not look for another one in turn.
+  // Otherwise the runtime that starts now would choose a runtime again.
   delete process.env.npm_node_execpath
   run(runtime, [...flags, fileURLToPath(import.meta.url), ...args])
 }

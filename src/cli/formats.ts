@@ -23,7 +23,7 @@ export function formatOf(file: string): FormatName {
   return formatByName(file) ?? 'jsonl'
 }
 
-/** Chooses the format of an import by the name of its file, or else by its first byte that is not white space. */
+/** Chooses the format of an import by the name of its file, otherwise by its first character that is not white space. */
 export function formatOfSource(file: string, start: Buffer): FormatName {
   const isJson = /^(?:\ufeff)?\s*[{[]/.test(start.toString())
   return formatByName(file) ?? (isJson || start.length === 0 ? 'jsonl' : 'csv')

@@ -11,7 +11,7 @@ export const MAX_MEDIA_TYPE_LENGTH = 256
 /** Node.js enforces this limit itself. */
 export const MAX_CHUNK_EXTENSION_BYTES = 16 * 1024
 
-/** What one process keeps for its clients, whoever they are. */
+/** The most that one process keeps for all of its clients together. */
 export interface ServerLimits {
   readonly connections: number
   /** The size of all responses that wait for clients to read them. */
