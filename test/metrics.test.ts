@@ -203,26 +203,34 @@ suite('the listener of the metrics', { concurrency: 3 }, () => {
     return { ...running, url, scrape }
   }
 
-  test('serves GET /metrics, and answers everything else with 404', async t => {
+  test('serves GET and HEAD of /metrics, and rejects everything else with the error object', async t => {
     const { address, url, scrape, child, ended } = await serveMetrics(t)
     const isUp = async () => sampleOf(await scrape(), 'animal_store_database_up') === 1
     await waitUntil(isUp, { what: 'the database is up' })
     const answer = await fetch(url)
     assert.equal(answer.status, 200)
     assert.equal(answer.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
-    for (const [method, path] of [
-      ['GET', '/'],
-      ['GET', '/v1/pets'],
-      ['GET', '/metrics/'],
-      ['POST', '/metrics'],
+    const head = await fetch(url, { method: 'HEAD' })
+    assert.equal(head.status, 200)
+    assert.equal(await head.text(), '')
+    const notFound = { code: 'not_found', message: 'Only /metrics is served here.', status: 404 }
+    const notAllowed = {
+      code: 'method_not_allowed',
+      message: 'This path supports GET, HEAD only.',
+      status: 405,
+    }
+    for (const [method, path, error, allow] of [
+      ['GET', '/', notFound, null],
+      ['GET', '/v1/pets', notFound, null],
+      ['GET', '/metrics/', notFound, null],
+      ['POST', '/metrics', notAllowed, 'GET, HEAD'],
     ] as const) {
       const refused = await fetch(new URL(path, url), { method })
-      assert.equal(refused.status, 404)
-      assert.deepEqual(await refused.json(), {
-        code: 'not_found',
-        message: 'Only GET /metrics is served here.',
-        status: 404,
-      })
+      assert.equal(refused.status, error.status)
+      assert.equal(refused.headers.get('allow'), allow)
+      assert.equal(refused.headers.get('cache-control'), 'no-store')
+      assert.equal(refused.headers.get('x-content-type-options'), 'nosniff')
+      assert.deepEqual(await refused.json(), error)
     }
     assert.equal((await fetch(`${address}/metrics`)).status, 404)
     child.kill('SIGTERM')
