@@ -113,15 +113,15 @@ function misused(args: readonly string[]): number {
     streams.say(overview(COMMANDS, Math.min(process.stderr.columns ?? DEFAULT_COLUMNS, MAX_COLUMNS)))
     return MISUSED
   }
+  const typed = words.map(redact).join(' ')
+  const names = [...COMMANDS.map(({ name }) => name), 'keys', 'help']
   const group = groupOf(first)
-  if (group.length > 0 && words.length === 1) {
+  if (group.length > 0 && (words.length === 1 || closest(typed, names) === undefined)) {
     streams.say(
       `"${first}" must be followed by one of ${group.map(({ name }) => name.split(' ')[1]).join(', ')}.`,
     )
     return MISUSED
   }
-  const typed = words.map(redact).join(' ')
-  const names = [...COMMANDS.map(({ name }) => name), 'keys', 'help']
   // The second word may be an operand.
   const suggestion = closest(typed, names) ?? closest(first, names)
   streams.say(

@@ -41,9 +41,9 @@ export function readSettings<Name extends SettingName>(
       ((setting.variable && env[setting.variable]) || undefined)
     values[name] = setting.default
     if (text === undefined) {
-      // A mistyped flag is reported once.
-      const isMistyped = setting.flag !== undefined && flags.suggested.has(setting.flag)
-      if (setting.isRequired && !isMistyped)
+      // A flag that is mistyped or has no value is reported once.
+      const isReported = setting.flag !== undefined && flags.reported.has(setting.flag)
+      if (setting.isRequired && !isReported)
         problems.push(`${nameOf(setting)} is required: ${setting.description}`)
       continue
     }
@@ -101,7 +101,7 @@ function readFlags(
     allowPositionals: true,
   })
   const values = new Map<string, string>()
-  const suggested = new Set<string>()
+  const reported = new Set<string>()
   const found: string[] = []
   let hasUnknown = false
   for (const token of tokens) {
@@ -111,13 +111,15 @@ function readFlags(
     if (setting === undefined) {
       hasUnknown = true
       const meant = closest(token.name, [...known.keys()])
-      if (meant !== undefined) suggested.add(meant)
+      if (meant !== undefined) reported.add(meant)
       const hint = meant === undefined ? 'see --help' : `did you mean --${meant}?`
       problems.push(`${token.rawName} is not a flag of this command; ${hint}`)
     } else if (values.has(token.name) && !setting.isRepeatable)
       problems.push(`${token.rawName} is given twice`)
-    else if (setting.placeholder && token.value === undefined) problems.push(`${token.rawName} needs a value`)
-    else if (!setting.placeholder && token.value !== undefined)
+    else if (setting.placeholder && token.value === undefined) {
+      reported.add(token.name)
+      problems.push(`${token.rawName} needs a value`)
+    } else if (!setting.placeholder && token.value !== undefined)
       problems.push(`${token.rawName} takes no value`)
     else values.set(token.name, [values.get(token.name) ?? [], token.value ?? ''].flat().join())
   }
@@ -130,7 +132,7 @@ function readFlags(
   for (const operand of found.slice(0, operands.length))
     if (hasCredentials(operand))
       problems.push(`${JSON.stringify(redact(operand))} needs --database-url before it`)
-  return { values, suggested, operands: found }
+  return { values, reported, operands: found }
 }
 
 function nameOf({ flag, variable }: Setting<unknown>): string {
