@@ -132,6 +132,24 @@ suite('serve', { concurrency: 2 }, () => {
     assert.deepEqual(JSON.parse(out), [])
   })
 
+  test('exits with 1 and one line if the host name is unknown', async t => {
+    const args = [
+      'serve',
+      '--host',
+      'no-such-host.invalid',
+      '--port',
+      '0',
+      '--database-url',
+      'sqlite::memory:',
+    ]
+    const { code, err } = await run(t, args, { cwd: temporaryFolder(t) })
+    assert.equal(code, 1)
+    assert.match(
+      err,
+      /^Cannot listen on no-such-host\.invalid, port 0: the host name (is unknown|cannot be looked up)\.\n$/,
+    )
+  })
+
   for (const [host, shown, start] of [
     ['0.0.0.0', '127.0.0.1', startOnHost],
     ['::', '[::1]', startInProcessOnHost],

@@ -7,6 +7,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EADDRINUSE: 'the port is taken',
   EADDRNOTAVAIL: 'this machine does not have that address',
+  EAI_AGAIN: 'the host name cannot be looked up',
   ECONNREFUSED: 'nothing listens at that address',
   ECONNRESET: 'the connection was closed by the other side',
   EEXIST: 'it already exists',
