@@ -234,3 +234,29 @@ suite('deploy/animal-store.service', {
     assert.ok(Number(exposure) < 2, `exposure ${exposure}`)
   })
 })
+
+suite('deploy/ha', () => {
+  test('keeps the sockets of PostgreSQL out of the data folder, from which a standby copies their lock files', () => {
+    assert.match(
+      readFileSync(join(DEPLOY, 'ha/patroni.yaml'), 'utf8'),
+      /^ +unix_socket_directories: \/var\/run\/postgresql$/m,
+    )
+  })
+})
+
+suite('deploy/haproxy.cfg outside containers', {
+  skip: !isInstalled('haproxy') && 'HAProxy is not installed',
+}, () => {
+  test('is valid with the changes that docs/operating.md names', t => {
+    const folder = temporaryFolder(t)
+    cpSync(join(DEPLOY, 'haproxy-errors'), join(folder, 'haproxy-errors'), { recursive: true })
+    const file = join(folder, 'haproxy.cfg')
+    const changed = readFileSync(join(DEPLOY, 'haproxy.cfg'), 'utf8')
+      .replace(/^resolvers docker\n(?: .*\n)+/m, '')
+      .replace(' resolvers docker init-addr libc,none', '')
+      .replaceAll(/(server animals-\d) .*/g, '$1 127.0.0.1:8080')
+    assert.doesNotMatch(changed, /docker/)
+    writeFileSync(file, changed)
+    execFileSync('haproxy', ['-c', '-q', '-f', file], { stdio: 'pipe' })
+  })
+})

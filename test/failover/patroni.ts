@@ -172,12 +172,15 @@ export async function startCluster(programs: Programs, folder: string): Promise<
   }
 }
 
-/** Copies deploy/ to a folder that the user postgres can read, and puts its path in the place of /opt/animal-store. */
+/** Copies deploy/ to a folder that the user postgres can use, and puts its path in the place of those on a real node. */
 function copyConfiguration(folder: string): string {
   const copy = join(folder, 'deploy')
   cpSync(DEPLOY, copy, { recursive: true })
   const file = join(copy, 'ha/patroni.yaml')
-  writeFileSync(file, readFileSync(file, 'utf8').replaceAll('/opt/animal-store', folder))
+  writeFileSync(
+    file,
+    readFileSync(file, 'utf8').replaceAll(/\/opt\/animal-store|\/var\/run\/postgresql/g, folder),
+  )
   return file
 }
 
