@@ -235,7 +235,12 @@ suite('go to id', () => {
     await waitForList(page, '', '-9223372036854775808')
     await page.getByRole('heading', { name: 'a', exact: true }).waitFor()
     await goTo('10')
-    await page.getByRole('heading', { name: 'No animal has the id 10' }).waitFor()
+    const missing = page.getByRole('heading', { name: 'No animal has the id 10' })
+    await missing.waitFor()
+    // Loads the same page again.
+    await page.evaluate(() => dispatchEvent(new Event('online')))
+    await readRows(page)
+    assert.ok(await missing.isVisible())
     await goTo('#0009')
     await page.getByRole('heading', { name: 'b', exact: true }).waitFor()
     // A field that cuts the text off would lead to another animal.

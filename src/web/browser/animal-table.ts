@@ -136,7 +136,11 @@ interface ListMessage {
 function describeEmpty({ location }: ListPage, wantedId: bigint | undefined): ListMessage {
   const { status, after, before } = location
   if (wantedId !== undefined)
-    return { title: `No animal has the id ${wantedId}`, text: 'All ids are smaller.', link: FIRST_PAGE }
+    return {
+      title: `No animal has the id ${wantedId}`,
+      text: 'The catalogue ends before it.',
+      link: FIRST_PAGE,
+    }
   if (!isFirstPage(location)) {
     const place = after === undefined ? `before id ${before}` : `after id ${after}`
     const text = `No ${status ?? ''} animal comes ${place}.`.replace('  ', ' ')

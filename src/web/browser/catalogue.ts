@@ -76,7 +76,7 @@ const goToId = createGoToId({
   onInvalid: problem => message.show(problem, { forMs: MESSAGE_MS }),
 })
 
-/** The id that the user wants to see, until the page that would show it has loaded. */
+/** The id that the user asked for, until another page is shown. */
 let wantedId: bigint | undefined
 /** The ids on the page that is shown. */
 let shownIds: ReadonlySet<bigint> = new Set()
@@ -112,7 +112,6 @@ function showPage(page: ListPage): void {
   live.start()
   if (wantedId !== undefined && page.animals.length > 0 && !shownIds.has(wantedId))
     message.show(`No animal has the id ${wantedId}. The list starts at the next one.`, { forMs: MESSAGE_MS })
-  wantedId = undefined
   countStock()
 }
 
@@ -189,6 +188,7 @@ function clearPage(): void {
   loader.stop()
   live.stop()
   isCounting = false
+  wantedId = undefined
   panel.close()
   form.reset()
   goToId.clear()
