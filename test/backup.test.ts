@@ -114,7 +114,7 @@ suite('backup', { concurrency: true }, () => {
     isStopped = true
     await Promise.all(clients)
     assert.equal(code, 0, err)
-    assert.match(err, /^Backed up \d+ animals \(1 MB\) to backup\.db\. The copy is verified\.\n$/)
+    assert.match(err, /^Backed up \d+ animals \(\d+ [kM]B\) to backup\.db\. The copy is verified\.\n$/)
 
     const file = join(cwd, 'backup.db')
     assertIntact(file)
@@ -129,7 +129,9 @@ suite('backup', { concurrency: true }, () => {
 
   test('has the animals that a crash left in the write-ahead log', async t => {
     const cwd = await crashedFolder(t, 20)
-    assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
+    const { code, err } = await run(t, ['backup', 'backup.db'], { cwd })
+    assert.equal(code, 0)
+    assert.match(err, /^Backed up \d+ animals? \(\d+ kB\) to /)
     assert.equal(countAnimals(join(cwd, 'backup.db')), 20)
   })
 

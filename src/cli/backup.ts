@@ -11,6 +11,7 @@ import { progressOn } from './progress.ts'
 import type { DatabaseAddress } from './setting-values.ts'
 import { cannotWrite } from './system-error.ts'
 
+const KILOBYTE = 1_000
 const MEGABYTE = 1_000_000
 
 export const backupDatabase = command({
@@ -24,7 +25,7 @@ export const backupDatabase = command({
     const { animals, bytes } = await withProgress('copied', path, file, onProgress =>
       backUp(path, file, onProgress),
     )
-    say(`Backed up ${counted(animals)} (${megabytes(bytes)} MB) to ${file}. The copy is verified.`)
+    say(`Backed up ${counted(animals)} (${size(bytes)}) to ${file}. The copy is verified.`)
   },
 })
 
@@ -73,6 +74,10 @@ function asFailure(error: unknown, source: string, written: string): unknown {
   if ('errcode' in error)
     return new CommandFailed(`The database ${source} cannot be copied: ${error.message}.`, { cause: error })
   return 'syscall' in error ? cannotWrite(written, error) : error
+}
+
+function size(bytes: number): string {
+  return bytes < MEGABYTE ? `${Math.ceil(bytes / KILOBYTE)} kB` : `${megabytes(bytes)} MB`
 }
 
 function megabytes(bytes: number): number {
