@@ -20,7 +20,7 @@ function nextRequest(): string {
     case 'create':
       return `POST /v1/pets HTTP/1.1\r\n${headers(apiKey)}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
     case 'unknown-keys':
-      return `GET /v1/pets HTTP/1.1\r\n${headers(newKey())}\r\n`
+      return `GET /v1/pets HTTP/1.1\r\n${headers(nextKey())}\r\n`
     case 'no-key':
       return `GET /v1/pets HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`
     default:
@@ -28,9 +28,18 @@ function nextRequest(): string {
   }
 }
 
-/** Anyone can make a key with a valid checksum. */
-function newKey(): string {
-  return generateKey({ name: 'x', environment: 'production', createdAt: new Date() }).secret
+/**
+ * Anyone can make keys with a valid checksum. They are made in advance, because a generator that is busy with that would
+ * let the service sleep and wake up for each request. They are far more than the service caches.
+ */
+const UNKNOWN_KEYS = Array.from(
+  { length: kind === 'unknown-keys' ? 50_000 : 0 },
+  () => generateKey({ name: 'x', environment: 'production', createdAt: new Date() }).secret,
+)
+let keysSent = 0
+
+function nextKey(): string {
+  return UNKNOWN_KEYS[keysSent++ % UNKNOWN_KEYS.length] ?? ''
 }
 
 /** The pause before a connection is opened again: without one, refused connections would keep this process busy. */

@@ -3,6 +3,7 @@
 //   node test/faults/unknown-keys.ts [--quick]
 
 import { text } from 'node:stream/consumers'
+import { median } from '../../bench/measure.ts'
 import { cpuMicrosOfServer, usageOf } from '../../bench/usage.ts'
 import { serve } from '../support/command.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
@@ -13,6 +14,7 @@ import { inScope, startProgram } from './processes.ts'
 
 const CONNECTIONS = 64
 const MAX_TIMES = 2
+const SECONDS = 3
 
 interface Service {
   readonly address: string
@@ -30,29 +32,49 @@ export function unknownKeys({ quick }: Options): Promise<Figure[]> {
       env,
     })
     const service = { address, pid: child.pid ?? 0, postgres }
-    const seconds = quick ? 3 : 8
     // The first seconds would measure the compiler.
     for (const kind of ['no-key', 'unknown-keys']) await flood(scope, service, kind, 2)
-    const without = await flood(scope, service, 'no-key', seconds)
-    const unknown = await flood(scope, service, 'unknown-keys', seconds)
-    const times = unknown.cpuMicros / without.cpuMicros
+    const rounds: { without: Flood; unknown: Flood }[] = []
+    // In turns, because the machine may be slow for a while.
+    for (let round = 1; round <= (quick ? 1 : 5); round++) {
+      rounds.push({
+        without: await flood(scope, service, 'no-key', SECONDS),
+        unknown: await flood(scope, service, 'unknown-keys', SECONDS),
+      })
+    }
+    const times = median(rounds.map(({ without, unknown }) => unknown.cpuMicros / without.cpuMicros))
+    const cpuMicros = median(rounds.map(({ unknown }) => unknown.cpuMicros))
+    const sum = (name: 'sent' | 'served') => rounds.reduce((total, { unknown }) => total + unknown[name], 0)
     return [
       {
         promise: `a flood of unknown keys costs at most ${MAX_TIMES} times the CPU of one without keys (PostgreSQL included)`,
-        measured: `${times.toFixed(2)} times (${unknown.cpuMicros.toFixed(0)} and ${without.cpuMicros.toFixed(0)} µs per request)`,
+        measured: `${times.toFixed(2)} times, ${cpuMicros.toFixed(0)} µs per request`,
         holds: times <= MAX_TIMES,
         isSpeed: true,
       },
       {
         promise: 'meanwhile, every request with a known key is served',
-        measured: `${unknown.served} of ${unknown.sent}`,
-        holds: unknown.sent > 0 && unknown.served === unknown.sent,
+        measured: `${sum('served')} of ${sum('sent')}`,
+        holds: sum('sent') > 0 && sum('served') === sum('sent'),
       },
     ]
   })
 }
 
-async function flood(scope: Scope, { address, pid, postgres }: Service, kind: string, seconds: number) {
+interface Flood {
+  /** Of the service and of PostgreSQL, per request. */
+  readonly cpuMicros: number
+  /** Requests with a known key, meanwhile. */
+  readonly sent: number
+  readonly served: number
+}
+
+async function flood(
+  scope: Scope,
+  { address, pid, postgres }: Service,
+  kind: string,
+  seconds: number,
+): Promise<Flood> {
   const cpuMicros = () => usageOf(pid).cpuMicros + cpuMicrosOfServer(postgres.processes())
   const before = cpuMicros()
   const args = [address, String(CONNECTIONS), String(seconds), kind, '']
