@@ -1,9 +1,11 @@
 // A real Chromium for the tests of the pages. It is an npm package, so the tests need no browser on the machine.
 
+import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core'
 
 const PACKAGE = dirname(dirname(fileURLToPath(import.meta.resolve('@sparticuz/chromium'))))
@@ -45,17 +47,14 @@ async function unpack(): Promise<string> {
   if (existsSync(folder)) return folder
   mkdirSync(CACHE, { recursive: true })
   const unfinished = mkdtempSync(join(CACHE, 'unfinished-'))
-  // The package always unpacks to the temporary folder.
-  const { TMPDIR } = process.env
-  process.env.TMPDIR = unfinished
-  try {
-    const { inflate } = await import('@sparticuz/chromium')
-    const archives = ['chromium.br', 'fonts.tar.br', 'swiftshader.tar.br', 'al2023.tar.br']
-    await Promise.all(archives.map(archive => inflate(join(PACKAGE, 'bin', archive))))
-  } finally {
-    if (TMPDIR === undefined) delete process.env.TMPDIR
-    else process.env.TMPDIR = TMPDIR
-  }
+  const archives = ['chromium.br', 'fonts.tar.br', 'swiftshader.tar.br', 'al2023.tar.br']
+  const script = `
+    const { inflate } = await import(${JSON.stringify(import.meta.resolve('@sparticuz/chromium'))})
+    await Promise.all(${JSON.stringify(archives.map(archive => join(PACKAGE, 'bin', archive)))}.map(path => inflate(path)))`
+  // The package always unpacks to the temporary folder of its process, and this process has another one.
+  await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
+    env: { PATH: process.env.PATH ?? '', TMPDIR: unfinished },
+  })
   // The package's own configuration has the font folders of AWS Lambda. Chromium exits if it finds no fonts.
   writeFileSync(
     join(unfinished, 'fonts.conf'),
