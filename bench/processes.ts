@@ -126,7 +126,7 @@ export async function startContender(
     send,
     async usage() {
       const own = isProgram ? usageOf(Number(child.pid)) : ((await ask('usage')) as Usage)
-      const databaseCpuMicros = postgres === undefined ? 0 : cpuMicrosOfServer(postgres.processes())
+      const databaseCpuMicros = postgres === undefined ? 0 : cpuMicrosOfServer(postgres.processes)
       return { ...own, databaseCpuMicros }
     },
     async setResponses(responses) {

@@ -1,6 +1,6 @@
 // The CPU time and memory of other processes, as Linux reports them below /proc.
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 
 /** The unit of CPU time below /proc: a hundredth of a second on every common Linux. */
 const TICK_MICROS = 10_000
@@ -21,15 +21,18 @@ export function usageOf(pid: number): Usage {
  * Returns the CPU time of all processes of a server, the ended ones included: the first process is the parent of the
  * others and has inherited the time of those that ended.
  */
-export function cpuMicrosOfServer([parent = 0, ...children]: readonly number[]): number {
-  const { user, system, endedChildren } = timesOf(parent)
-  return children.reduce(
-    (sum, pid) => {
-      const times = timesOf(pid)
-      return sum + times.user + times.system
-    },
-    user + system + endedChildren,
-  )
+export function cpuMicrosOfServer(processes: () => readonly number[]): number {
+  for (;;) {
+    const [parent = 0, ...children] = processes()
+    try {
+      const { user, system, endedChildren } = timesOf(parent)
+      const ofChildren = children.map(timesOf).reduce((sum, times) => sum + times.user + times.system, 0)
+      return user + system + endedChildren + ofChildren
+    } catch (error) {
+      // A child may have ended since the processes were listed. Then they are listed again.
+      if (!existsSync(`/proc/${parent}`)) throw error
+    }
+  }
 }
 
 function timesOf(pid: number): { user: number; system: number; endedChildren: number } {

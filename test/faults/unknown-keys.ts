@@ -75,7 +75,7 @@ async function flood(
   kind: string,
   seconds: number,
 ): Promise<Flood> {
-  const cpuMicros = () => usageOf(pid).cpuMicros + cpuMicrosOfServer(postgres.processes())
+  const cpuMicros = () => usageOf(pid).cpuMicros + cpuMicrosOfServer(postgres.processes)
   const before = cpuMicros()
   const args = [address, String(CONNECTIONS), String(seconds), kind, '']
   const counted = text(startProgram(scope, 'load-generator.ts', args).stdout)
