@@ -96,11 +96,13 @@ suite('the service keeps serving', { concurrency: 3 }, () => {
       .split('\n')
       .filter(line => line !== '')
       .map(line => JSON.parse(line))
-    assert.equal(lines.filter(({ msg }) => msg === 'request').length, 20)
+    const logged = lines.filter(({ msg }) => msg === 'request').length
+    // The last line of the first twenty may come after the disk has space again: lines are written after the answer.
+    assert.ok(logged >= 20, `${logged} lines`)
     const [notice, ...others] = lines.filter(({ msg }) => msg === 'log lines were dropped')
     assert.deepEqual(others, [])
     // One line says where it listens.
-    assert.equal(notice.dropped, 1 + 20)
+    assert.equal(logged + notice.dropped, 1 + 40)
   })
 })
 
