@@ -29,9 +29,9 @@ function referenceInteger(
   return value >= INT64_MIN && value <= INT64_MAX ? value : undefined
 }
 
-/** Converts every bigint to a number and every object to a plain one, like the result of `JSON.parse`. */
+/** Converts every bigint to a number, minus zero to zero, and every object to a plain one. */
 function asDoubles(value: unknown): unknown {
-  if (typeof value === 'bigint') return Number(value)
+  if (typeof value === 'bigint' || value === 0) return Number(value) + 0
   if (Array.isArray(value)) return value.map(asDoubles)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, asDoubles(member)]))
