@@ -3,10 +3,10 @@
 /** 15 November 2026, in the format of RFC 9745. */
 export const DEPRECATED_SINCE = '@1794700800'
 
-export const REMOVED_AT = new Date('2030-12-05T00:00:00Z')
+/** Written out here, because formatting a date or number for a language at the start takes 7 MiB of memory. */
+export const REMOVAL_DATE = '5 December 2030'
 
-/** The date of removal in words: 5 December 2030. */
-export const REMOVAL_DATE = REMOVED_AT.toLocaleDateString('en-GB', { dateStyle: 'long', timeZone: 'UTC' })
+export const REMOVED_AT = new Date(`${REMOVAL_DATE} UTC`)
 
 /** Returns alternating names and values. The reference is beside `/v1`, below the same prefix. */
 export function deprecationHeaders(basePath: string): readonly string[] {

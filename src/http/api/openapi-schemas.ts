@@ -17,7 +17,7 @@ const newAnimalProperties = {
     minLength: 1,
     maxLength: NAME_MAX_LENGTH,
     pattern: NAME_PATTERN,
-    description: `The animal's name: 1 to ${NAME_MAX_LENGTH.toLocaleString('en')} Unicode code points, not blank, without U+0000 and without lone surrogates. Stored exactly as sent.`,
+    description: `The animal's name: 1 to ${NAME_MAX_LENGTH} Unicode code points, not blank, without U+0000 and without lone surrogates. Stored exactly as sent.`,
     examples: ['Bella'],
   },
   categoryId: {
