@@ -26,7 +26,7 @@ export interface Contender {
 
 export const BARE: Contender = {
   name: 'bare node:http',
-  file: server('bare.js'),
+  file: serverPath('bare.js'),
   checksKeys: true,
   requestFor: animalStoreRequest,
 }
@@ -34,7 +34,7 @@ export const BARE: Contender = {
 export const ANIMAL_STORE: Contender = {
   name: 'animal-store',
   file: fileURLToPath(new URL('../bin/animal-store.js', import.meta.url)),
-  // As bin/animal-store.js sets it, if it is started without flags for Node.js.
+  // bin/animal-store.js sets the same flag, but only if Node.js was started without flags. Here it has some.
   nodeFlags: ['--max-semi-space-size=4'],
   args: ['serve', '--log-level', 'warn'],
   catalogue: 'sqlite',
@@ -46,14 +46,14 @@ export const ANIMAL_STORE: Contender = {
 export const OTHERS: readonly Contender[] = [
   {
     name: 'Fastify + better-sqlite3',
-    file: server('plain-fastify.js'),
+    file: serverPath('plain-fastify.js'),
     catalogue: 'sqlite',
     checksKeys: true,
     requestFor: animalStoreRequest,
   },
   {
     name: 'Platformatic DB',
-    file: server('platformatic.js'),
+    file: serverPath('platformatic.js'),
     catalogue: 'sqlite',
     checksKeys: false,
     requestFor: operation => {
@@ -71,7 +71,7 @@ export const OTHERS: readonly Contender[] = [
   },
   {
     name: 'json-server',
-    file: server('json-server.js'),
+    file: serverPath('json-server.js'),
     catalogue: 'json',
     // It writes the whole catalogue for each creation.
     maxAnimals: 1_000,
@@ -112,7 +112,7 @@ function post(path: string): HttpRequest {
   return { method: 'POST', path, body: JSON.stringify(NEW_ANIMAL) }
 }
 
-/** The path of a file in servers/. */
-export function server(name: string): string {
+/** Returns the path of a file or folder in servers/. */
+export function serverPath(name: string): string {
   return fileURLToPath(new URL(`servers/${name}`, import.meta.url))
 }

@@ -3,7 +3,7 @@
 
 import { startPostgres } from '../test/support/postgres.ts'
 import { createPostgresCatalogue, execute } from './catalogues.ts'
-import { ANIMAL_STORE, API_KEY, type Contender, server } from './contenders.ts'
+import { ANIMAL_STORE, API_KEY, type Contender, serverPath } from './contenders.ts'
 import { runInterruptibly } from './interruption.ts'
 import { generateLoad } from './load.ts'
 import { median } from './measure.ts'
@@ -27,13 +27,13 @@ const CONTENDERS: readonly Contender[] = [
   {
     ...ANIMAL_STORE,
     name: 'this service, one insert per request',
-    file: server('unbatched.ts'),
+    file: serverPath('unbatched.ts'),
     args: [],
   },
   {
     ...ANIMAL_STORE,
     name: 'bare server, one insert per request',
-    file: server('one-insert-per-request.ts'),
+    file: serverPath('one-insert-per-request.ts'),
     args: [],
   },
 ]

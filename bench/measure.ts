@@ -35,7 +35,7 @@ export interface Measurement extends RoundResult {
    * CPU per request of the bare server divided by that of this contender and its database: the median over the rounds.
    */
   readonly ratio: number
-  /** The same for this service: how many times the CPU of this service the contender needs. */
+  /** CPU per request of this contender and its database divided by that of this service: the median over the rounds. */
   readonly relativeToService: number
 }
 

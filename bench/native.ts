@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { animalStoreRequest, type Contender, server } from './contenders.ts'
+import { animalStoreRequest, type Contender, serverPath } from './contenders.ts'
 import { interrupted } from './interruption.ts'
 
 const BUILD_FOLDER = fileURLToPath(new URL('.data/', import.meta.url))
@@ -17,20 +17,20 @@ const BUILDS = [
   {
     contender: PLAIN_GO,
     toolchain: 'Go',
-    folder: server('plain-go'),
+    folder: serverPath('plain-go'),
     command: ['go', 'build', '-trimpath', '-o', PLAIN_GO.file, '.'],
   },
   {
     contender: PLAIN_RUST,
     toolchain: 'Rust',
-    folder: server('plain-rust'),
+    folder: serverPath('plain-rust'),
     command: ['cargo', 'build', '--locked', '--release', '--target-dir', `${BUILD_FOLDER}rust`],
   },
 ]
 
 /** Builds the programs, and returns those that could be built. The first build downloads their libraries. */
 export async function buildNativeContenders(): Promise<Contender[]> {
-  // Their CPU time and memory can be read only there.
+  // Without /proc, their CPU time and memory cannot be read.
   if (!existsSync('/proc/self/stat')) return []
   mkdirSync(BUILD_FOLDER, { recursive: true })
   const built: Contender[] = []

@@ -1,4 +1,4 @@
-// Starts a contender as a process that reports how much CPU time and memory it has used.
+// Starts a contender as a process of its own, and finds out how much CPU time and memory it has used.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

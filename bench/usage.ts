@@ -37,7 +37,7 @@ export function cpuMicrosOfServer(processes: () => readonly number[]): number {
 
 function timesOf(pid: number): { user: number; system: number; endedChildren: number } {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The name of the program is in parentheses and may contain spaces. Eleven other fields follow it.
+  // The name of the program is in parentheses and may contain spaces. Eleven other fields follow it, then the times.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const [user = 0, system = 0, childUser = 0, childSystem = 0] = fields
     .slice(11, 15)

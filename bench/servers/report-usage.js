@@ -1,4 +1,5 @@
-// Loaded into every contender before its own code: reports on request how much CPU time and memory the process has used.
+// Loaded into every contender on Node.js before its own code: reports on request how much CPU time and memory the
+// process has used.
 
 process.on('message', message => {
   if (message !== 'usage') return

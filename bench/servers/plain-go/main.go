@@ -1,5 +1,6 @@
 // Contender: a plain service on net/http, with database/sql on SQLite or pgx on PostgreSQL, without special care for
-// performance. It makes the same checks and gives the same answers as the service.
+// performance. It has the three operations, and checks keys, parameters and bodies, but knows neither `before` nor
+// `Idempotency-Key`.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Contender: a plain service on axum and sqlx, on SQLite or PostgreSQL, without special care for performance. It makes
-// the same checks and gives the same answers as the service.
+// Contender: a plain service on axum and sqlx, on SQLite or PostgreSQL, without special care for performance. It has
+// the three operations, and checks keys, parameters and bodies, but knows neither `before` nor `Idempotency-Key`.
 
 mod store;
 
