@@ -14,7 +14,7 @@ import { canReplaceProcess, ownOrBundledRuntime, run } from './runtime.js'
 const SEMI_SPACE_FLAG = '--max-semi-space-size=4'
 
 const args = process.argv.slice(2)
-// No flag is added to those that were given to Node.js, or that a worker inherited from its primary process.
+// If Node.js was started with flags of its own, none is added. A worker inherits the flags of its primary process.
 const flags = args[0] === 'serve' && process.execArgv.length === 0 ? [SEMI_SPACE_FLAG] : []
 const runtime = ownOrBundledRuntime()
 if (runtime === process.execPath && (flags.length === 0 || !canReplaceProcess)) {
@@ -24,7 +24,7 @@ if (runtime === process.execPath && (flags.length === 0 || !canReplaceProcess)) 
   const source = new URL('../src/main.ts', import.meta.url)
   await import(existsSync(source) ? source.href : '../dist/main.js')
 } else {
-  // Otherwise the runtime that starts now would choose a runtime again.
+  // Otherwise the new process would check the machine's own Node.js again.
   delete process.env.npm_node_execpath
   run(runtime, [...flags, fileURLToPath(import.meta.url), ...args])
 }

@@ -5,7 +5,8 @@ import { cpSync, rmSync } from 'node:fs'
 
 rmSync('dist', { recursive: true, force: true })
 compile('tsconfig.build.json')
-// The scripts of the pages, in dist/assets/. Everywhere else this configuration only checks types, so it emits no files.
+// Compiles the scripts of the pages to dist/assets/. The configuration emits no files, because it otherwise only serves
+// to check types.
 compile('tsconfig.browser.json', '--noEmit', 'false', '--allowImportingTsExtensions', 'false')
 cpSync('src/web/browser', 'dist/web/browser', { recursive: true, filter: file => !file.endsWith('.ts') })
 

@@ -144,7 +144,7 @@ function skipSpace(text: string, start: number): number {
 function parseScalar(source: string): unknown {
   if (source.startsWith('[')) return []
   if (source.startsWith('{')) return {}
-  // Even if there are no escapes: a slice would keep the whole text in memory.
+  // A string without escapes is parsed too, because a slice of the text would keep the whole text in memory.
   if (source.startsWith('"')) return JSON.parse(source)
   return canonicalInteger(source) ?? exactInteger(source) ?? JSON.parse(source)
 }

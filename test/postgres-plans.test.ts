@@ -38,7 +38,7 @@ const VALUES: Record<keyof typeof sql, readonly string[] | undefined> = {
   REVOKE_KEY: ['1', "'key_1'", "'production'"],
   EXPIRE_KEY: ['1', "'key_1'", "'production'"],
   PING: [],
-  FIND_NEXT_ID: [],
+  FIND_TAKEN_NEXT_ID: [],
   LOCK_ANIMALS: undefined,
   MOVE_SEQUENCE: ['9223372036854775807'],
 }

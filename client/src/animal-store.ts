@@ -34,16 +34,16 @@ export interface ListOptions {
   readonly limit?: number | undefined
   /** The first animals with a larger id. */
   readonly after?: bigint | undefined
-  /** The last animals with a smaller id, such as `MAX_ID` for the last page. Not together with `after`. */
+  /** The last animals with a smaller id. `MAX_ID` gives the last page. Not together with `after`. */
   readonly before?: bigint | undefined
 }
 
 export interface Page {
   /** By ascending id. */
   readonly animals: readonly Animal[]
-  /** The options for the previous page, or undefined if no animal precedes this one. */
+  /** The options for the previous page, or undefined if no animal precedes this page. */
   readonly previous: ListOptions | undefined
-  /** The options for the next page, or undefined if no animal follows this one. */
+  /** The options for the next page, or undefined if no animal follows this page. */
   readonly next: ListOptions | undefined
 }
 

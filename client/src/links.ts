@@ -8,8 +8,9 @@ const LINKS = {
 }
 
 /**
- * Returns the `before` of the previous page or the `after` of the next one, or undefined if there is no such page. Throws
- * if the link does not lead beyond `bound`, that of this page; otherwise `animals` would never end.
+ * Returns the `before` of the previous page or the `after` of the next one, or undefined if there is no such page.
+ * `bound` is the `before` or `after` of this page. Throws if the link does not lead beyond it, because `animals` would
+ * never end.
  */
 export function parseLink(
   header: string,

@@ -33,9 +33,11 @@ const RETRIED_STATUSES = [429, 502, 503, 504]
 const CODE = /^[a-z_]+$/
 
 /**
- * Resolves with the last response, whatever its status, if it needs no retry or no retry is left. Throws an
- * AnimalStoreError if there was no response, and the reason of the signal if that was aborted. A retry may follow a
- * success whose response was lost, so a request that changes something must have an idempotency key.
+ * Resolves with the first response that needs no retry, otherwise with the last one, whatever its status. Throws an
+ * AnimalStoreError if the last attempt got no response, and the signal's reason if the signal is aborted.
+ *
+ * The service may have carried out a request whose response was lost, so a request that changes something must have an
+ * idempotency key.
  */
 export async function send(
   request: ApiRequest,

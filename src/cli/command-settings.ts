@@ -43,7 +43,7 @@ export const COMMAND_SETTINGS = {
     flag: 'format',
     placeholder: 'NAME',
     defaultText:
-      'by the name of FILE; if that does not tell, import looks at the content and export writes jsonl',
+      'by the extension of FILE; if it is unknown, import looks at the content and export writes jsonl',
     description: FORMATS.join(' or '),
     parse: oneOf(FORMATS),
   },

@@ -1,4 +1,4 @@
-// Counts in messages.
+// Writes a count with its noun for a message, such as "1 animal" or "2,000 animals".
 
 export function counted(count: number | bigint, noun = 'animal'): string {
   return `${count.toLocaleString('en')} ${noun}${BigInt(count) === 1n ? '' : 's'}`

@@ -18,7 +18,8 @@ export interface Columns {
 const SEPARATOR_LINE = /^"?sep=([,;\t])"?\s*$/i
 
 /**
- * Finds the separator in a `sep=` line, which it takes, otherwise in the header. Returns undefined if no line is complete.
+ * Reads the separator from a `sep=` line, and takes that line. If there is none, finds the separator in the header,
+ * which stays. Returns undefined if no line is complete.
  */
 export function takeSeparator(lines: Lines): Separator | undefined {
   while (lines.bytes.length > 0 && isBlank(firstLine(lines))) lines.takeOne()

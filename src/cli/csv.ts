@@ -29,7 +29,7 @@ export function renderSpreadsheetSafeLine(animal: Animal): string {
   return renderCsvLine(FORMULA.test(animal.name) ? { ...animal, name: `'${animal.name}` } : animal)
 }
 
-/** How a spreadsheet shows a number that is too long for its column. Saving the file drops the other digits. */
+/** How a spreadsheet shows a number that is too long for its column. Saving the file drops the digits not shown. */
 const SCIENTIFIC = /^\s*-?\d+(?:[.,]\d+)?[eE][+-]?\d+\s*$/
 
 /**
@@ -123,7 +123,7 @@ function endOfRecord(bytes: Buffer, start: number, separator: Separator): number
     if (state === 'quoted') state = byte === QUOTE ? 'closed' : 'quoted'
     else if (byte === LINE_FEED) return at + 1
     else if (byte === separator.charCodeAt(0)) state = 'start'
-    // Only at the start of a field does a quote open it. After a closing quote, another one is a quote in the field.
+    // A quote opens a field only at its start. Directly after a closing quote, it is an escaped quote within the field.
     else state = byte === QUOTE && state !== 'plain' ? 'quoted' : 'plain'
   }
   return undefined

@@ -18,7 +18,7 @@ import { cannotWrite } from './system-error.ts'
 
 const PAGE_SIZE = 1_000
 
-/** Fails if a link has taken the place of the device meanwhile. */
+/** Opening fails if somebody has replaced the device by a symbolic link since the check. */
 const DEVICE_FLAGS = constants.O_WRONLY | constants.O_NOFOLLOW
 
 export const exportAnimals = command({

@@ -46,8 +46,8 @@ export const importAnimals = command({
 })
 
 /**
- * Aborts on SIGINT or SIGTERM. Further signals have no effect: a launcher may forward one that this process has received
- * itself, and it must not end before it has printed how to resume.
+ * Aborts on SIGINT or SIGTERM. Further signals have no effect: a launcher may forward a signal that this process has
+ * already received, and the process must print how to resume before it ends.
  */
 function stopOnSignals(): { stopSignal: AbortSignal; release(): void } {
   const controller = new AbortController()
@@ -55,7 +55,7 @@ function stopOnSignals(): { stopSignal: AbortSignal; release(): void } {
   process.on('SIGINT', stop).on('SIGTERM', stop)
   return {
     stopSignal: controller.signal,
-    // After main.ts has printed the message.
+    // Delayed until main.ts has printed the message.
     release: () => void setImmediate(() => process.off('SIGINT', stop).off('SIGTERM', stop)),
   }
 }

@@ -22,7 +22,7 @@ interface Sink {
   readonly writableLength: number
 }
 
-/** Node.js declares the number of the file only on `process.stdout` and `process.stderr`. */
+/** The types of Node.js declare the file descriptor only on `process.stdout` and `process.stderr`. */
 type OutputStream = NodeJS.WriteStream & { readonly fd?: number }
 
 /** A pipe whose reader does not read, such as a stopped log collector, must not fill the memory. */

@@ -21,9 +21,12 @@ export interface StoreOptions {
   readonly connections?: number | undefined
   /** How long to wait for PostgreSQL. The default is the time-outs of requests. */
   readonly timeouts?: Timeouts | undefined
-  /** How long to wait for a PostgreSQL server that is unreachable or read-only. Without it, the server may be read-only. */
+  /**
+   * How long to wait for a PostgreSQL server that is unreachable or read-only. If undefined, the first failure is
+   * final, and a read-only server is accepted.
+   */
   readonly waitMs?: number | undefined
-  /** SQLite: start the thread that writes now and not with the first write. */
+  /** SQLite: start the writer thread at once instead of with the first write. */
   readonly startsWriter?: boolean | undefined
   /** Prints a message for a person. */
   readonly say?: ((text: string) => void) | undefined

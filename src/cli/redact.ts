@@ -2,7 +2,7 @@
 
 import { KEY_PREFIX } from '../api-key.ts'
 
-/** A URL with a user, or with a password as a parameter. Not every malformed one can be parsed as a URL. */
+/** A URL with a user, or with a password as a parameter. A pattern also finds these in a malformed URL. */
 const CREDENTIALS = /^(\w[\w+.-]*:).*(?:@|password=)/is
 
 const KEY = new RegExp(`(${Object.values(KEY_PREFIX).join('|')})\\w+`, 'g')

@@ -45,7 +45,7 @@ async function serveMetrics(
   const { createMetricsServer } = await import('../metrics/listener.ts')
   const server = createMetricsServer(render)
   const address = await listen(server, host, port)
-  // The process ends if the service cannot start.
+  // The listener must not keep the process alive if the service cannot start.
   server.unref()
   say(`The metrics are at ${address}/metrics`)
 }

@@ -4,9 +4,9 @@ import { constants } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** Signals this soon after the first are duplicates: a terminal, a supervisor, npm and its shell may all send one. */
-const COPY_MS = 100
+const DUPLICATE_MS = 100
 
-/** How long after the first signal each step happens at the latest. The promise is 10 seconds for all of them. */
+/** The latest time of each step, counted from the first signal. The service promises to stop within 10 seconds. */
 export const STOP_LIMITS = {
   /** Connections are closed, whatever clients do. The database is closed after that. */
   closeConnectionsMs: 8_500,
@@ -22,12 +22,12 @@ const PARENT_CHECK_INTERVAL_MS = 250
 /** The first signal stops the service gracefully, a second one ends the process immediately. Returns `stop`. */
 export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }): () => void {
   let isStopping = false
-  let isCopy = false
+  let ignoresDuplicates = false
 
   function stop(): void {
     if (isStopping) return
     isStopping = true
-    ignoreCopies()
+    ignoreDuplicates()
     setTimeout(() => {
       console.error(
         'The database cannot be closed in time, perhaps because the disk does not respond. The process ends now.',
@@ -46,14 +46,14 @@ export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }):
       .then(exitAfterThreads)
   }
 
-  /** The timer may fire before Node.js has read a copy that arrived in time. `setImmediate` lets it read that first. */
-  function ignoreCopies(): void {
-    isCopy = true
+  /** The timer may fire before Node.js has read a duplicate that arrived earlier. `setImmediate` waits until it has. */
+  function ignoreDuplicates(): void {
+    ignoresDuplicates = true
     setTimeout(() => {
       setImmediate(() => {
-        isCopy = false
+        ignoresDuplicates = false
       })
-    }, COPY_MS)
+    }, DUPLICATE_MS)
   }
 
   function end(signal: 'SIGTERM' | 'SIGINT'): void {
@@ -62,7 +62,7 @@ export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }):
   }
 
   function onSignal(signal: NodeJS.Signals): void {
-    if (isStopping && !isCopy) end(signal === 'SIGTERM' ? 'SIGTERM' : 'SIGINT')
+    if (isStopping && !ignoresDuplicates) end(signal === 'SIGTERM' ? 'SIGTERM' : 'SIGINT')
     else stop()
   }
   process.on('SIGTERM', onSignal)

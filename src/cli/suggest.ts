@@ -1,4 +1,4 @@
-// Suggests the command that a person probably meant.
+// Suggests the command or flag that a person probably meant.
 
 /** Returns the candidate with the fewest edits from the typed word, if they are few enough for a typo. */
 export function closest(typed: string, candidates: readonly string[]): string | undefined {

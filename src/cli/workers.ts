@@ -25,8 +25,8 @@ interface Listening {
 
 /** Starts the workers, which run the same command line as this process, and replaces each one that ends. */
 export async function startWorkers(count: number, { say }: Streams): Promise<Workers> {
-  // Every worker accepts connections from the shared socket by itself. If the primary handed them out, one that waits in
-  // the channel of a worker would be lost when that worker dies, and its client would wait for ever.
+  // Every worker accepts connections from the shared socket by itself. If the primary handed them out, a connection
+  // that waits in the channel of a worker would be lost when that worker dies, and its client would wait for ever.
   cluster.schedulingPolicy = cluster.SCHED_NONE
   let isStopping = false
   let address: string

@@ -15,7 +15,7 @@ export interface BatchLimits {
   readonly inFlight?: number
 }
 
-/** Long enough for a disk that stalls briefly, and for an earlier batch that waits two seconds for a lock. */
+/** `queueTimeoutMs` is enough for a disk that stalls briefly, and for an earlier batch that waits 2 s for a lock. */
 export const BATCH_LIMITS: BatchLimits = { size: 256, queueLength: 4_096, queueTimeoutMs: 5_000 }
 
 export interface BatchOptions<Call, Result> {
@@ -147,7 +147,7 @@ async function runBatch<Call, Result>(
   }
 }
 
-/** Once the database is unavailable, the rest would only wait for it in vain, one after the other. */
+/** Once the database is unavailable, rejects the remaining calls: each of them would only wait for it in vain. */
 async function runOneByOne<Call, Result>(
   run: BatchOptions<Call, Result>['run'],
   batch: readonly Entry<Call, Result>[],
@@ -177,7 +177,7 @@ export interface BatchedStore extends Store {
  * Returns the same store with `createAnimals` batched. `onCommit` gets the number of creations in each commit.
  *
  * A batch waits for creations that arrive in this event-loop turn and the next. Clients that were just answered send
- * their next creation then. Otherwise they would form a second group, and the two groups would commit alternately.
+ * their next creation then. Without the wait, they would form a second group, and the two groups would commit in turns.
  */
 export function batchCreations(
   store: Store,

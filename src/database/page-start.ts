@@ -1,4 +1,4 @@
-// Where a page without `before` starts, as an inclusive bound: no exclusive one admits the smallest int64.
+// Where a page without `before` starts. The bound is inclusive, so that a page can start with the smallest int64.
 
 import { INT64_MAX, INT64_MIN } from '../json.ts'
 import type { Page } from '../store.ts'

@@ -1,5 +1,5 @@
-// Reads animals. Reads that arrive in the same event-loop turn travel in one statement, which costs a third of one
-// statement for each (bench/notes.md). An engine that refuses such a statement gets one statement for each read.
+// Reads animals. Reads that arrive in the same event-loop turn are sent in one statement, which costs a third as much
+// as a statement for each read (bench/notes.md). An engine that refuses such a statement gets one for each read.
 
 import { type AnimalText, renderAnimal, renderAnimals, type Status } from '../../animal.ts'
 import { unavailable } from '../../error.ts'
@@ -136,8 +136,8 @@ async function readPages(pool: Pool, statement: string, spans: readonly Span[]):
 }
 
 /**
- * Finds out with a second statement whether there are animals on the other side of the bound. An empty page needs none,
- * because it has no links, and neither does the first page: on a distributed engine, every statement asks every shard.
+ * Finds out with a second statement whether there are animals on the other side of the bound. On a distributed engine
+ * that statement asks every shard, so it is left out for an empty page, which has no links, and for the first page.
  */
 async function readPage(pool: Pool, span: Span): Promise<JsonPage> {
   // One row more than the limit shows whether more animals follow in the direction of reading.
@@ -187,7 +187,7 @@ function inOrder<Row>({ isBackward }: Span, rows: Row[]): Row[] {
   return isBackward ? rows.reverse() : rows
 }
 
-/** None of these values needs quotes. Without them, pg need not look at each one. */
+/** Renders a PostgreSQL array. pg would escape and quote each value, although none of these needs it. */
 function toArray(values: readonly (bigint | number | Status)[]): string {
   return `{${values.join()}}`
 }

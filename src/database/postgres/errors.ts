@@ -1,4 +1,4 @@
-// Which errors of PostgreSQL mean that the database is unavailable, and what some of them tell.
+// Recognises errors of PostgreSQL: those that mean that the database is unavailable, and those that callers handle.
 
 import pg from 'pg'
 import { ServiceError, unavailable } from '../../error.ts'
@@ -58,9 +58,9 @@ function meansUnavailable(error: pg.DatabaseError): boolean {
 }
 
 /**
- * Whether a new animal got the id of an existing one, because the sequence of ids is behind its data. The primary key is
- * the only unique constraint of the table. Citus appends the number of a shard to both names, and may report the table
- * only as part of the message.
+ * Whether a new animal got the id of an existing one: the sequence of ids is behind its data, so its next id is taken.
+ * The primary key is the only unique constraint of the table. Citus appends the number of a shard to the names of the
+ * table and of the key, and may report the table only as part of the message.
  */
 export function isIdTaken(error: unknown): boolean {
   const { code, table, message = '' } = databaseError(error) ?? {}

@@ -9,7 +9,7 @@ export interface Hosts {
   readonly count: number
   /** The class of the pool's connections. Each connects to the host that is current when it is created. */
   readonly Client: typeof pg.Client
-  /** Throws if there are other hosts and the server of a new connection cannot be written. */
+  /** If the URL has several hosts, throws unless the server of a new connection is writable. */
   check(client: pg.ClientBase): Promise<void>
   /** Makes the next host current, unless another connection to the same host has already done so. */
   skip(client: pg.ClientBase): void

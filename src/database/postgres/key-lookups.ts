@@ -46,7 +46,7 @@ export function createKeyLookups(pool: Pool): FindKey {
   }
 
   const findKnown = batch(KNOWN_KEYS_QUEUE_LENGTH, 1)
-  // Larger batches for strangers: a client that was just rejected sends its next key in the next turn.
+  // Unknown keys wait one turn longer, for larger batches: a client that was just rejected sends its next key then.
   const findOther = batch(OTHER_KEYS_QUEUE_LENGTH, 2)
   return digest => (known.has(digest) ? findKnown(digest) : findOther(digest))
 }

@@ -79,8 +79,8 @@ export function openPool(url: string, { connections, timeouts = REQUEST_TIMEOUTS
   })
 
   /**
-   * A connection from before the last read-only error may lead to a server that was demoted. One that has not answered
-   * since before the last statement that timed out may lead to the same server that hangs.
+   * A connection that was opened before the last read-only error may lead to a demoted server. A connection that has
+   * not answered since the start of the last statement that timed out may lead to the server that hangs.
    */
   function isSuspect(client: pg.PoolClient): boolean {
     return (connectedAt.get(client) ?? 0) < lastReadOnlyAt || (answeredAt.get(client) ?? 0) < lastTimeoutStart

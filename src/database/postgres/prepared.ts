@@ -1,5 +1,5 @@
 // Prepared statements: the server parses and plans a statement once per connection. The name of a statement is a hash of
-// its text, so that a connection that a pooler shares can never run another text.
+// its text, so that clients that share a connection through a pooler cannot use one name for different texts.
 
 import { hash } from 'node:crypto'
 import type { QueryConfig } from 'pg'

@@ -17,14 +17,14 @@ export interface Readiness {
    * Runs the work, which stores animals. If the sequence is behind its data, moves the sequence and runs the work again,
    * because the failed statement has stored nothing.
    */
-  storing<Result>(work: () => Promise<Result>): Promise<Result>
+  runCreation<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
 export function createReadiness(pool: Pool): Readiness {
   /** Set while the last creation failed because its id was taken. */
   let lastIdTakenAt: number | undefined
 
-  async function store<Result>(work: () => Promise<Result>): Promise<Result> {
+  async function attempt<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       const result = await work()
       lastIdTakenAt = undefined
@@ -36,13 +36,13 @@ export function createReadiness(pool: Pool): Readiness {
   }
 
   /**
-   * A load balancer sends no creation to an instance that is not ready. So the instance does not only wait for a creation
-   * that succeeds: after a while it looks whether the next id is free.
+   * A load balancer sends no creation to an instance that is not ready, so the instance cannot rely on a creation that
+   * succeeds. After MIN_NOT_READY_MS, it checks by itself whether the next id is free.
    */
   async function checkSequence(): Promise<void> {
     if (lastIdTakenAt === undefined) return
     const isRecent = performance.now() - lastIdTakenAt < MIN_NOT_READY_MS
-    if (isRecent || (await pool.rows(sql.FIND_NEXT_ID, [])).length > 0) {
+    if (isRecent || (await pool.rows(sql.FIND_TAKEN_NEXT_ID, [])).length > 0) {
       throw unavailable(new Error('the sequence of the ids is behind its data'))
     }
   }
@@ -60,12 +60,12 @@ export function createReadiness(pool: Pool): Readiness {
       await checkSequence()
     },
 
-    async storing(work) {
+    async runCreation(work) {
       try {
-        return await store(work)
+        return await attempt(work)
       } catch (error) {
         if (!isIdTaken(error) || !(await moveSequence(pool))) throw error
-        return store(work)
+        return attempt(work)
       }
     },
   }
@@ -77,8 +77,8 @@ interface PingRow {
 }
 
 /**
- * Moves the sequence to the largest id, never back. Locks out other writers meanwhile. Returns whether the sequence is
- * at its place now: the service may lack the privilege to move it.
+ * Moves the sequence to the largest id, never back. Locks out other writers meanwhile. Returns false if that failed,
+ * for example because the service lacks the privilege.
  */
 async function moveSequence(pool: Pool): Promise<boolean> {
   try {

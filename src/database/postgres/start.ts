@@ -10,8 +10,8 @@ import { isReadOnly } from './errors.ts'
 const RETRY_INTERVAL_MS = 250
 
 /**
- * The server is starting, shutting down or a standby (57), or has no connection left (53300). Credentials and the name of
- * the database are wrong until a person corrects them.
+ * The server is starting, shutting down or a standby (57), or has no connection left (53300). Wrong credentials and an
+ * unknown database are not temporary: a person must correct them.
  */
 const TEMPORARY_STATES = /^(57P0[1-3]|53300)$/
 
@@ -31,7 +31,7 @@ const TEMPORARY_ERRORS = new Set([
   'ETIMEDOUT',
 ])
 
-/** A code for which the operating system's own words are too short to act on, with words that name what failed. */
+/** Our own words for errors whose description by the operating system does not say what failed. */
 const REASONS: Readonly<Record<string, (error: NetworkError) => string>> = {
   EAI_AGAIN: ({ hostname }) => `the host name ${hostname} cannot be looked up`,
   ECONNREFUSED: error => `nothing listens at ${addressOf(error)}`,

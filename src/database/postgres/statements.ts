@@ -5,12 +5,12 @@ const ANIMAL_JSON = `
   '{"id":' || id || ',"name":' || to_json(name) || ',"categoryId":' || category_id
   || coalesce(',"status":"' || status || '"}', '}')`
 
-// Several pages in one statement. Each has a bound, a limit and, in the statements by status, a status. `previous` and
-// `next` are not an `exists`, which PostgreSQL may answer with a scan of the whole table. The sub-query with the limit
-// yields the animals in order; test/store.contract.ts checks that.
+// Several pages in one statement. Each has a bound, a limit and, in the statements by status, a status. The sub-queries
+// for the previous and the next page do not use `exists`, which PostgreSQL may answer with a scan of the whole table.
+// The sub-query with the limit yields the animals in order; test/store.contract.ts checks that.
 //
-// `(select $1)` hides from the planner how many pages there are. With few pages, it would otherwise prefer a plan for just
-// them to the one that it has prepared, and planning takes twice as long as reading a page.
+// `(select $1)` hides from the planner how many pages there are. If it knew that there are few, it would make a new
+// plan for them instead of using the prepared one, and planning takes twice as long as reading a page.
 export const LIST_PAGES = `
   select position, coalesce(json, '[]'),
     case when (select id from animals where id < bound order by id desc limit 1) is not null then first end,
@@ -164,7 +164,7 @@ export const PING = `
     and has_sequence_privilege('animals_id_seq', 'usage, update') as may_create`
 
 // Returns a row if the next id of the sequence is taken. The last value is null before the first use of the sequence.
-export const FIND_NEXT_ID = `
+export const FIND_TAKEN_NEXT_ID = `
   select id from animals
   where id = (select coalesce(least(pg_sequence_last_value('animals_id_seq'), 9223372036854775806) + 1, 1))`
 

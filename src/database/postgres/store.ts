@@ -25,8 +25,8 @@ export interface PostgresStoreOptions {
   /** The default is REQUEST_TIMEOUTS. */
   readonly timeouts?: Timeouts | undefined
   /**
-   * Wait this long for a server that is unreachable or read-only. Without it the first failure counts, and a server that
-   * is read-only can be read.
+   * Wait this long for a server that is unreachable or read-only. If undefined, the first failure is final, and a
+   * read-only server is accepted.
    */
   readonly waitMs?: number | undefined
   /** Called once if the store has to wait, with the reason. */
@@ -67,7 +67,7 @@ export async function openPostgresStore({
 
     revision: () => undefined,
 
-    createAnimals: creations => readiness.storing(() => createAnimals(pool, creations, clock())),
+    createAnimals: creations => readiness.runCreation(() => createAnimals(pool, creations, clock())),
 
     async deleteExpiredIdempotencyKeys(limit) {
       const { rowCount } = await pool.query(sql.DELETE_EXPIRED_IDEMPOTENCY_KEYS, [

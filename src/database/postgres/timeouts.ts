@@ -3,7 +3,7 @@
 export interface Timeouts {
   /** How long a call may wait in a queue, while the batches before it run. */
   readonly queueMs: number
-  /** How long to wait for a free connection, or for a new one to one host. */
+  /** How long to wait for a free connection, or for a new connection to one host. */
   readonly connectMs: number
   /** After this time no further host is tried. */
   readonly allHostsMs: number

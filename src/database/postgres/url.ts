@@ -5,8 +5,8 @@
 const TARGET_SESSION_ATTRS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby']
 
 /**
- * pg verifies the certificate and the host name for these values too, and warns about it in a dozen lines. With
- * `uselibpqcompat` it follows libpq instead.
+ * For these values of `sslmode`, pg does the same as for `verify-full`, and prints a warning of a dozen lines. With
+ * `uselibpqcompat`, pg follows libpq instead.
  */
 const SAME_AS_VERIFY_FULL = /([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/
 

@@ -13,7 +13,7 @@ import { schemaVersion } from './migrate.ts'
 /** The files that SQLite keeps next to a database. */
 export const SIDE_FILES = ['-wal', '-shm', '-journal']
 
-/** About 8 MiB: few enough for a progress bar, and many enough to cost nothing. */
+/** About 8 MiB per step: small enough for a progress bar, and large enough that the steps cost nothing. */
 const PAGES_PER_STEP = 2_000
 
 const LOCK_TIMEOUT_MS = 2_000
@@ -60,7 +60,7 @@ export async function copyDatabase(
 ): Promise<Copied> {
   const source = openSource(path, isUnused)
   try {
-    // Created here, because SQLite would give it another mode, and would use a file that exists.
+    // The copy is created here, because SQLite would give it another mode, and would use an existing file.
     closeSync(openSync(copy, 'wx', PRIVATE_FILE))
     // One read transaction for all steps. Otherwise the copy would start again with every change by another process.
     source.exec('begin')
@@ -81,14 +81,14 @@ export async function copyDatabase(
   return { animals, bytes: fileSize(copy) }
 }
 
-/** A connection that may write removes its side files when it closes. The schema is not migrated. */
+/** Opens the source writable unless `isUnused`, so that SQLite removes its side files at the end. Migrates nothing. */
 function openSource(path: string, isUnused: boolean): DatabaseSync {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (stats === undefined) throw new UnusableDatabase(`There is no database at ${path}.`)
   if (!stats.isFile()) throw new UnusableDatabase(`The database ${path} is not a file.`)
   const url = pathToFileURL(resolve(path))
   if (!isUnused) return new DatabaseSync(url, { timeout: LOCK_TIMEOUT_MS })
-  // Otherwise SQLite would create side files next to the backup, and fail if it may not.
+  // Without `immutable`, SQLite would create side files next to the source, and fail in a read-only folder.
   if (!SIDE_FILES.some(suffix => existsSync(path + suffix))) url.searchParams.set('immutable', '1')
   return new DatabaseSync(url, { readOnly: true, timeout: LOCK_TIMEOUT_MS })
 }

@@ -104,7 +104,7 @@ function retryWhileOpening(check: () => void): void {
   }
 }
 
-/** Opens the file read-only, so that a rejected one stays unchanged, together with a WAL that a crash left behind. */
+/** Opens the file read-only, so that a rejected file and a WAL that a crash left behind stay unchanged. */
 function checkContents(path: string, size: number, timeout: number): void {
   const database = new DatabaseSync(path, { readOnly: true, timeout })
   try {

@@ -1,5 +1,5 @@
-// Who may read the database: only the user of the service. A folder belongs to the service only if it has created it, or
-// if it is the default one.
+// Who may read the database: only the user of the service. A folder belongs to the service only if the service has
+// created it, or if it is the default folder.
 
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'

@@ -95,7 +95,7 @@ export function createReader(
   ): Promise<Result> {
     const deadline = lockDeadline()
     if (isBroken(cause)) {
-      // The same file is opened again, because its WAL may have been removed. If that does not help, it must not happen
+      // The same file is opened again, because its WAL may have been removed. If that does not help, it is not repeated
       // for every read.
       if (performance.now() - reopenedAt < REOPEN_PAUSE_MS) throw toServiceError(cause)
       reopenedAt = performance.now()

@@ -34,7 +34,7 @@ export async function restore(
   const target = existsSync(path) ? realpathSync(path) : resolve(path)
   if (fileIdentity(file) !== undefined && fileIdentity(file) === fileIdentity(target))
     throw new UnusableDatabase(`${file} is the database itself.`)
-  // Found out before the copy too, because a copy may take minutes.
+  // Also checked before the copy, because a copy may take minutes.
   lockUnused(target)?.close()
   createFolder(dirname(target))
   const unfinished = unfinishedName(target)
@@ -51,7 +51,8 @@ function replace(target: string, restored: string, now: Date): string | undefine
   const lock = lockUnused(target)
   try {
     const aside = `${target}.before-restore-${now.toISOString().replaceAll(/[:.-]/g, '')}`
-    // Only a file that SQLite cannot read still has side files here. Links first: so nothing is lost at any step.
+    // Side files are left only if SQLite cannot read the database. All files are linked before any is removed, so that
+    // nothing is lost at any step.
     const present = ['', ...SIDE_FILES].filter(suffix =>
       lstatSync(target + suffix, { throwIfNoEntry: false }),
     )

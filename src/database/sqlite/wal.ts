@@ -54,8 +54,8 @@ export function isWalIntact(wal: Wal): boolean {
 }
 
 /**
- * Writes the contents of a WAL that was removed or replaced, or whose index was, to the database file: SQLite still has
- * both files open. Does nothing if the WAL was truncated, because SQLite can no longer read all of it.
+ * If the WAL or its index was removed or replaced, writes the contents of the WAL to the database file: SQLite still
+ * has both files open. Does nothing if the WAL was truncated, because SQLite can no longer read all of it.
  */
 export function rescueWal(database: DatabaseSync, path: string, wal: Wal): void {
   const isWalGone = fileIdentity(walPath(path)) !== wal.identity
@@ -73,8 +73,8 @@ export function rescueWal(database: DatabaseSync, path: string, wal: Wal): void 
   if (isIndexGone) return
   database.exec('begin immediate')
   try {
-    // After a crash, SQLite would apply the file that took the WAL's place to the database. But if another process has
-    // written meanwhile, it has written to that file.
+    // The file that took the WAL's place is emptied, because SQLite would apply it to the database after a crash. It is
+    // kept if another process has written meanwhile, because it contains those changes.
     if (dataVersion.get()?.data_version === before) emptyFile(walPath(path))
   } finally {
     database.exec('rollback')
@@ -83,7 +83,7 @@ export function rescueWal(database: DatabaseSync, path: string, wal: Wal): void 
 
 /**
  * The connection that closes last copies the WAL to the database file. From a truncated WAL it would copy some pages of a
- * transaction and not the others. A connection that can only read never copies, so one is open until the end.
+ * transaction and not the others. A read-only connection never copies, so such a connection closes last here.
  */
 export function closeWithoutCheckpoint(database: DatabaseSync, path: string): void {
   let last: DatabaseSync | undefined

@@ -1,5 +1,5 @@
 // Runs write transactions on a file that may be moved, deleted or replaced while the service runs, and whose write-ahead
-// log (WAL) may be removed or truncated. No write is reported as stored unless both files are in place.
+// log (WAL) may be removed or truncated. A write is reported as stored only if both files are in place.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -125,7 +125,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     const hasWal = () => path === MEMORY || wal.isIntact()
     const result = inTransaction(database, () => {
       const stepResult = step(statements)
-      // Only now no other process can write or restart the WAL.
+      // Checked within the transaction, where no other process can write or restart the WAL.
       if (!hasWal()) throw new DatabaseLocked('the write-ahead log is gone')
       return stepResult
     })
@@ -135,7 +135,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     return result
   }
 
-  /** Runs when there may be no writes. Errors are reported by the next write. */
+  /** Runs at intervals, because there may be no writes for a long time. The next write reports errors. */
   function checkFiles(): void {
     try {
       if (session !== undefined && fileIdentity(path) !== session.file) closeCurrent(session)

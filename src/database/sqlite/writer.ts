@@ -21,7 +21,7 @@ export interface Writer {
 /** Longer than any usable disk takes. A write that times out may have been stored or not. */
 const WRITE_TIMEOUT_MS = 10_000
 
-/** Longer than the wait for a lock. Readers wait for the file to be opened. */
+/** Longer than the wait for a lock, but short, because readers wait until the file is open. */
 const PREPARE_TIMEOUT_MS = 2_500
 
 /** After this time `close` returns, even if the thread still waits for the disk. */
@@ -79,7 +79,7 @@ export function openWriter({
     }
     thread = started
     onStart = Promise.withResolvers()
-    // Nobody may be waiting.
+    // If nobody waits for the start, a failure must not be an unhandled rejection.
     onStart.promise.catch(() => {})
     started.on('message', onMessage)
     started.on('error', error => onEnd(started, error as Error))

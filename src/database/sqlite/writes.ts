@@ -20,7 +20,10 @@ export type Repeated =
   | { readonly kind: 'replayed'; readonly animal: Animal }
   | { readonly kind: 'key_reused' }
 
-/** Changes of keys are rare, and losing one is worse than losing an animal: a revoked key must stay revoked. */
+/**
+ * Changes of keys use `writeThrough`: they are rare, and losing one is worse than losing an animal. A revoked key must
+ * stay revoked.
+ */
 export function writesOn({ write, writeThrough, prepareFile }: WriteTransactions) {
   return {
     /** Opens the file if necessary, and returns its identity, so that the reader can open it too. */

@@ -8,7 +8,7 @@ export const REMOVAL_DATE = '5 December 2030'
 
 export const REMOVED_AT = new Date(`${REMOVAL_DATE} UTC`)
 
-/** Returns alternating names and values. The reference is beside `/v1`, below the same prefix. */
+/** Returns alternating names and values. `/docs` has the same prefix as `/v1`. */
 export function deprecationHeaders(basePath: string): readonly string[] {
   const docs = `${basePath.slice(0, -'/v1'.length)}/docs#getPet`
   return [

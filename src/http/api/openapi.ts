@@ -89,7 +89,7 @@ const createPet = {
     {
       name: 'Idempotency-Key',
       in: 'header',
-      description: `Any string of 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters, bare or as a quoted string, which may be longer because of its quotes and escapes. The same key with the same animal gives the first answer again; with another animal, 422.`,
+      description: `Any string of 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters, bare or as a quoted string. The quotes and escapes do not count. The same key with the same animal gives the first answer again; with another animal, 422.`,
       schema: {
         type: 'string',
         minLength: 1,

@@ -34,7 +34,7 @@ export function createConnections(limit: number, log: Logger): Connections {
   function closeLongestIdle(newest: Duplex): void {
     for (const [socket, exchanges] of exchangesOf) {
       if (exchanges.some(isBusy)) continue
-      // Every other connection is busy if the newest one, which is the last, is reached.
+      // The newest connection is the last of the list: if the loop reaches it, all others are busy.
       if (socket === newest) logRefused()
       else logFull()
       exchangesOf.delete(socket)

@@ -25,8 +25,8 @@ export interface TurnsOptions {
 export interface Turns {
   addConnection(): void
   /**
-   * Called for each request. If a turn has too many, their connections are read in rotation: one that was answered is
-   * read again after those that wait. Until then its next request stays in the buffers of the operating system.
+   * Called for each request. If a turn has too many requests, connections are read in rotation: a connection that was
+   * answered is read again after those that wait. Until then its next request stays in the operating system's buffers.
    */
   addRequest(exchange: Exchange, isPipelined: boolean): void
 }

@@ -11,11 +11,11 @@ import { headerValues } from './headers.ts'
 const REQUEST_ID = /^[!-~]{1,128}$/
 
 /** Makes the request ids of this process different from those of every other process. */
-const PROCESS_ID = randomBytes(8).toString('hex')
+const PROCESS_PREFIX = randomBytes(8).toString('hex')
 let requests = 0
 
 export function newRequestId(): string {
-  return `${PROCESS_ID}-${++requests}`
+  return `${PROCESS_PREFIX}-${++requests}`
 }
 
 /** Uses the client's own `X-Request-Id` if it is short, visible ASCII and contains no API key. */

@@ -167,7 +167,7 @@ export function createHttpServer({
   ): void {
     const id = newRequestId()
     const address = clientAddress(socket, request)
-    const durationMs = timeOfFirstRequest(socket)
+    const durationMs = durationOfFirstRequest(socket)
     if (writeRawError(socket, error, id)) {
       log.info({ requestId: id, address, status: error.status, reason }, 'request')
       onAnswered?.(undefined, error.status, durationMs)
@@ -175,7 +175,7 @@ export function createHttpServer({
   }
 
   /** The parser does not say when a request began. The first one began with its connection, a later one counts as 0. */
-  function timeOfFirstRequest(socket: Duplex): number {
+  function durationOfFirstRequest(socket: Duplex): number {
     const isFirst = (socket as Socket).bytesWritten === 0
     return isFirst ? performance.now() - (openedAt.get(socket) ?? performance.now()) : 0
   }

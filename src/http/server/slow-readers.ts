@@ -95,8 +95,8 @@ export function createSlowReaders(limitBytes: number, log: Logger): SlowReaders 
 }
 
 /**
- * Node reports the progress of a write only when all of it was accepted. It uses this property itself for the time-out
- * of a socket.
+ * Node reports no progress until the operating system has accepted the whole write. `writeQueueSize`, which Node itself
+ * uses for the time-out of a socket, shows it earlier.
  */
 function unsentBytes(socket: Socket & { _handle?: { writeQueueSize?: number } | null }): number {
   return socket._handle?.writeQueueSize ?? socket.writableLength
