@@ -13,7 +13,7 @@ const FILES = globSync(['src/**/*.ts', 'client/src/**/*.ts'], { cwd: ROOT }).map
 /** The domain: the only files at the root of src/ besides main.ts. */
 const DOMAIN = ['animal', 'api-key', 'clock', 'error', 'json', 'store'].map(name => `src/${name}.ts`)
 
-/** Which parts each part may import, besides itself. All parts but the client may import the domain. */
+/** Which parts each part may import, besides itself. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   client: [],
   domain: [],
@@ -68,7 +68,7 @@ suite('the layout', () => {
     assert.deepEqual(atRoot.sort(), [...DOMAIN, 'src/main.ts'].sort())
   })
 
-  test('has no import that ALLOWED does not list', () => {
+  test('has only the imports that ALLOWED lists', () => {
     const forbidden = FILES.flatMap(file =>
       importsOf(file)
         .filter(target => /^(src|client)\//.test(target))
@@ -91,7 +91,7 @@ suite('the layout', () => {
   })
 
   test('reads flags and environment variables only in main.ts and read-settings.ts', () => {
-    // The samples of the reference are text.
+    // The code samples of the reference page contain process.env, but only as text.
     const code = FILES.filter(file => partOf(file) !== 'src/web/samples')
     const readers = code.filter(file => /process\.(env|argv)|parseArgs\(/.test(textOf(file)))
     assert.deepEqual(readers.sort(), ['src/cli/read-settings.ts', 'src/main.ts'])

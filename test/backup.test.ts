@@ -55,7 +55,7 @@ function assertIntact(path: string): void {
   assert.equal(queryValue(path, 'pragma integrity_check'), 'ok')
 }
 
-/** Where the message of a restore says that the old database is. */
+/** The path of the old database, from the message of a restore. */
 function oldDatabase(err: string): string {
   return /^The old database is at (.+)\.$/m.exec(err)?.[1] ?? assert.fail(err)
 }
@@ -135,7 +135,7 @@ suite('backup', { concurrency: true }, () => {
     assert.equal(countAnimals(join(cwd, 'backup.db')), 20)
   })
 
-  test('works on a file system without links, and refuses a name that exists there too', async t => {
+  test('works on a file system without hard links, where it also refuses a name that exists', async t => {
     const cwd = await folderWith(t, 'a')
     const program = WITHOUT_LINKS
     const { code, err } = await run(t, ['backup', 'backup.db'], { cwd, program })
@@ -220,7 +220,7 @@ suite('restore', { concurrency: true }, () => {
     assert.equal(namesIn(join(cwd, 'backup.db')), 'a b')
   })
 
-  test('does the same on a file system without links', async t => {
+  test('replaces the database on a file system without hard links too', async t => {
     const cwd = await folderWith(t, 'a')
     assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
     runSql(join(cwd, DATABASE), "update animals set name = 'changed'")
@@ -255,7 +255,7 @@ suite('restore', { concurrency: true }, () => {
     assert.equal(countAnimals(oldDatabase(err)), 50)
   })
 
-  test('moves the log of a database that cannot be read, and the log of a database that is gone', async t => {
+  test('moves the WAL of a database that cannot be read, and the WAL of a database that is gone', async t => {
     const cwd = await folderWith(t, 'a')
     const path = join(cwd, DATABASE)
     assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
@@ -283,7 +283,7 @@ suite('restore', { concurrency: true }, () => {
     assert.deepEqual([status, (json as unknown[]).length], [200, 1])
   })
 
-  test('refuses while another program has opened the database and not used it yet', async t => {
+  test('refuses while another program has the database open, even before its first query', async t => {
     const cwd = await folderWith(t, 'a')
     const path = join(cwd, DATABASE)
     assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)

@@ -1,4 +1,5 @@
-// The service behind a proxy that removes a prefix from the path: every address that it sends leads back to it.
+// The service behind a proxy that removes a prefix from the path: every link that the service sends leads back to the
+// service through the proxy.
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
@@ -91,7 +92,7 @@ suite('below the prefix of a proxy', () => {
   })
 })
 
-suite('the public URL of the own environment', () => {
+suite("Location, from the public URL of the service's own environment", () => {
   for (const [options, expected] of [
     [{}, '/v1/pets/1'],
     [{ productionUrl: 'https://animals.example/v1' }, '/v1/pets/1'],
@@ -99,7 +100,7 @@ suite('the public URL of the own environment', () => {
     [{ environment: 'staging', stagingUrl: 'https://shop.example/staging/v1' }, '/staging/v1/pets/1'],
     [{ productionUrl: 'https://shop.example/größe/v1' }, '/gr%C3%B6%C3%9Fe/v1/pets/1'],
   ] as const) {
-    test(`makes Location ${expected} with ${JSON.stringify(options)}`, async t => {
+    test(`is ${expected} with ${JSON.stringify(options)}`, async t => {
       const service = await startTestService(t, options)
       const { headers } = await service.create({ name: 'a', categoryId: 1 })
       assert.equal(headers.location, expected)

@@ -115,7 +115,7 @@ suite('batched creations', () => {
     assert.deepEqual(await names(store), ['a', 'b'])
   })
 
-  test('rejects the whole batch if the database is unavailable, and tries the next batch again', async t => {
+  test('rejects the whole batch if the database is unavailable, and still tries the next batch', async t => {
     const store = memoryStore(t)
     let isDown = true
     const calls: number[] = []
@@ -230,7 +230,7 @@ suite('batched calls', () => {
     assert.equal(await send(7), 7)
   })
 
-  test('a batch that fails for a reason of one call runs one by one, until the database is unavailable', async () => {
+  test('if one call makes a batch fail, its calls run one by one, until the database is unavailable', async () => {
     const sent: string[][] = []
     const run = async (calls: readonly string[]) => {
       sent.push([...calls])

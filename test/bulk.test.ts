@@ -271,7 +271,7 @@ suite('the formats', () => {
 
   const invalid: [string, Import['format'], string | Buffer, RegExp][] = [
     [
-      'a header without a name',
+      'a header without a "name" column',
       'csv',
       'nom,categoryId\nBella,7\n',
       /^Line 1: the first line must name the columns: name and categoryId once/,

@@ -97,12 +97,12 @@ test('a bundle cannot be made if an imported name does not exist', () => {
 suite('the scripts of the pages', () => {
   const service = shared(startTestService)
 
-  test('use no name that does not exist', { timeout: 120_000 }, async t => {
+  test('use only names that exist', { timeout: 120_000 }, async t => {
     const folder = temporaryFolder(t)
     for (const name of ['catalogue.js', 'reference.js']) {
       const { status, text } = await service().send('GET', `/assets/${name}`)
       assert.equal(status, 200)
-      // Modules do not share their names, so each file must be a module.
+      // `export {}` makes each file a module, so that the two files do not share their names.
       writeFileSync(join(folder, name), `${text}export {}\n`)
     }
     const options = [
@@ -124,7 +124,7 @@ suite('the scripts of the pages', () => {
         (_, out) => resolve(out),
       )
     })
-    // Syntax errors, and names that cannot be found. Without its types, a script has other errors that mean nothing.
+    // Looks for syntax errors and unknown names only. The scripts have no types, so their other errors mean nothing.
     assert.deepEqual(output.match(/.*error TS(?:1\d{3}|2304|2305|2307|2451|2552|2663|18004):.*/g) ?? [], [])
     assert.doesNotMatch(output, /error TS[56]\d{3}/)
   })

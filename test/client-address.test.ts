@@ -47,18 +47,23 @@ suite('the address of the client', () => {
     [2, 'two entries', ['198.51.100.1,203.0.113.7'], '198.51.100.1'],
     [2, 'two fields', ['198.51.100.1', '203.0.113.7'], '198.51.100.1'],
     [2, 'three entries in two fields', ['192.0.2.1', '198.51.100.1, 203.0.113.7'], '198.51.100.1'],
-    [2, 'text of the client before them', ['x", "y', '198.51.100.1', '203.0.113.7'], '198.51.100.1'],
+    [
+      2,
+      'two fields after text that the client wrote',
+      ['x", "y', '198.51.100.1', '203.0.113.7'],
+      '198.51.100.1',
+    ],
     [1, 'an IPv6 address', ['2001:DB8:0:0::1'], '2001:db8::1'],
     [1, 'an IPv4 address with a port', ['203.0.113.7:4711'], '203.0.113.7'],
     [1, 'an IPv6 address in brackets', ['[2001:db8::1]'], '2001:db8::1'],
     [1, 'an IPv6 address with a port', ['[2001:db8::1]:4711'], '2001:db8::1'],
     [1, 'an IPv4 address in the form of IPv6', ['::ffff:203.0.113.7'], '203.0.113.7'],
-    [1, 'the same in hexadecimal', ['::FFFF:cb00:7107'], '203.0.113.7'],
-    [1, 'the same, written out', ['0:0:0:0:0:ffff:203.0.113.7'], '203.0.113.7'],
+    [1, 'an IPv4 address in the hexadecimal form of IPv6', ['::FFFF:cb00:7107'], '203.0.113.7'],
+    [1, 'an IPv4 address in the long form of IPv6', ['0:0:0:0:0:ffff:203.0.113.7'], '203.0.113.7'],
     [1, 'a name', ['client.example'], SOCKET],
     [1, 'unknown', ['unknown'], SOCKET],
     [1, 'an obfuscated name', ['_hidden'], SOCKET],
-    [1, 'a number too large', ['203.0.113.256'], SOCKET],
+    [1, 'an IPv4 address with a number that is too large', ['203.0.113.256'], SOCKET],
     [1, 'an address with a zone', ['fe80::1%eth0'], SOCKET],
     [1, 'a secret behind a valid entry', ['203.0.113.7, as_live_SECRET'], SOCKET],
   ]
@@ -70,7 +75,7 @@ suite('the address of the client', () => {
     })
   }
 
-  test('is in the line of a request that the parser rejected, and of one that was aborted', async t => {
+  test('is in the log line of a request that the parser rejected, and of one that was aborted', async t => {
     const service = await startTestService(t)
     await sendRaw(service.address, 'nonsense\r\n\r\n')
     const { socket } = connectRaw(service.address)
@@ -85,7 +90,7 @@ suite('the address of the client', () => {
     )
   })
 
-  test('is IPv4 on a socket that accepts both', async t => {
+  test('is IPv4 on a socket that accepts IPv4 and IPv6', async t => {
     const service = await startTestService(t, { host: '::ffff:127.0.0.1' })
     const { port } = new URL(service.address)
     await fetch(`http://127.0.0.1:${port}/livez`)

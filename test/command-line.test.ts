@@ -91,14 +91,14 @@ suite('animal-store', { concurrency: 2 }, () => {
 })
 
 suite('help', () => {
-  const widths = (columns: number) => ({
+  const textsAt = (columns: number) => ({
     overview: overview([serveCommand as Command, importAnimals as Command], columns),
     command: help(serveCommand as Command, columns),
   })
 
   test('fits into the width of the terminal', () => {
     for (const columns of [40, 60, 80, 120]) {
-      for (const text of Object.values(widths(columns))) {
+      for (const text of Object.values(textsAt(columns))) {
         for (const line of text.split('\n')) {
           // A word is never broken, and an example is one line.
           const isBreakable = line.trim().includes(' ') && !line.includes('animal-store')
@@ -110,7 +110,7 @@ suite('help', () => {
 
   test('loses no word at any width', () => {
     const words = (text: string) => text.split(/\s+/).filter(Boolean)
-    assert.deepEqual(words(widths(40).command), words(widths(200).command))
+    assert.deepEqual(words(textsAt(40).command), words(textsAt(200).command))
   })
 })
 

@@ -102,7 +102,7 @@ suite('clients that do not read', () => {
     connection.socket.write(requestHead(`GET ${path} HTTP/1.1`, 'host: x'))
   }
 
-  test('the one without progress for the longest time is closed when too much waits', async t => {
+  test('the one that has made no progress for the longest time is closed when too many bytes wait', async t => {
     const { openSeveral, seen, warnings } = await startServer(t, { waitingBytes: 40 * MIB })
     const [first, second, third] = (await openSeveral(3)) as [RawConnection, RawConnection, RawConnection]
     for (const [index, connection] of [first, second, third].entries()) {
@@ -111,7 +111,7 @@ suite('clients that do not read', () => {
     }
     await waitUntil(() => warnings().length === 1, { what: 'a connection is closed' })
     for (const { socket } of [first, second, third]) socket.resume()
-    const [cut, ...complete] = await Promise.all(
+    const [isFirstComplete, ...areOthersComplete] = await Promise.all(
       [first, second, third].map(async connection => {
         await waitUntil(() => connection.socket.closed || connection.received().length > LARGE_BODY.length, {
           what: 'it is closed or answered',
@@ -119,11 +119,11 @@ suite('clients that do not read', () => {
         return connection.received().length > LARGE_BODY.length
       }),
     )
-    assert.equal(cut, false)
-    assert.deepEqual(complete, [true, true])
+    assert.equal(isFirstComplete, false)
+    assert.deepEqual(areOthersComplete, [true, true])
   })
 
-  test('one that reads is kept, and what it has read no longer counts', async t => {
+  test('a client that reads is kept, and bytes that it has read no longer count', async t => {
     const { open, warnings } = await startServer(t, { waitingBytes: 20 * MIB })
     const connection = await open()
     for (let round = 1; round <= 4; round++) {

@@ -152,7 +152,7 @@ onEveryDatabase('credentials', startTestService => {
   })
 
   // This test moves the clock instead of waiting for the cache to expire. keys.test.ts waits.
-  test('rejects a key that is in use within 5 seconds of its revocation', async t => {
+  test('rejects a key within 5 seconds of its revocation, even if it is in use', async t => {
     const { secret, apiKey } = await addKey(service())
     assert.equal((await listWith(service(), secret)).status, 200)
     await service().store.revokeKey(apiKey.id, 'production', new Date())
@@ -161,7 +161,7 @@ onEveryDatabase('credentials', startTestService => {
     assert.equal((await listWith(service(), secret)).status, 401)
   })
 
-  test('looks up a key that is in use at most once every few seconds', async t => {
+  test('looks up a key at most once every few seconds while it is in use', async t => {
     const { secret } = await addKey(service())
     const lookUps = t.mock.method(service().store, 'findKey')
     for (let count = 0; count < 50; count++) assert.equal((await listWith(service(), secret)).status, 200)
@@ -239,7 +239,7 @@ suite('the format of a key', () => {
     }
   })
 
-  // Computed independently, with Python's zlib and its own base62 encoder.
+  // The checksums were computed in Python, with its zlib module and a separate base62 encoder.
   const known = [
     ['as_live_', '0'.repeat(32)],
     ['as_test_', 'abcdefghijABCDEFGHIJ0123456789xy'],

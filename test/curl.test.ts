@@ -119,13 +119,13 @@ test('the stand-in for curl knows every flag in the documents and in the first-r
   const files = globSync(['*.md', 'client/*.md', 'docs/**/*.md', 'src/cli/serve.ts'], { cwd: ROOT })
   const flags = new Set(files.flatMap(file => curlFlags(readFileSync(join(ROOT, file), 'utf8'))))
   for (const flag of ['-H', '-d', '--retry-connrefused', '--write-out']) assert.ok(flags.has(flag), flag)
-  // Each flag with a value. The values of the flags that take none look like URLs, and only that is wrong.
+  // Gives each flag a value. The value of a flag that takes none counts as a URL, so too many URLs are the only error.
   const args = [...flags].flatMap(flag => [flag, 'x'])
   const { err } = await run(t, args, { cwd: temporaryFolder(t), program: ['curl'], env })
   assert.equal(err, 'curl: (2) expected one URL\n')
 })
 
-/** The flags of the curl commands in a text, which may continue on the next line after a backslash. */
+/** The flags of the curl commands in a text. A command may continue on the next line after a backslash. */
 function curlFlags(text: string): string[] {
   const commands = text.replaceAll('\\\n', ' ').match(/\bcurl -.*/g) ?? []
   return commands.flatMap(

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
@@ -81,9 +81,9 @@ function assertError(received: string, status: number, code: string): void {
 }
 
 suite('deploy/haproxy.cfg', { skip: !isInstalled('haproxy') && 'HAProxy is not installed' }, () => {
-  test('sends a request that was not delivered to another instance', async t => {
+  test('sends a request to another instance if it was not delivered', async t => {
     const service = await startTestService(t)
-    // Accepts health checks, and no other connection: as an instance does that has just ended.
+    // Answers health checks and resets every other connection, like an instance that has just ended.
     const half = createServer(socket => {
       socket.on('error', () => {})
       socket.once('data', data => {
@@ -146,7 +146,7 @@ suite('deploy/haproxy.cfg', { skip: !isInstalled('haproxy') && 'HAProxy is not i
     }
   })
 
-  test('leaves headers that are too large to the service', async t => {
+  test('lets the service reject headers that are too large', async t => {
     const service = await startTestService(t)
     const address = await startBalancer(t, [Number(new URL(service.address).port)])
     await assertAnswers(address, 200)
@@ -157,14 +157,14 @@ suite('deploy/haproxy.cfg', { skip: !isInstalled('haproxy') && 'HAProxy is not i
 })
 
 suite('deploy/postgres/roles.sql', { skip: !isInstalled('psql') && 'psql is not installed' }, () => {
-  test('creates a role that migrates, and one for the service that cannot, with passwords of any characters', async t => {
+  test('creates a role that can migrate and a role for the service that cannot, with any characters in their passwords', async t => {
     const postgres = await startPostgres()
     t.after(() => postgres.stop())
     await administer('create database animals', postgres.url)
     const { hostname, port } = new URL(postgres.url)
     const password = () => `${randomBytes(6).toString('hex')} @:/?#%&'"\\$é`
     const [owner, service] = [password(), password()]
-    // As the image of PostgreSQL does it.
+    // The Docker image of PostgreSQL runs the file with these options.
     const file = join(DEPLOY, 'postgres/roles.sql')
     const options = ['--set=ON_ERROR_STOP=1', '--no-psqlrc', '--username=postgres', '--dbname=animals']
     execFileSync('psql', [...options, `--host=${hostname}`, `--port=${port}`, `--file=${file}`], {
@@ -186,9 +186,9 @@ suite('deploy/postgres/roles.sql', { skip: !isInstalled('psql') && 'psql is not 
           ANIMAL_STORE_API_KEY: 'test-key-0123456789-abcdefghij',
         },
       })
-    const tooEarly = await runAs('animals', service, 'migrate').ended
-    assert.equal(tooEarly.code, 1)
-    assert.match(tooEarly.err, /permission denied for schema public/)
+    const refused = await runAs('animals', service, 'migrate').ended
+    assert.equal(refused.code, 1)
+    assert.match(refused.err, /permission denied for schema public/)
     assert.equal((await runAs('animals_owner', owner, 'migrate').ended).code, 0)
     const address = await runAs('animals', service, 'serve', '--port', '0').said(/listening on (http:\S+)/)
     const { send, close } = client(address)
@@ -203,12 +203,15 @@ suite('deploy/postgres/roles.sql', { skip: !isInstalled('psql') && 'psql is not 
 })
 
 suite('deploy/create-env.sh', () => {
-  test('writes one file for each program, readable only by its owner, and never again', t => {
+  test('writes one file for each program, readable only by its owner, and never overwrites it', t => {
     const folder = temporaryFolder(t)
     const script = join(folder, 'create-env.sh')
     writeFileSync(script, readFileSync(join(DEPLOY, 'create-env.sh')), { mode: 0o755 })
     execFileSync(script)
-    const read = (name: string) => readFileSync(join(folder, 'env', `${name}.env`), 'utf8')
+    const pathOf = (name: string) => join(folder, 'env', `${name}.env`)
+    for (const name of ['postgres', 'migrate', 'animals'])
+      assert.equal(statSync(pathOf(name)).mode & 0o777, 0o600, name)
+    const read = (name: string) => readFileSync(pathOf(name), 'utf8')
     const secretsOf = (text: string) => [...text.matchAll(/=(\w{48})$/gm)].map(([, secret]) => secret)
     const [superuser, owner, service] = secretsOf(read('postgres'))
     assert.deepEqual(secretsOf(read('migrate')), [owner])
@@ -216,14 +219,13 @@ suite('deploy/create-env.sh', () => {
     assert.equal(new Set([superuser, owner, ...secretsOf(read('animals'))]).size, 4)
     assert.throws(() => execFileSync(script, { stdio: 'ignore' }))
     assert.deepEqual(secretsOf(read('postgres')), [superuser, owner, service])
-    assert.ok(existsSync(join(folder, 'env/migrate.env')))
   })
 })
 
 suite('deploy/animal-store.service', {
   skip: !isInstalled('systemd-analyze') && 'systemd is not installed',
 }, () => {
-  test('is a valid unit that is denied what the service does not need', t => {
+  test('is a valid unit, and denies the service what it does not need', t => {
     const file = join(temporaryFolder(t), 'animal-store.service')
     const unit = readFileSync(join(DEPLOY, 'animal-store.service'), 'utf8')
     // The check fails for a program that this machine does not have.
@@ -236,7 +238,7 @@ suite('deploy/animal-store.service', {
 })
 
 suite('deploy/ha', () => {
-  test('keeps the sockets of PostgreSQL out of the data folder, from which a standby copies their lock files', () => {
+  test('keeps the sockets of PostgreSQL out of the data folder, from which a standby would copy their lock files', () => {
     assert.match(
       readFileSync(join(DEPLOY, 'ha/patroni.yaml'), 'utf8'),
       /^ +unix_socket_directories: \/var\/run\/postgresql$/m,

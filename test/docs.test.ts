@@ -68,7 +68,7 @@ suite('the documentation', () => {
     assert.deepEqual(listed.sort(), [...actual].sort())
   })
 
-  test('has no link to a file that does not exist', () => {
+  test('links only to files that exist', () => {
     const broken = PAGES.flatMap(page =>
       [...read(page).matchAll(/\]\(([^)]+)\)/g)]
         .map(([, target = '']) => target)
@@ -79,7 +79,7 @@ suite('the documentation', () => {
     assert.deepEqual(broken, [])
   })
 
-  test('has every decision in the index under its title, and in the same four parts', () => {
+  test('has every decision in the index under its title, and the same four parts in every decision', () => {
     const index = read(INDEX)
     const records = PAGES.filter(page => page.startsWith('docs/decisions/') && page !== INDEX)
     assert.ok(records.length > 20)

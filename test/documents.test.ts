@@ -46,7 +46,7 @@ function get(path: string, headers: OutgoingHttpHeaders = {}, method = 'GET'): P
 
 suite('a document', () => {
   for (const path of DOCUMENTS) {
-    test(`${path} is sent in every encoding with the same tag, and not again to a client that has it`, async () => {
+    test(`${path} has the same ETag in every encoding, and a client that sends it back gets 304`, async () => {
       const plain = await get(path)
       assert.equal(plain.status, 200)
       const etag = String(plain.headers.etag)
@@ -145,7 +145,7 @@ for (const [start, maxBytes] of Object.entries(MAX_BYTES)) {
       const total = Object.values(sizes).reduce((sum, size) => sum + size)
       assert.ok(total <= maxBytes, `${total} bytes: ${JSON.stringify(sizes)}`)
       assert.ok(Object.keys(sizes).length <= MAX_REQUESTS, Object.keys(sizes).join())
-      // The pages load nothing else: a bundle has no imports, and a style sheet is whole.
+      // The pages load nothing else: a bundle has no imports, and a style sheet refers to no other file.
       for (const path of assets)
         assert.doesNotMatch((await get(path)).body.toString(), /^import\b|\bimport\(|@import|\burl\(/m, path)
     })

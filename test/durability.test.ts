@@ -182,7 +182,7 @@ function rename(path: string, from: string, to: string): void {
 
 suite('while a table is missing', { concurrency: true }, () => {
   for (const table of ['animals', 'api_keys', 'idempotency_keys']) {
-    test(`${table}: what needs it gets 503, readiness fails, and the service recovers`, async t => {
+    test(`${table}: requests that need it get 503, readiness fails, and the service recovers`, async t => {
       const path = join(temporaryFolder(t), 'animals.db')
       const service = await startTestService(t, { database: { kind: 'sqlite', path } })
       assert.equal((await service.create({ name: 'Bella', categoryId: 7 })).status, 201)

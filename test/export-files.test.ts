@@ -37,7 +37,7 @@ suite('an export', () => {
     )
   })
 
-  test('works on a file system without links, and refuses a name that exists there too', async t => {
+  test('works on a file system without hard links, where it also refuses a name that exists', async t => {
     const { folder, env, at } = await folderWithAnimals(t)
     const preload = new URL('support/no-links.js', import.meta.url).href
     const program = [process.execPath, '--import', preload, MAIN]
@@ -74,7 +74,7 @@ suite('an export', () => {
     assert.ok(!readdirSync(folder).includes('nothing'))
   })
 
-  test('does not follow a link under a name that could be guessed', async t => {
+  test('does not follow a symbolic link at a guessed name of its temporary file', async t => {
     const { at, exportTo } = await folderWithAnimals(t)
     writeFileSync(at('target'), 'old')
     symlinkSync('target', at('out.csv.unfinished'))
@@ -104,7 +104,7 @@ suite('an export', () => {
     )
   })
 
-  test('without it keeps every name, and so does the import of both', async t => {
+  test('without --spreadsheet-safe keeps every name, and an import keeps the names in either file', async t => {
     const { at, exportTo, env } = await folderWithAnimals(t, NAMES)
     await exportTo(at('exact.csv'))
     await exportTo(at('safe.csv'), '--spreadsheet-safe')

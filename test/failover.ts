@@ -99,7 +99,11 @@ async function startInstances(programs: Programs, { nodes, passwords }: Cluster)
     stdio: 'inherit',
   })
   const proxied = programs.haproxy && `127.0.0.1:${await startProxy(programs.haproxy, nodes)}/animals`
-  console.log(proxied ? 'one instance has three hosts, one uses HAProxy' : 'both instances have three hosts')
+  console.log(
+    proxied
+      ? 'One instance has a URL with three hosts, the other one connects through HAProxy.'
+      : 'Both instances have a URL with three hosts.',
+  )
   const ports = await Promise.all(
     [several, proxied || several].map(address => startInstance(address, passwords)),
   )
@@ -154,7 +158,7 @@ async function report(load: Load, port: number): Promise<void> {
   for (const { name, acknowledged, statuses, longestGap } of load.phases) {
     const counts = [...statuses].map(([status, count]) => `${count} × ${status}`).join(', ')
     console.log(
-      `${name}: ${acknowledged} acknowledged, ${(longestGap / 1000).toFixed(1)} s without a 201 (${counts})`,
+      `${name}: ${acknowledged} acknowledged, at most ${(longestGap / 1000).toFixed(1)} s without a 201 (${counts})`,
     )
   }
   console.log(`acknowledged  ${load.acknowledged.size}`)

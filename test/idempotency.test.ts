@@ -41,13 +41,13 @@ onEveryDatabase('Idempotency-Key', startTestService => {
   })
 
   const conflicts: [string, unknown][] = [
-    ['name', { ...BELLA, name: 'Momo' }],
-    ['categoryId', { ...BELLA, categoryId: 8 }],
-    ['status', { ...BELLA, status: 'pending' }],
-    ['missing status', { name: 'Bella', categoryId: 7 }],
+    ['a different name', { ...BELLA, name: 'Momo' }],
+    ['a different categoryId', { ...BELLA, categoryId: 8 }],
+    ['a different status', { ...BELLA, status: 'pending' }],
+    ['a missing status', { name: 'Bella', categoryId: 7 }],
   ]
-  for (const [index, [field, other]] of conflicts.entries()) {
-    test(`rejects a different ${field} under the same key with 422, and stores nothing`, async () => {
+  for (const [index, [what, other]] of conflicts.entries()) {
+    test(`rejects ${what} under the same key with 422, and stores nothing`, async () => {
       const key = `conflict-${index}`
       assert.equal((await service().create(BELLA, { 'idempotency-key': key })).status, 201)
       const before = await listAll(service())
@@ -104,7 +104,7 @@ onEveryDatabase('Idempotency-Key', startTestService => {
     assert.deepEqual(deleted, [1_000, 1_000, 500])
   })
 
-  test('logs failed clean-ups once, and again after one that worked, and keeps serving', async t => {
+  test('logs only the first of several failed clean-ups in a row, and keeps serving', async t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     const service = await startTestService(t)
     const failing = async () => {

@@ -37,7 +37,7 @@ function asDoubles(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, asDoubles(member)]))
 }
 
-/** Empties an array or object. Minus zero becomes zero, as it does among the integers. */
+/** Empties an array or object. Minus zero becomes zero, because a bigint has no minus zero. */
 function emptied(value: unknown): unknown {
   if (Array.isArray(value)) return []
   if (isObject(value)) return {}

@@ -82,7 +82,7 @@ suite('keys', { concurrency: 2 }, () => {
     assert.doesNotMatch(staging, / one$/m)
   })
 
-  test('after rotate the old key works during the overlap, and not at all with 0s', async t => {
+  test('after rotate the old key works during the overlap, and is rejected at once with --overlap 0s', async t => {
     const { cwd, address } = running()
     const create = () => createIn(cwd, '--name', 'x')
     const [overlapping, replaced] = [await create(), await create()]
@@ -171,7 +171,7 @@ suite('keys', { concurrency: 2 }, () => {
     }
   })
 
-  test('revoke prints no key that was given instead of its id', async t => {
+  test('revoke, rotate and list do not print a key that is given instead of its id', async t => {
     const cwd = temporaryFolder(t)
     const { key } = await createIn(cwd, '--name', 'x')
     const [prefix, secret] = [key.slice(0, 8), key.slice(8)]

@@ -50,10 +50,10 @@ async function startImport(t: TestContext, program: readonly string[]) {
 const LAUNCHER = [process.execPath, WITHOUT_EXECVE, MAIN]
 const RESUME = /^Stopped\.\n1,000 animals stored\. Resume with --from-line 1001\.$/m
 
-suite('an import below a launcher says how to resume', { concurrency: 3 }, () => {
+suite('an import says how to resume', { concurrency: 3 }, () => {
   for (let round = 1; round <= 10; round++) {
     const signal = round % 2 === 0 ? 'SIGTERM' : 'SIGINT'
-    test(`when its whole process group gets ${signal}, round ${round}`, async t => {
+    test(`below a launcher, when the whole process group gets ${signal}, round ${round}`, async t => {
       const { child, ended } = await startImport(t, LAUNCHER)
       process.kill(-Number(child.pid), signal)
       assert.match((await ended).err, RESUME)
@@ -61,7 +61,7 @@ suite('an import below a launcher says how to resume', { concurrency: 3 }, () =>
   }
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    test(`when only the launcher gets ${signal}`, async t => {
+    test(`below a launcher, when only the launcher gets ${signal}`, async t => {
       const { child, ended } = await startImport(t, LAUNCHER)
       child.kill(signal)
       const { code, err } = await ended

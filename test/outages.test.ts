@@ -81,7 +81,7 @@ suite('when PostgreSQL', () => {
     await assertRecovers(service)
   })
 
-  test('is stopped and started again: the log has one line for the begin, one for the end, and the count', async t => {
+  test('is stopped and started again: the log has two lines about it, the second with the number of failed requests', async t => {
     const service = await start(t)
     const linesAt = (level: bigint) => service.logs.filter(line => line.level === level)
     const failed = () => service.logs.filter(line => line.msg === 'request' && line.status === 503n).length

@@ -1,4 +1,4 @@
-// Overload: event-loop turns stay short, every connection gets its turn, and what is too much is refused at once.
+// Overload: event-loop turns stay short, every connection gets its turn, and requests beyond the limit get 503.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -26,7 +26,7 @@ suite('the files of a SQLite database', () => {
   const { execPath } = process
   const program = [...OPEN_UMASK, execPath, new URL('../bin/animal-store.js', import.meta.url).pathname]
 
-  test('are created for the own user only, and so are their folders', async t => {
+  test('are created for the user of the service only, and so are their folders', async t => {
     const cwd = temporaryFolder(t)
     const path = join('new', 'folder', 'animals.db')
     const { address } = await serve(t, ['--database-url', `sqlite:${path}`], { cwd, env, program })
@@ -42,7 +42,7 @@ suite('the files of a SQLite database', () => {
     assert.deepEqual(modesIn(join(cwd, 'new')), { folder: '700' })
   })
 
-  test('that exist are closed to other users with a notice, and of the folders only the default one', async t => {
+  test('that exist are closed to other users with a notice, and so is the default folder, but no other folder', async t => {
     const cwd = temporaryFolder(t)
     for (const folder of ['data', 'other']) {
       mkdirSync(join(cwd, folder))

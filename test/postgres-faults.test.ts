@@ -1,5 +1,5 @@
-// Faults of a PostgreSQL database that a person has to repair, and faults that only look like success: missing tables,
-// columns and privileges, a sequence behind its data, a locked schema, a cancelled wait for a standby.
+// Faults of a PostgreSQL database that a person has to repair (missing tables, columns, privileges, a sequence behind
+// its data), locks, floods of unknown keys, and a cancelled wait for a standby, which looks like success.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -164,7 +164,7 @@ for (const [code, what] of [
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
   })
 
-test('a missing privilege that the readiness check finds closes no connection', async t => {
+test('the readiness check closes no connection when it finds a missing privilege', async t => {
   const { url, roleUrl, role } = await prepareDatabase(t)
   const store = await openPostgres({ url: roleUrl })
   t.after(() => store.close())
@@ -182,7 +182,7 @@ suite('a sequence behind its data', () => {
   const INSERT =
     "insert into animals (id, name, category_id) select i, 'by hand', 1 from generate_series(1, 50) i"
 
-  test('is moved by the service where it has the privilege, and never back', async t => {
+  test('is moved forward, and never back, by a service that has the privilege', async t => {
     const { url } = await prepareDatabase(t)
     const services = [await start(t, url), await start(t, url)] as const
     await administer(INSERT, url)
@@ -198,7 +198,7 @@ suite('a sequence behind its data', () => {
     for (const service of services) assert.ok(await isReady(service))
   })
 
-  test('fails creations and readiness otherwise, until it is repaired', async t => {
+  test('fails creations and readiness if the service may not move it, until it is repaired', async t => {
     const { url, roleUrl } = await prepareDatabase(t)
     const service = await start(t, roleUrl)
     await administer(INSERT, url)
@@ -217,7 +217,7 @@ suite('a sequence behind its data', () => {
     assert.ok(await isReady(service))
   })
 
-  test('is moved as well if only the message names the constraint, that of a shard, as on Citus', async t => {
+  test('is also moved if only the error message names the constraint, and it is that of a shard, as on Citus', async t => {
     const { url } = await prepareDatabase(t)
     const taken = {
       code: '23505',

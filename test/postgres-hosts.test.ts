@@ -60,7 +60,7 @@ suite('a PostgreSQL URL', () => {
       assert.deepEqual(parsePostgresUrl(url).urls, [url])
   })
 
-  test('verifies the certificate and the host name, as pg does, if it asks for any TLS', () => {
+  test('with sslmode prefer, require or verify-ca is read as verify-full, as pg does', () => {
     for (const mode of ['prefer', 'require', 'verify-ca'])
       assert.deepEqual(parsePostgresUrl(`postgres://u@h/db?sslmode=${mode}&sslrootcert=ca.pem`).urls, [
         'postgres://u@h/db?sslmode=verify-full&sslrootcert=ca.pem',
@@ -117,7 +117,7 @@ suite('with several hosts, the service', () => {
   }
 
   for (const target of ['any', 'read-write', 'primary', 'standby', 'prefer-standby', 'read-only'])
-    test(`finds the writable server behind a standby with target_session_attrs=${target}`, async t => {
+    test(`finds the writable server if a standby is listed before it, with target_session_attrs=${target}`, async t => {
       const [primary, standby] = pair()
       const service = await serviceOn(t, `${urlOf(standby, primary)}?target_session_attrs=${target}`)
       const creations = Array.from({ length: 20 }, () => service.create({ name: 'a', categoryId: 1 }))
@@ -134,7 +134,7 @@ suite('with several hosts, the service', () => {
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
   })
 
-  test('skips a host that does not answer within the same call, with the time-outs of commands', async t => {
+  test('skips a host that does not answer and uses the next one in the same call, with the time-outs of commands', async t => {
     const [primary] = pair()
     const silent = await startTcpProxy(t, primary.url)
     silent.hang()
@@ -144,13 +144,13 @@ suite('with several hosts, the service', () => {
     assert.deepEqual((await pool.query('select 1 as one')).rows, [{ one: 1 }])
   })
 
-  test('may have one host with target_session_attrs', async t => {
+  test('accepts target_session_attrs with one host too', async t => {
     const [primary] = pair()
     const service = await serviceOn(t, `${primary.url}?target_session_attrs=read-write`)
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
   })
 
-  test('finds the new primary after the old one was stopped, while it runs and while it starts', async t => {
+  test('finds the new primary after the old one was stopped, while the service runs and while it starts', async t => {
     const [primary, standby] = await startPair(t)
     const services = [
       await serviceOn(t, urlOf(primary, standby)),
@@ -174,7 +174,7 @@ suite('with several hosts, the service', () => {
     assert.equal(await countRows("animals where name = 'before'", standby.url), 2)
   })
 
-  test('finds the new primary after the old one hangs, although all connections lead there', async t => {
+  test('finds the new primary after the old one hangs, although all connections lead to the old one', async t => {
     const [primary, standby] = await startPair(t)
     const service = await serviceOn(t, urlOf(primary, standby))
     const listings = Array.from({ length: 30 }, () => service.send('GET', '/v1/pets'))

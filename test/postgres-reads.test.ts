@@ -1,5 +1,5 @@
-// Reads on PostgreSQL: those that arrive together share a statement. Poolers without prepared statements and engines
-// without such statements are served in another way, and nothing fails.
+// Reads on PostgreSQL: those that arrive together share a statement. If an engine refuses such a statement, or a pooler
+// refuses prepared statements, the service does without them, and no read fails.
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
@@ -220,7 +220,7 @@ suite('prepared statements', () => {
         'select custom_plans::int as custom from pg_prepared_statements where statement = $1',
         [text],
       )
-      // PostgreSQL plans a statement five times for its values before it compares.
+      // PostgreSQL makes five custom plans before it compares their cost with that of a generic plan.
       assert.deepEqual(plans.rows, [{ custom: 5 }], text)
     }
   })

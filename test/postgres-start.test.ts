@@ -122,7 +122,7 @@ suite('at the start, the service waits for a PostgreSQL server', { concurrency: 
       /cannot be used: the file \/no\/ca\.pem does not exist\.\n$/,
     ],
     [
-      'a server without TLS, without a warning of a package',
+      'a server without TLS, and pg prints no warning',
       /$/,
       '?sslmode=require',
       /^The PostgreSQL database cannot be used: The server does not support SSL connections\.\n$/,

@@ -57,7 +57,7 @@ try {
     timeoutMs: LIMIT_MS,
   })
   clients = Promise.all(Array.from({ length: CLIENTS }, runClient))
-  // Awaited below. A failure of something else must not be hidden by it.
+  // Awaited below. Until then, a rejection must not end the process and hide another failure.
   clients.catch(() => {})
   const isScraped = async () => (await rateOfRequests()) > 0
   await waitUntil(isScraped, { what: 'Prometheus knows a rate', timeoutMs: LIMIT_MS })
@@ -157,7 +157,7 @@ async function runDashboard(): Promise<void> {
   const { panels } = JSON.parse(readFileSync(join(ROOT, 'deploy/grafana/animal-store.json'), 'utf8'))
   for (const { title, targets } of panels as readonly Panel[]) {
     for (const { expr } of targets) {
-      // Grafana replaces these.
+      // Grafana replaces these variables.
       const expression = expr.replaceAll('$__rate_interval', '10s').replaceAll('$instance', '.*')
       const results = await query(expression)
       assert.ok(results.length > 0, `${title}: no data for ${expression}`)

@@ -210,7 +210,7 @@ onEveryDatabase('connections', startTestService => {
     assert.equal(parseRaw(await sendRaw(service.address, head + ANIMAL), 'POST', '/v1/pets').status, 201)
   })
 
-  test('sets no timer for the rest of a rejected request that is already complete', async t => {
+  test('sets no timer for a rejected request that has arrived completely', async t => {
     const service = await startTestService(t)
     const timers = () => process.getActiveResourcesInfo().filter(kind => kind === 'Timeout').length
     await service.send('GET', '/nothing')
@@ -271,7 +271,7 @@ suite('connections with a request that waits for the database', () => {
     return { service, unlock: lockForWriting(t, path) }
   }
 
-  test('answers it before it rejects the broken body that follows', async t => {
+  test('answers the waiting request before it rejects the broken body that follows', async t => {
     const { service, unlock } = await startLockedService(t)
     const received = sendRaw(service.address, POST + CHUNKED_HEAD + BROKEN_CHUNK)
     await service.send('GET', '/v1/pets')
@@ -279,7 +279,7 @@ suite('connections with a request that waits for the database', () => {
     assert.deepEqual(statusesOf(await received), [201, 400])
   })
 
-  test('rejects a client that keeps sending malformed requests only once', async t => {
+  test('sends only one rejection to a client that keeps sending malformed requests', async t => {
     const { service, unlock } = await startLockedService(t)
     const warnings = t.mock.method(process, 'emitWarning')
     const { socket, closed } = connectRaw(service.address)

@@ -32,7 +32,7 @@ function startBucket(requests: number, windowSeconds: number, processes?: number
     wait(seconds: number) {
       ms += seconds * 1_000
     },
-    /** What is left, when the bucket is full, and when to retry. */
+    /** Returns the policy, what is left and when the bucket is full, and after how many seconds to retry. */
     take(keyId = 'key_1') {
       const { headers, retryAfterSeconds } = limiter.take(keyId)
       const [, policy, , state] = headers

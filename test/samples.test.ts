@@ -22,7 +22,7 @@ const DIFFICULT_KEY = "'`$HOME\\%s"
 
 interface Toolchain {
   readonly language: string
-  /** A command that succeeds where the toolchain is there, and prints its version. */
+  /** A command that prints the version of the toolchain, and fails if it is not installed. */
   readonly check: readonly [command: string, ...args: string[]]
   readonly minimumVersion?: number
   /** Runs all programs, and returns what each has printed. */
@@ -209,7 +209,7 @@ suite('the samples of the reference', () => {
   }
 })
 
-test('the requests of the guide do what it says', {
+test('the requests of the guide do what the guide says', {
   skip: !hasCurl() && 'curl is not installed',
 }, async t => {
   const service = await startTestService(t)

@@ -139,7 +139,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
 }
 
 suite('workers', () => {
-  test('leave no connection without an answer when one of them freezes and dies', async t => {
+  test('answer or close every connection when one of them freezes and dies', async t => {
     const { address, child } = await serve(t, ['--workers', '2', '--shutdown-delay', '0s'], {
       cwd: temporaryFolder(t),
       isGroup: true,

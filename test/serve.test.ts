@@ -16,7 +16,7 @@ function startOnHost(t: TestContext, host: string): Promise<{ address: string }>
   return serve(t, ['--host', host], { cwd: temporaryFolder(t) })
 }
 
-/** The service has the address that the command prints. */
+/** Starts the service in this process, which is faster. Its address is the one that the command would print. */
 function startInProcessOnHost(t: TestContext, host: string): Promise<{ address: string }> {
   return startTestService(t, { host })
 }

@@ -19,7 +19,7 @@ function startService(t: TestContext, ...args: string[]) {
   return serve(t, args, { cwd: temporaryFolder(t), env: { ANIMAL_STORE_API_KEY: KEY } })
 }
 
-/** Sends all but the last byte of a POST. The server has begun to read the body, and `answer` follows its 100. */
+/** Sends all but the last byte of a POST, after the server sent 100 Continue. `answer` resolves with the response. */
 async function beginPost(address: string): Promise<{ socket: Socket; answer: () => Promise<string> }> {
   const { socket, closed } = connectRaw(address)
   socket.write(

@@ -60,7 +60,7 @@ suite('slow clients', () => {
   ]
   suite('that exceed the time-out', { concurrency: true }, () => {
     for (const [what, bytes, timeout] of rows) {
-      test(`answers a client that ${what} with 408`, { timeout: 10_000 }, async t => {
+      test(`get 408: one that ${what}`, { timeout: 10_000 }, async t => {
         const service = await startTestService(t)
         Object.assign(await serverOf(service), timeout)
         const previous = service.logs.length

@@ -129,7 +129,7 @@ suite('a SQLite file that another process has locked', () => {
     const listing = assert.rejects(store.listAnimals({ limit: 1 }), isUnavailable).finally(() => {
       isAnswered = true
     })
-    // Waiting for the lock in this thread would take all of the time in one turn.
+    // If this thread waited for the lock, the whole wait would be one turn of the event loop.
     let turns = 0
     for (; !isAnswered; turns++) await delay(1)
     await listing

@@ -58,7 +58,7 @@ suite('a SQLite file', () => {
     assert.ok(tables.every(({ strict }) => strict === 1))
   })
 
-  test('is not created if it must exist', t => {
+  test('is not created by a command that needs an existing one', t => {
     const path = newPath(t)
     assert.throws(() => openTestStore(t, path, { create: false }), /There is no database at/)
     assert.ok(!existsSync(path))
@@ -198,7 +198,7 @@ suite('reads from a SQLite file', () => {
     const store = openTestStore(t, path)
     await addAnimal(store, 'a')
     // The acknowledgement must arrive in the turn of the first read. The writer thread may be too slow for that, so
-    // this thread is blocked for longer and longer until it does.
+    // each round blocks this thread for longer than the last, until the acknowledgement arrives in that turn.
     for (let blockMs = 1; ; blockMs *= 2) {
       assert.ok(blockMs < 2_000, 'no write was acknowledged in the turn in which it began')
       const previous = await animalNames(store)

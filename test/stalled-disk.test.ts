@@ -1,4 +1,4 @@
-// Stopping while the disk stalls: strace delays every fsync, as a disk does that has stopped responding.
+// Stopping while the disk stalls: strace delays every fsync, like a disk that has stopped responding.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -49,12 +49,12 @@ async function beginCreation(address: string, child: Running['child']): Promise<
 }
 
 function isAnyThreadStalled(pid: number): boolean {
-  const stack = spawnSync('sh', ['-c', `cat /proc/${pid}/task/*/syscall`], { encoding: 'utf8' }).stdout
+  const syscalls = spawnSync('sh', ['-c', `cat /proc/${pid}/task/*/syscall`], { encoding: 'utf8' }).stdout
   // 74 and 75 are the numbers of fsync and fdatasync on x64, 82 and 83 on ARM.
-  return /^(74|75|82|83) /m.test(stack)
+  return /^(74|75|82|83) /m.test(syscalls)
 }
 
-/** The main thread has ended. strace keeps the process in the table of processes until it ends the delay. */
+/** Whether the main thread has ended. strace keeps the process in the process table until the delay ends. */
 function hasEnded(pid: number | undefined): boolean {
   try {
     return /^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))

@@ -372,6 +372,7 @@ export async function checkExtremeIds(store: Store): Promise<void> {
     assert.deepEqual(await names({ limit: 1, before: INT64_MIN }), ['', undefined, undefined])
   }
 }
+
 /** A store, and a way to insert an animal by hand. The animals that are created after it get larger ids. */
 export interface OpenedStore {
   readonly store: Store

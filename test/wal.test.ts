@@ -1,5 +1,5 @@
-// The write-ahead log (WAL) of a running service is removed, replaced or truncated: no animal that is acknowledged after
-// that is lost, and the service recovers without help.
+// The write-ahead log (WAL) of a running service is removed, replaced or truncated: no animal that is acknowledged
+// later is lost, and the service recovers without help.
 
 import assert from 'node:assert/strict'
 import { copyFileSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { waitUntil } from './support/wait.ts'
 const env = { ANIMAL_STORE_API_KEY: API_KEY }
 
 interface Damage {
-  /** Called before the animals are created that must survive. */
+  /** Called before the animals that must survive are created. */
   readonly prepare?: (path: string) => void
   readonly damage: (path: string) => void
   /** Whether it is also tested with two processes on one file. */
@@ -99,7 +99,7 @@ suite('the write-ahead log is', { concurrency: 2 }, () => {
     DAMAGES,
   )) {
     for (const flags of hasWorkers ? [[], ['--workers', '2']] : [[]]) {
-      test(`${what}: later animals survive a kill -9 ${flags.join(' ')}`, async t => {
+      test(`${what}${flags.length > 0 ? ', with two workers' : ''}: later animals survive a kill -9`, async t => {
         const cwd = temporaryFolder(t)
         const path = join(cwd, 'data', 'production.db')
         const first = await run(t, cwd, flags)
@@ -117,7 +117,7 @@ suite('the write-ahead log is', { concurrency: 2 }, () => {
     }
   }
 
-  test('removed: the service is ready only after it has saved what was in it, without a write', async t => {
+  test('removed: the service saves the content of the log before it is ready, even if no client writes', async t => {
     const cwd = temporaryFolder(t)
     const first = await run(t, cwd)
     const earlier = await createAll(first, 'earlier', 10)

@@ -66,7 +66,7 @@ suite('outside /v1, without a key', () => {
     for (const id of targets) assert.equal(text.split(`id="${id}"`).length, 2, id)
   })
 
-  test('the contents of /docs are the guide, listPets first, and the date of the deprecated operation', async () => {
+  test('the contents of /docs list the guide, then the operations (listPets first), with the date of the deprecated one', async () => {
     const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
     const contents = text.slice(text.indexOf('<nav id="contents"'), text.indexOf('<main>'))
     assert.deepEqual(

@@ -51,7 +51,7 @@ suite('the writer thread', () => {
     assert.deepEqual(await writer.write('createAnimals', [BELLA], 0), [1n])
   })
 
-  test('is not waited for without a limit if the disk stalls while it opens the file', async t => {
+  test('is waited for only for a limited time if the disk stalls while it opens the file', async t => {
     const writer = openWriter({
       ...IDLE,
       path: join(temporaryFolder(t), 'animals.db'),

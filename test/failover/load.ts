@@ -1,9 +1,9 @@
-// Clients that create animals without pause through two instances, and what they were answered.
+// Clients that create animals without pause through two instances, and a record of the responses.
 
 import { Agent, request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 
-const PAUSE_MS = 50
+const RETRY_MS = 50
 const ANSWER_TIMEOUT_MS = 10_000
 
 export interface Phase {
@@ -68,7 +68,7 @@ export function startLoad({ ports, clients, apiKey }: LoadOptions): Load {
         record(reply.status)
         isDone = reply.status === '201'
         if (isDone) acknowledged.set(name, reply.id)
-        else await delay(PAUSE_MS)
+        else await delay(RETRY_MS)
       }
     }
     for (const agent of agents) agent.destroy()
@@ -89,7 +89,7 @@ export function startLoad({ ports, clients, apiKey }: LoadOptions): Load {
   }
 }
 
-/** The status, or the reason why there was none. */
+/** Sends one creation. Resolves with the status, or with the reason why there was no response. */
 function create(
   port: number,
   agent: Agent,

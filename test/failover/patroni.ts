@@ -19,7 +19,7 @@ export interface Node {
   readonly name: string
   readonly port: number
   readonly restPort: number
-  /** The processes of Patroni and PostgreSQL on this node. */
+  /** Sends a signal to the processes of Patroni and PostgreSQL on this node. */
   signal(signal: NodeJS.Signals): void
   start(): void
 }
@@ -29,7 +29,7 @@ export interface Cluster {
   readonly passwords: Readonly<Record<string, string>>
   /** Resolves with the leader once it has a synchronous standby and all nodes stream from it. */
   healthy(): Promise<Node>
-  /** Resolves with the leader once one other than the given node accepts writes. */
+  /** Resolves with the new leader, once a node other than `old` accepts writes. */
   leaderOtherThan(old: Node): Promise<Node>
   /** Asks Patroni to make the synchronous standby the leader. */
   switchOver(): Promise<void>
@@ -172,7 +172,7 @@ export async function startCluster(programs: Programs, folder: string): Promise<
   }
 }
 
-/** Copies deploy/ to a folder that the user postgres can use, and puts its path in the place of those on a real node. */
+/** Copies deploy/ to a folder that the user postgres can use, and replaces the paths of a real node by this folder. */
 function copyConfiguration(folder: string): string {
   const copy = join(folder, 'deploy')
   cpSync(DEPLOY, copy, { recursive: true })
@@ -208,7 +208,7 @@ async function startEtcd({ etcd }: Programs, folder: string, children: ChildProc
   return port
 }
 
-/** The values of an example, so that the test runs with what the documentation gives. */
+/** Reads the values of an example file, so that the test runs with the documented values. */
 function readExample(file: string): Record<string, string> {
   return Object.fromEntries(
     [...readFileSync(file, 'utf8').matchAll(/^(\w+)=(.+)$/gm)].map(([, name, value]) => [name, value]),
@@ -229,7 +229,7 @@ function spawnAsPostgres(
   return spawn(file, rest, { env, cwd: '/', stdio: ['ignore', log, log] })
 }
 
-/** The folder of the cluster: the user postgres creates files in it. */
+/** Creates the folder of the cluster, in which the user postgres may create files. */
 export function openToPostgres(folder: string): void {
   mkdirSync(folder, { recursive: true })
   chmodSync(folder, 0o777)

@@ -13,10 +13,10 @@ export interface Programs {
   readonly haproxy: string | undefined
 }
 
-/** What is missing, one line each. */
+/** The message says what is missing, one line each. */
 export class Missing extends Error {}
 
-/** Debian and Ubuntu have the folders. Elsewhere pg_config knows it. */
+/** Debian and Ubuntu have one folder for each version. Elsewhere, pg_config prints the folder. */
 function postgresFolder(): string | undefined {
   const candidates = globSync('/usr/lib/postgresql/*/bin').sort().reverse()
   const configured = output('pg_config', '--bindir')?.trim()

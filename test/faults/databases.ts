@@ -47,7 +47,7 @@ const FAULTS: readonly Fault[] = [
     name: 'with a sequence behind its data',
     begin: server =>
       administer("select setval(pg_get_serial_sequence('animals', 'id'), 1, false)", server.url),
-    // The service has the right to move the sequence itself.
+    // Nothing to repair: the service may move the sequence itself, and does.
     end: () => {},
   },
 ]

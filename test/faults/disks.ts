@@ -110,13 +110,14 @@ async function lockedDatabase(scope: Scope): Promise<Figure> {
   await createdMore(creations)
   const outcome = await creations.finish()
   return {
-    promise: 'another process locks the database: creations get 503, lists are served, and it recovers',
+    promise:
+      'another process locks the database: creations get 503, lists are served, and the service recovers',
     measured: `${describe(outcome)}; a list was ${isReadable ? 'served' : 'not served'}`,
     holds: isReadable && isIntact(outcome),
   }
 }
 
-/** The service holds the lock most of the time. */
+/** Tries until it gets the lock, which the service holds most of the time. */
 async function lockUnderLoad(scope: Scope, path: string): Promise<() => void> {
   let unlock: (() => void) | undefined
   const isLocked = () => {
@@ -148,7 +149,7 @@ function diskErrors(count: number): (scope: Scope) => Promise<Figure> {
     ;({ address } = await serve(scope, ['--log-level', 'silent'], { cwd, env }))
     const outcome = await creations.finish()
     return {
-      promise: `${count} spells of failing writes and syncs (EIO, ENOSPC), then a kill: nothing acknowledged is lost`,
+      promise: `${count} periods of failing writes and syncs (EIO, ENOSPC), then a kill: nothing acknowledged is lost`,
       measured: describe(outcome),
       holds: isIntact(outcome),
     }
@@ -164,7 +165,7 @@ async function stalledDisk(scope: Scope): Promise<Figure> {
   await delay(ERROR_MS)
   const startedAt = performance.now()
   service.child.kill('SIGTERM')
-  // strace keeps the entry of the process until the delay ends, but its listener is closed.
+  // strace keeps the process in the process table until the delay ends, but the process no longer listens.
   await waitUntil(async () => !(await isAnswered(service.address)), {
     what: 'the service has ended',
     timeoutMs: 60_000,
@@ -179,7 +180,7 @@ async function stalledDisk(scope: Scope): Promise<Figure> {
   }
 }
 
-/** Lets system calls of the process fail or wait. With 0 ms, until the end of the experiment. */
+/** Makes system calls of the process fail or wait for this time, or until the end of the experiment if `ms` is 0. */
 async function inject(scope: Scope, pid: number | undefined, what: string, ms: number): Promise<void> {
   const [calls = ''] = what.split(':')
   const args = ['-f', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${what}`, `-p${pid}`]

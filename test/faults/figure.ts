@@ -9,13 +9,13 @@ export interface Figure {
 }
 
 export interface Options {
-  /** A short form, for every change. */
+  /** Runs the short form, which every change must pass. */
   readonly quick: boolean
 }
 
 export type Experiment = (options: Options) => Promise<Figure[]>
 
-/** Prints the figures. Returns whether the promises hold that count in this form of the experiment. */
+/** Prints the figures. Returns whether all promises hold. A quick run ignores those about speed. */
 export function print(figures: readonly Figure[], { quick }: Options): boolean {
   for (const { promise, measured, holds } of figures)
     console.log(`${holds ? 'holds ' : 'BROKEN'}  ${promise}: ${measured}`)

@@ -38,7 +38,7 @@ async function killOn(scope: Scope, database: string, url: string, count: number
       what: 'animals are created',
       timeoutMs: 60_000,
     })
-    // At another moment of a commit each time.
+    // Each kill comes at another moment of a commit.
     await delay((kill * 37) % MAX_PAUSE_MS)
     const ended = once(service.child, 'exit')
     service.child.kill('SIGKILL')

@@ -1,5 +1,6 @@
 // A process that keeps many connections busy: each sends a request, and the next one as soon as it was answered. A
-// connection that is closed is opened again at once. Prints the number of answers per status.
+// connection that is closed is opened again after a short pause. Prints the number of answers per status, and of
+// connections that were opened, answered and closed.
 //
 //   node test/faults/load-generator.ts ADDRESS CONNECTIONS SECONDS create|list|unknown-keys|no-key API_KEY
 
@@ -29,8 +30,8 @@ function nextRequest(): string {
 }
 
 /**
- * Anyone can make keys with a valid checksum. They are made in advance, because a generator that is busy with that would
- * let the service sleep and wake up for each request. They are far more than the service caches.
+ * Anyone can make keys with a valid checksum. This process makes them in advance: if it made them between requests, the
+ * service would sleep and wake up for each request. There are far more of them than the service caches.
  */
 const UNKNOWN_KEYS = Array.from(
   { length: kind === 'unknown-keys' ? 50_000 : 0 },

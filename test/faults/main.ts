@@ -1,5 +1,5 @@
 // `npm run test:faults`: all experiments with faults, overload and strangers. The full run takes up to 15 minutes and
-// writes docs/reliability.md; `-- --quick` takes up to three, and is a part of every change.
+// writes docs/reliability.md; `-- --quick` takes up to three, and every change must pass it.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release, type } from 'node:os'

@@ -27,13 +27,13 @@ interface Load {
 export function overload({ quick }: { quick: boolean }): Promise<Figure[]> {
   return inScope(async scope => {
     const { address } = await startService(scope)
-    // The first seconds would measure the compiler.
+    // Warms up: the first seconds would measure the compiler.
     await putUnderLoad(scope, address, USUAL_CONNECTIONS, 2)
     const before = await putUnderLoad(scope, address, USUAL_CONNECTIONS, 4)
     const loads = new Map<number, Load>()
     for (const connections of quick ? [2_000] : [2_000, 4_000, 8_000])
       loads.set(connections, await putUnderLoad(scope, address, connections, quick ? 6 : 10))
-    // Other programs use the machine too, more or less from minute to minute.
+    // Other programs take more or less CPU from minute to minute, so the usual rate is measured before and after.
     const after = await putUnderLoad(scope, address, USUAL_CONNECTIONS, 4)
     const usual = (before.creationsPerSecond + after.creationsPerSecond) / 2
     return [...loads].flatMap(([connections, load]) => compare(connections, load, usual))
@@ -47,8 +47,8 @@ function compare(connections: number, load: Load, usual: number): Figure[] {
   const who = `${connections} connections that retry at once`
   return [
     {
-      promise: `${who}: at least half of the creations per second at ${USUAL_CONNECTIONS}`,
-      measured: `${Math.round(share * 100)} % (${rates.join(' and ')} per second; ${answers.join(', ')})`,
+      promise: `${who}: at least half of the creations per second of ${USUAL_CONNECTIONS} connections`,
+      measured: `${Math.round(share * 100)} % (${rates.join(' instead of ')} per second; ${answers.join(', ')})`,
       holds: share >= MIN_GOODPUT,
       isSpeed: true,
     },
@@ -115,7 +115,7 @@ function sum(one: Record<string, number>, other: Record<string, number>): Record
   return Object.fromEntries(keys.map(key => [key, (one[key] ?? 0) + (other[key] ?? 0)]))
 }
 
-/** Resolves once it is answered. It is sent again if the connection is reset. */
+/** Resolves once `/livez` is answered. The request is sent again if the connection is reset. */
 function livez(address: string, agent: Agent | false): Promise<void> {
   return new Promise(resolve => {
     const retry = () => setTimeout(() => resolve(livez(address, agent)), 100)

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { MAIN, serve } from '../support/command.ts'
 import { API_KEY, type Scope, temporaryFolder } from '../support/service.ts'
 
-/** Every connection takes a descriptor. Runs the command that follows with as many as it may have. */
+/** Every connection takes a file descriptor. Runs the command that follows with the highest limit that it may have. */
 const MANY_DESCRIPTORS = ['sh', '-c', 'ulimit -n $(ulimit -Hn); exec "$@"', 'sh'] as const
 
 /** Runs the clean-ups of an experiment when it ends, the last one first. */

@@ -33,11 +33,11 @@ function head(...headers: readonly string[]): string {
 /** The request that an attacker hides. */
 const HIDDEN = head(`Content-Length: ${ANIMAL.length}`) + ANIMAL
 const HIDDEN_LENGTH = `Content-Length: ${HIDDEN.length}`
-/** A body that ends for a reader of chunks before the hidden request, and after it for a reader of Content-Length. */
+/** A body with two ends: before the hidden request for a reader of chunks, after it for a reader of Content-Length. */
 const ENDED_CHUNKS = `0\r\n\r\n${HIDDEN}`
 const ENDED_LENGTH = `Content-Length: ${ENDED_CHUNKS.length}`
 const CHUNKED = 'Transfer-Encoding: chunked'
-const ROUND = 'Connection: keep-alive'
+const KEEP_ALIVE = 'Connection: keep-alive'
 
 const inHttp10 = (request: string) => request.replace('HTTP/1.1', 'HTTP/1.0')
 
@@ -153,11 +153,11 @@ const connections: SmugglingCase[] = [
     [201, 400],
     HIDDEN + requestHead('CONNECT a:1 HTTP/1.1', 'Host: a') + HIDDEN,
   ),
-  answered('HTTP/1.0: chunked', [400], inHttp10(head(CHUNKED, ROUND) + CHUNKS) + HIDDEN),
+  answered('HTTP/1.0: chunked', [400], inHttp10(head(CHUNKED, KEEP_ALIVE) + CHUNKS) + HIDDEN),
   answered(
     'HTTP/1.0: chunked and Content-Length',
     [400],
-    inHttp10(head(ENDED_LENGTH, CHUNKED, ROUND)) + ENDED_CHUNKS,
+    inHttp10(head(ENDED_LENGTH, CHUNKED, KEEP_ALIVE)) + ENDED_CHUNKS,
   ),
   answered('HTTP/1.0: a request behind one that closes', [200], inHttp10(get()) + HIDDEN),
   answered('Connection: close, and a request behind it', [200], get('Connection: close') + HIDDEN),

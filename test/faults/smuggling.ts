@@ -18,7 +18,7 @@ const CONCURRENT_CASES = 10
 const QUIET_MS = 500
 const LATER = { id: 'later', animal: { name: 'Later', categoryId: 1 } }
 
-/** Between segments, so that they are not sent as one. */
+/** The pause between segments, so that they are not sent as one. */
 const SEGMENT_MS = 50
 
 export async function smuggling(_options: { quick: boolean }): Promise<Figure[]> {
@@ -39,7 +39,7 @@ async function direct(scope: Scope): Promise<Figure> {
   const counts = {
     'answers received': seen.length,
     'requests in the log': answeredBy(service).length,
-    '201 received': createdOf(seen),
+    'times 201 received': createdOf(seen),
     'animals stored': await countAnimals(service),
   }
   return {
@@ -72,8 +72,8 @@ async function behind(
   const counts = {
     'forwarded by the proxy': forwarded.length,
     'answered by the service': answered.length,
-    '201 seen by clients': createdOf(answers.flat()),
-    '201 seen by the proxy': createdOf(forwarded),
+    'times 201 seen by clients': createdOf(answers.flat()),
+    'times 201 seen by the proxy': createdOf(forwarded),
     'animals stored': await countAnimals(service),
   }
   return {
@@ -121,7 +121,10 @@ async function sendCase(
   return statusesOf(received()).filter(status => status >= 200)
 }
 
-/** Resolves with false. On a busy machine, only a later answer shows that an earlier one is not still to come. */
+/**
+ * Waits for `QUIET_MS`, and until a later creation is answered: on a busy machine, only that shows that no earlier
+ * answer is still on its way. Resolves with false.
+ */
 async function quiet({ create }: TestService): Promise<false> {
   await delay(QUIET_MS)
   await create(LATER.animal, { 'x-request-id': LATER.id, 'idempotency-key': LATER.id })

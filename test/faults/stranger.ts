@@ -1,5 +1,5 @@
-// A process that opens many connections and keeps them: idle ones, or ones that never read what they asked for. It opens
-// a connection that the service closes again as long as it runs. Prints a line once each connection was opened.
+// A process that opens many connections and keeps them: idle ones, or ones that never read what they asked for. It does
+// not reopen a connection that the service closes. Prints a line once all connections were opened.
 //
 //   node test/faults/stranger.ts ADDRESS CONNECTIONS PATH reads|never-reads API_KEY
 

@@ -13,7 +13,7 @@ import { inScope, isAnswered, memoryOf, startProgram, startService } from './pro
 /** How long the memory is watched after the last request. */
 const WATCH_MS = 3_000
 
-/** What the process needs besides the responses that wait: 2,000 connections, and garbage. */
+/** What the process may need: the responses that wait (`SERVER_LIMITS`), 2,000 connections, and garbage. */
 const MAX_GROWTH_MB = 160
 
 export async function strangers({ quick }: { quick: boolean }): Promise<Figure[]> {

@@ -32,7 +32,7 @@ export function unknownKeys({ quick }: Options): Promise<Figure[]> {
       env,
     })
     const service = { address, pid: child.pid ?? 0, postgres }
-    // The first seconds would measure the compiler.
+    // Warms up: the first seconds would measure the compiler.
     for (const kind of ['no-key', 'unknown-keys']) await flood(scope, service, kind, 2)
     const rounds: { without: Flood; unknown: Flood }[] = []
     // In turns, because the machine may be slow for a while.

@@ -61,7 +61,7 @@ export function start(
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     detached: isGroup,
   })
-  // A command may end before it has read all of it.
+  // A command may end before it has read all of its input.
   child.stdin?.on('error', () => {})
   if (input !== undefined) child.stdin?.write(input)
   if (!isInputOpen) child.stdin?.end()
@@ -129,7 +129,7 @@ export function isAnswering(address: string): Promise<boolean> {
   )
 }
 
-/** Sends a signal again and again, as an impatient person does: those that follow the first too closely are ignored. */
+/** Sends a signal again and again, like an impatient person: the service ignores a signal too soon after the first. */
 export function signalUntilEnded(child: ChildProcess, signal: NodeJS.Signals): void {
   const timer = setInterval(() => child.kill(signal), SIGNAL_INTERVAL_MS)
   child.once('exit', () => clearInterval(timer))

@@ -8,7 +8,7 @@ const RUNS = 30
 
 const ANIMAL = '"name":"Bella","categoryId":7.0}'
 
-/** A body of almost 64 KiB: the text, the unit as often as it fits, and the end with the members of an animal. */
+/** A body of almost 64 KiB: the start, the unit as often as it fits, and the end with the members of an animal. */
 function filled(start: string, unit: string | ((index: number) => string), end: string): Buffer {
   const parts = [start]
   let length = start.length + end.length
@@ -38,7 +38,7 @@ export const COSTLY_BODIES: readonly (readonly [string, Buffer, number])[] = [
   ['members named by integers', inObject(index => `"${index * 7_919}":1,`), 201],
   ['one member, repeated', inObject('"categoryId":1,'), 201],
   ['one member, repeated with an escape', inObject('"categor\\u0079Id":1,'), 201],
-  ['members with almost that name', inObject('"categor\\u0079Ie":1,'), 201],
+  ['members named almost like categoryId, with an escape', inObject('"categor\\u0079Ie":1,'), 201],
   ['an escaped string', filled('{"x":"', '\\"', `",${ANIMAL}`), 201],
   ['numbers that are hard to round', inArray(`9007199254740993${'0'.repeat(700)}1,`), 201],
   ['an integer of 65,000 digits', Buffer.from(`{"name":"Bella","categoryId":${'9'.repeat(65_000)}}`), 400],
@@ -48,7 +48,7 @@ export const COSTLY_BODIES: readonly (readonly [string, Buffer, number])[] = [
   ['an error at the end', inArray('[1.5],').subarray(0, -1), 400],
 ]
 
-/** The time of the fastest run, which is at least its CPU time. Other programs of a busy machine disturb the others. */
+/** The time of the fastest run, which is at least its CPU time. A busy machine slows down the other runs. */
 function fastestMs(work: () => void): number {
   let least = Number.POSITIVE_INFINITY
   for (let run = 0; run < RUNS; run++) {

@@ -1,5 +1,5 @@
-// Loaded before a command: kills its process before the call of a file function whose number is in KILL_AT_STEP. So a
-// test can stop a command at every step.
+// Loaded before a command: counts its calls of file functions, and kills its process before call number KILL_AT_STEP. A
+// test can thus stop a command at every step.
 
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'

@@ -1,4 +1,4 @@
-// Loaded before a command: links fail, as on a file system that has none.
+// Loaded before a command: hard links fail, as on a file system without them.
 
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'

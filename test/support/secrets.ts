@@ -1,4 +1,4 @@
-// Searches whatever the service reveals for API keys. The helpers of the tests use it, so that the whole suite searches.
+// Checks that responses, logs and metrics contain no API key. The test support does so in every test.
 
 import assert from 'node:assert/strict'
 

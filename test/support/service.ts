@@ -41,7 +41,7 @@ export interface Scope {
   after(cleanUp: () => unknown): void
 }
 
-/** Starts something once for all tests of the suite that calls it. Returns a function that returns it. */
+/** Starts something once for all tests of the calling suite. Returns a function that returns what was started. */
 export function shared<Value>(start: (scope: Scope) => Promise<Value>): () => Value {
   const cleanUps: (() => unknown)[] = []
   let value: Value | undefined
