@@ -1,9 +1,12 @@
 // The SQL statements for animals and keys.
 
-/** Renders the same JSON as `renderAnimal` in animal.ts. `json_build_object` would take twice as long. */
+/**
+ * Renders the same JSON as `renderAnimal` in animal.ts. `concat` leaves out what is null. With `||` instead, a page takes 5 µs
+ * longer, and with `json_build_object` twice as long.
+ */
 const ANIMAL_JSON = `
-  '{"id":' || id || ',"name":' || to_json(name) || ',"categoryId":' || category_id
-  || coalesce(',"status":"' || status || '"}', '}')`
+  concat('{"id":', id, ',"name":', to_json(name), ',"categoryId":', category_id,
+    ',"status":"' || status || '"', '}')`
 
 // Several pages in one statement. Each has a bound, a limit and, in the statements by status, a status. The sub-queries
 // for the previous and the next page do not use `exists`, which PostgreSQL may answer with a scan of the whole table.
