@@ -1,7 +1,7 @@
 // The SQL statements for animals and keys.
 
 /**
- * Renders the same JSON as `renderAnimal` in animal.ts. `concat` leaves out what is null. With `||` instead, a page takes 5 µs
+ * Renders the same JSON as `renderAnimal` in animal.ts. `concat` leaves out what is null. With `||` instead, a page takes
  * longer, and with `json_build_object` twice as long.
  */
 const ANIMAL_JSON = `
