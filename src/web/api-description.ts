@@ -75,7 +75,7 @@ export interface ApiDescription {
   }
 }
 
-/** An operation with the path and the method that it has. */
+/** An operation with its path and method. */
 export interface LocatedOperation extends Operation {
   readonly path: string
   readonly method: string
@@ -105,7 +105,7 @@ export function resolveResponse({ components }: ApiDescription, response: Respon
   return '$ref' in response ? found(components.responses[refName(response)]) : response
 }
 
-/** An example of a schema, from a request or a response that has it. */
+/** An example of the schema with this name, taken from a request or response that uses the schema. */
 export function exampleOf(api: ApiDescription, name: string): unknown {
   const contents = operationsOf(api).flatMap(({ requestBody, responses }) => [
     ...(requestBody === undefined ? [] : [jsonOf(requestBody)]),

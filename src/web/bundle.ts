@@ -84,7 +84,7 @@ export function bundle(entry: string, read: ReadModule): string {
   return calls.join('') + (names === '' ? '' : `export const { ${names} } = ${variable};\n`)
 }
 
-/** Parses `a, b as c` to names and their aliases. An alias is the name itself if there is no other. */
+/** Parses `a, b as c` to names and their aliases. Without `as`, the alias is the name itself. */
 function parseNames(list: string): Name[] {
   return list
     .split(',')

@@ -16,7 +16,7 @@ export interface PageOptions {
 const CATALOGUE_SCRIPT = 'src/web/browser/catalogue'
 const REFERENCE_SCRIPT = 'src/web/browser/reference'
 
-/** The last ones have the rules for small screens and paper, which must win over the others. */
+/** The order matters: the last files have the rules for small screens and print, which must override the others. */
 const CATALOGUE_STYLES = [
   'tokens.css',
   'style.css',
@@ -99,7 +99,7 @@ interface LayoutOptions {
   readonly assets: string
   /** Controls in the bar. */
   readonly tools?: Html
-  /** The contents of the page, beside them. */
+  /** The table of contents, beside the content. */
   readonly navigation?: Html
 }
 

@@ -11,7 +11,7 @@ interface ErrorDescription {
   readonly headers: readonly string[]
 }
 
-/** The document describes operations, so it has no answer to a method that a path does not support. */
+/** The OpenAPI document describes operations, so it has no response for a method that a path does not support. */
 const METHOD_NOT_ALLOWED: ErrorDescription = {
   when: 'The path does not support this method.',
   headers: ['Allow'],
@@ -33,7 +33,7 @@ function describeErrors(api: ApiDescription): Map<string, ErrorDescription> {
       ...resolveResponse(api, response),
     })),
   )
-  // Headers that successful responses have too say nothing about an error.
+  // The table leaves out headers that successful responses have as well: they do not explain the error.
   const common = new Set(
     responses.filter(({ isError }) => !isError).flatMap(({ headers }) => Object.keys(headers)),
   )

@@ -38,7 +38,7 @@ function start({ api, environment, baseUrl }: GuideOptions): Section {
     title: 'Start',
     text: html`<p>${renderMarkdown(api.info.description)}</p>
 <dl class="facts">${api.servers.map(({ url, description }) => html`<div><dt>${description}</dt><dd><code>${url}</code></dd></div>`)}<div><dt>Version</dt><dd>${api.info.version}</dd></div></dl>
-<p>Store your API key in the variable <code>${KEY_VARIABLE}</code>: the samples read it from there. Or enter the key at the top of this page, and send requests from here. The <a href="./">catalogue</a> shows the same animals, and generators read the <a href="./openapi.json">OpenAPI document</a>.</p>
+<p>Store your API key in the environment variable <code>${KEY_VARIABLE}</code>: the samples read it from there. Or enter the key at the top of this page, and send requests from here. The <a href="./">catalogue</a> shows the same animals. Code generators can use the <a href="./openapi.json">OpenAPI document</a>.</p>
 <p>Any HTTP client works. Note that <code>id</code> and <code>categoryId</code> are 64-bit integers: <code>JSON.parse</code> in JavaScript rounds large ones. The client for JavaScript and TypeScript, <code>animal-store-client</code>, returns them exactly, retries safely and has no dependencies. It is not in the npm registry yet: pack it in a checkout of the repository.</p>`,
     code: html`${renderCode('shell', `export ${KEY_VARIABLE}='${KEY_PREFIX[environment]}…'\ncurl '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'First request')}
 ${renderCode('shell', '# In a checkout of the repository:\nnpm ci && npm pack --workspace client\n# In your project, with the file beside it:\nnpm install ./animal-store-client-*.tgz', 'Install the client')}`,
@@ -65,7 +65,8 @@ function paging({ api, baseUrl }: GuideOptions): Section {
     title: 'Paging',
     text: html`<p><a href="#listPets">List animals</a> returns a page of <code>limit</code> animals by ascending id: ${PAGE_LIMIT.default} unless you ask for another number, and at most ${PAGE_LIMIT.maximum}. New animals appear at the end, so a page never shifts while you read.</p>
 <p><strong>Forwards</strong>: <code>after</code> takes the last id of a page and returns the animals that follow. <strong>Backwards</strong>: <code>before</code> takes the first id of a page and returns the animals that precede it. <code>before=${INT64_MAX}</code>, the largest id, returns the newest animals.</p>
-<p>You need not build these URLs. ${renderMarkdown(PageLinks?.description ?? '')} They keep <code>limit</code> and <code>status</code>. Follow them until there is none.</p>`,
+<p>You need not build these URLs: each page has them in a header. They keep <code>limit</code> and <code>status</code>. Follow them until there is none.</p>
+<dl class="members"><div><dt><code>Link</code></dt><dd>${renderMarkdown(PageLinks?.description ?? '')}</dd></div></dl>`,
     code: html`${renderCode('http', `Link: ${PageLinks?.example ?? ''}`.replaceAll(', <', ',\n  <'), 'Response header')}
 ${renderCode('shell', `curl '${baseUrl}/pets?limit=5&before=${INT64_MAX}' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'The five newest animals')}
 ${renderCode('javascript', `for await (const animal of store.animals({ newestFirst: true })) {\n  console.log(animal.id, animal.name)\n}`, 'All animals, with the client')}`,
@@ -76,7 +77,7 @@ function idempotency({ baseUrl }: GuideOptions): Section {
   return {
     id: 'idempotency',
     title: 'Idempotency',
-    text: html`<p>A connection can break after an animal was stored and before you have the answer. Send an <code>Idempotency-Key</code> with <a href="#createPet">each animal that you add</a>: a new value for each animal, such as a random one or the number of a delivery, and the same value when you repeat the request.</p>
+    text: html`<p>A connection can break after an animal was stored and before you have the answer. Send an <code>Idempotency-Key</code> with <a href="#createPet">each animal that you add</a>. Use a new value for each animal, such as a random one, and the same value when you repeat the request.</p>
 <p>For ${IDEMPOTENCY_HOURS} hours, the same key with the same animal gets the first answer again, with the header <code>Idempotent-Replayed: true</code>, and no second animal is added. The same key with another animal gets <a href="#error-idempotency_key_reused">422</a>. Rejected requests are not remembered.</p>
 <p>Our client does this by itself.</p>`,
     code: html`${renderCode('shell', `curl --include --retry 5 '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Content-Type: application/json' \\\n  -H 'Idempotency-Key: delivery-1042-bella' \\\n  --data-raw '{"name": "Bella", "categoryId": 7}'`, 'Retry without adding twice')}
@@ -88,7 +89,7 @@ function errors({ api }: GuideOptions): Section {
   return {
     id: 'errors',
     title: 'Errors',
-    text: html`<p>Every response of 400 and above has one JSON object, the <a href="#ErrorObject">ErrorObject</a>. Programs read <code>code</code>; <code>message</code> is for people, and its wording may change. Further codes may be added: treat one that you do not know by its status.</p>
+    text: html`<p>Every response of 400 and above has one JSON object, the <a href="#ErrorObject">ErrorObject</a>. Programs read <code>code</code>; <code>message</code> is for people, and its wording may change. Further codes may be added: if you do not know a code, decide by its status.</p>
 <p>Every response has an <code>X-Request-Id</code>. Quote it when you ask for help.</p>
 ${renderErrorTable(api)}
 <p>A path that does not exist gets <code>not_found</code> too.</p>`,
@@ -103,7 +104,7 @@ function rateLimits({ api }: GuideOptions): Section {
     title: 'Rate limits',
     text: html`<p>The service may limit the requests of each API key. Every answer to a valid key then has two headers.</p>
 <dl class="members"><div><dt><code>RateLimit-Policy</code></dt><dd>${renderMarkdown(RateLimitPolicy?.description ?? '')}</dd></div><div><dt><code>RateLimit</code></dt><dd>${renderMarkdown(RateLimit?.description ?? '')}</dd></div></dl>
-<p>Beyond the limit, the answer is <a href="#error-rate_limited">429</a>, and nothing is stored. Wait for the seconds in <code>Retry-After</code> before you send again. The same holds for <a href="#error-unavailable">503</a>.</p>`,
+<p>Beyond the limit, the answer is <a href="#error-rate_limited">429</a>, and nothing is stored. After this answer, and after <a href="#error-unavailable">503</a>, wait for the number of seconds in <code>Retry-After</code> before you send again.</p>`,
     code: html`${renderCode('http', `RateLimit-Policy: ${RateLimitPolicy?.example}\nRateLimit: ${RateLimit?.example}`, 'Response headers')}
 ${renderError(api.components.responses.TooManyRequests, 'Retry-After: 1')}`,
   }
@@ -116,8 +117,8 @@ function deprecation({ api, removal }: GuideOptions): Section {
     title: 'Deprecation',
     text: html`<p>An operation that will be removed says so in its answers, years before.</p>
 <dl class="members"><div><dt><code>Deprecation</code></dt><dd>${renderMarkdown(Deprecation?.description ?? '')}</dd></div><div><dt><code>Sunset</code></dt><dd>${renderMarkdown(Sunset?.description ?? '')}</dd></div><div><dt><code>Link</code></dt><dd>${renderMarkdown(api.components.headers.DeprecationLinks?.description ?? '')}</dd></div></dl>
-<p>This concerns <a href="#getPet">Get an animal</a>, until ${removal}. From then on it answers <a href="#error-gone">410</a>. <a href="#listPets">List animals</a> replaces it: <code>after</code> with the id minus one and <code>limit=1</code> returns the animal with this id, or the next one if there is none.</p>
-<p>Within <code>/v1</code>, members of responses and error codes may be added. Ignore those that you do not know.</p>`,
+<p><a href="#getPet">Get an animal</a> is deprecated and will be removed on ${removal}. From then on it answers <a href="#error-gone">410</a>. <a href="#listPets">List animals</a> replaces it: <code>after</code> with the id minus one and <code>limit=1</code> returns the animal with this id, or the next animal if none has this id.</p>
+<p>Within <code>/v1</code>, responses may get new members, and there may be new error codes. Ignore members that you do not know.</p>`,
     code: renderCode(
       'http',
       `Deprecation: ${Deprecation?.schema.const}\nSunset: ${Sunset?.schema.const}`,

@@ -38,7 +38,7 @@ export function renderOperation(
   const errors = all.filter(([status]) => status >= '400')
   return html`<section class="operation" id="${operationId}"><form data-operation="${operationId}" data-method="${method}" data-path="v1${path}">
 <div class="text">${renderHeading(operationId, summary)}
-<p class="target">${renderMethod(method)} <code>/v1${path}</code> <small>${operationId}</small>${deprecated && html` <span class="deprecated">deprecated, removed on ${removal}</span>`}</p>
+<p class="target">${renderMethod(method)} <code>/v1${path}</code> <small>${operationId}</small>${deprecated && html` <span class="deprecated">deprecated, will be removed on ${removal}</span>`}</p>
 <p>${renderMarkdown(description)}</p>
 ${renderSubheading(summary, `${operationId}-parameters`, 'Parameters')}
 <dl class="members">${parameters.map(parameter => renderParameter(api, operationId, parameter))}</dl>

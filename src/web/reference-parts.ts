@@ -67,7 +67,7 @@ export function renderMembers(api: ApiDescription, { properties = {}, required =
   )}</dl>`
 }
 
-/** A type with a name has a section of its own, so its first sentence is enough. */
+/** A type with a name has its own section, so the first sentence of its description is enough here. */
 function describeMember(api: ApiDescription, declared: Schema | Reference): string {
   const { description = '' } = resolveSchema(api, declared)
   return '$ref' in declared ? description.replace(/\. .*/, '.') : description

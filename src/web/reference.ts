@@ -20,7 +20,7 @@ import {
 
 export interface RenderedReference {
   readonly content: Html
-  /** The contents, which are a drawer on small screens. */
+  /** The table of contents, which is a drawer on small screens. */
   readonly navigation: Html
   /** The button that opens the drawer. */
   readonly tools: Html
@@ -44,8 +44,8 @@ export function renderReference(api: ApiDescription, environment: Environment): 
 <h2>Schemas</h2><ul>${schemas.map(([name]) => html`<li><a href="#${name}">${name}</a></li>`)}</ul>
 </nav>`,
     content: html`<div id="top"><h1>API reference</h1>
-<div id="key" class="needs-script"><label for="api-key">API key</label><input id="api-key" type="password" autocomplete="off" spellcheck="false" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="key-hint"><div class="check"><input id="fill-in" type="checkbox"><label for="fill-in">Fill in my key</label></div><small id="key-hint">Not stored: the key is gone when you leave this page.</small></div></div>
-<noscript><p>This page needs JavaScript to send requests. Everything else works without.</p></noscript>
+<div id="key" class="needs-script"><label for="api-key">API key</label><input id="api-key" type="password" autocomplete="off" spellcheck="false" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="key-hint"><div class="check"><input id="show-key" type="checkbox"><label for="show-key">Show my key in the samples</label></div><small id="key-hint">Not stored: the key is gone when you leave this page.</small></div></div>
+<noscript><p>Without JavaScript, this page cannot send requests, search or copy.</p></noscript>
 ${guide.map(renderSection)}
 ${operations.map(operation => renderOperation(api, operation, baseUrl, removal))}
 ${schemas.map(([name, schema]) => renderSchema(api, name, schema))}`,

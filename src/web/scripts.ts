@@ -1,4 +1,4 @@
-// Loads the scripts of the pages: one bundle for each page, made on the first request for one.
+// Loads the scripts of the pages, one bundle for each page. The first request for a script makes all bundles.
 
 import { Worker } from 'node:worker_threads'
 
@@ -22,9 +22,9 @@ export function createScriptLoader(entries: readonly string[]): (entry: string) 
 }
 
 /**
- * Uses a thread, because all other requests would wait on the main thread: in a checkout, where the scripts are
- * TypeScript, stripping their types takes 55 to 90 ms of CPU (Node.js 24.21). Most of it loads the parser. The service has
- * not loaded it, because the compile cache (bin/animal-store.js) stores its own modules as JavaScript.
+ * Uses a thread, because on the main thread all other requests would wait. In a checkout the scripts are TypeScript,
+ * and stripping their types takes 55 to 90 ms of CPU (Node.js 24.21), mostly to load the TypeScript parser. The service
+ * itself does not need this parser, because the compile cache (bin/animal-store.js) has its modules as JavaScript.
  */
 function bundleInThread(entries: readonly string[]): Promise<Bundles> {
   const thread = new Worker(new URL(`./bundling-thread.${EXTENSION}`, import.meta.url), {

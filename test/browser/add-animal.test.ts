@@ -122,7 +122,7 @@ suite('the form', () => {
     assert.deepEqual(await readStock(page), ['51', '50', '1', '0', '0'])
   })
 
-  test('shows the new animal without leaving the page if it is on it', async t => {
+  test('shows the new animal without leaving a page that has it', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
     const { page } = await open(t, service)
     await fillIn(page, 'Bella', '7')

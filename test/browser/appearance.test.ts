@@ -99,7 +99,7 @@ suite('the catalogue page', () => {
     })
   })
 
-  test('shows the tint of a status on the selected row', async t => {
+  test('keeps a status badge visible on the selected row', async t => {
     const { page } = await open(t, service())
     await page.locator('#rows tr').first().click()
     const colours = ['#rows tr[aria-current]', '#rows tr[aria-current] .status'].map(selector =>
@@ -216,7 +216,7 @@ suite('the catalogue page', () => {
     assert.equal(await style(page, '.progress', 'opacity'), '0')
   })
 
-  test('moves nothing if the user prefers that', async t => {
+  test('has no animation if the user prefers reduced motion', async t => {
     const { page } = await open(t, service(), { context: { reducedMotion: 'reduce' } })
     await page.keyboard.press('j')
     const animated = await page.evaluate(() =>

@@ -20,7 +20,7 @@ export async function checkAccessibility(page: Page, state: string): Promise<voi
     await page.emulateMedia({ colorScheme })
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: 800 })
-      // The colours are all that differs in the second scheme.
+      // Only the colours differ in the dark scheme.
       const options = colorScheme === 'light' ? {} : { runOnly: ['color-contrast'] }
       const { violations, overflow } = await page.evaluate(async options => {
         const { axe } = globalThis as unknown as Axe

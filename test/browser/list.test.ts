@@ -1,4 +1,4 @@
-// The list on the catalogue page: rows, filters, page size, order and paging.
+// The list on the catalogue page: rows, filters, page size, order, paging, "Go to id" and the CSV file.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -89,7 +89,7 @@ suite('the list', () => {
     assert.equal((await readRows(page)).length, 10)
     await link(page, 'Next').click()
     await waitForList(page, '?limit=10&after=10', '11')
-    // A link from elsewhere wins, and changes nothing.
+    // The page size in a link wins over the remembered one, and does not change it.
     await page.goto(`${service().address}/?limit=50`)
     await waitForList(page, '?limit=50', '1')
     assert.equal((await readRows(page)).length, 50)
@@ -101,12 +101,12 @@ suite('the list', () => {
   test('pages forward and back, with its links and with the buttons of the browser', async t => {
     const { page } = await open(t, service(), { path: '/?limit=50' })
     await waitForList(page, '?limit=50', '1')
-    assert.equal(await link(page, 'Previous').count(), 0, 'the first page has no previous page')
+    assert.equal(await link(page, 'Previous').count(), 0, 'the first page has a link to a previous page')
     await link(page, 'Next').click()
     await waitForList(page, '?limit=50&after=50', '51')
     await link(page, 'Next').click()
     await waitForList(page, '?limit=50&after=100', '101')
-    assert.equal(await link(page, 'Next').count(), 0, 'the last page has no next page')
+    assert.equal(await link(page, 'Next').count(), 0, 'the last page has a link to a next page')
     await link(page, 'Previous').click()
     await waitForList(page, '?limit=50&before=101', '51')
     await link(page, 'Previous').click()
@@ -136,7 +136,7 @@ suite('the list', () => {
     await waitForList(page, '?after=40', '41')
   })
 
-  test('shows a whole first page if fewer animals precede a page than fit on one', async t => {
+  test('shows a full first page after paging back, also if fewer animals precede', async t => {
     const { page } = await open(t, service(), { path: '/?after=5' })
     await waitForList(page, '?after=5', '6')
     await link(page, 'Previous').click()
@@ -247,7 +247,7 @@ suite('go to id', () => {
     await goTo('00000000000000000000000009')
     await waitForList(page, '?after=8', '9')
     await goTo('9'.repeat(40))
-    await page.getByText('No id has this many digits.').waitFor()
+    await page.getByText('the number is out of range').waitFor()
     await goTo('9.5')
     await page.getByText('An id is a whole number').waitFor()
     assert.equal(await page.getByLabel('Go to id').getAttribute('aria-invalid'), 'true')

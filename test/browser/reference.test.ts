@@ -54,14 +54,14 @@ suite('the samples', () => {
     assert.match((await sample(page, 'getPet').textContent()) ?? '', /\/v1\/pets\/7'/)
     await page.getByLabel('API key').fill(API_KEY)
     assert.doesNotMatch((await list.textContent()) ?? '', new RegExp(API_KEY))
-    await page.getByLabel('Fill in my key').check()
+    await page.getByLabel('Show my key in the samples').check()
     for (const operation of ['listPets', 'createPet', 'getPet'])
       assert.match((await sample(page, operation).textContent()) ?? '', new RegExp(`Bearer ${API_KEY}'`))
-    await page.getByLabel('Fill in my key').uncheck()
+    await page.getByLabel('Show my key in the samples').uncheck()
     assert.match((await list.textContent()) ?? '', /\$ANIMAL_STORE_KEY/)
   })
 
-  test('are in the language that was chosen once for all, also after a reload', async t => {
+  test('are all in the language that was chosen for one of them, also after a reload', async t => {
     const { page } = await openReference(t)
     await page.locator('#createPet').getByText('JS client', { exact: true }).click()
     assert.match((await sample(page, 'createPet').textContent()) ?? '', /createAnimal\(\{\s+name: 'Bella',/)
@@ -95,7 +95,7 @@ suite('the forms', () => {
     const { page } = await openReference(t, WIDE, '/')
     await signIn(page)
     await page.getByRole('link', { name: 'API reference' }).first().click()
-    await page.getByText('The key that you signed in with').waitFor()
+    await page.getByText('The key that you used to sign in').waitFor()
     assert.equal(await page.getByLabel('API key').inputValue(), API_KEY)
     assert.match((await sample(page, 'listPets').textContent()) ?? '', /\$ANIMAL_STORE_KEY/)
     await page.getByLabel('API key').fill('another-key-0123456789')
@@ -104,7 +104,7 @@ suite('the forms', () => {
     assert.equal(await page.getByLabel('API key').inputValue(), API_KEY)
   })
 
-  test('explain that a key is needed instead of sending', async t => {
+  test('explain that a key is needed, and send nothing', async t => {
     const { page } = await openReference(t)
     const requests: string[] = []
     page.on('request', request => requests.push(request.url()))
@@ -132,7 +132,7 @@ suite('the forms', () => {
     assert.equal(await output.getAttribute('class'), 'accepted')
   })
 
-  test('add an animal, and frame a refusal as one', async t => {
+  test('add an animal, and show a rejected request as an error', async t => {
     const { page, service } = await openReference(t)
     await page.getByLabel('API key').fill(API_KEY)
     assert.match((await (await send(page, 'createPet')).textContent()) ?? '', /^201 Created/)

@@ -14,7 +14,7 @@ import {
   waitForList,
 } from './catalogue-page.ts'
 
-/** How often the page looks for new animals (src/web/browser/live.ts). */
+/** How often the page looks for new animals (src/web/browser/polling.ts). */
 const INTERVAL_MS = 5_000
 
 const open = useCatalogue()
@@ -103,7 +103,7 @@ suite('the stock', () => {
     const service = await startWithAnimals(t, newAnimals(20_001, STATUSES))
     const { page } = await open(t, service)
     await page.locator('#stock[data-state=capped]').waitFor({ timeout: 60_000 })
-    assert.equal(await page.locator('#stock-total').textContent(), 'first 20,000')
+    assert.equal(await page.locator('#stock-total').textContent(), 'first 20,000 counted')
     assert.deepEqual(await page.locator('#stock-legend b').allTextContents(), [
       '5,000',
       '0',
@@ -134,7 +134,7 @@ suite('an animal that somebody else adds', () => {
     await page.locator('tr.new').waitFor({ state: 'detached' })
   })
 
-  test('appears at the end of the last page of the oldest', async t => {
+  test('is on a new page if the last page is full, oldest first', async t => {
     const service = await startWithAnimals(t, newAnimals(20))
     const { page } = await open(t, service)
     await stopClock(page)

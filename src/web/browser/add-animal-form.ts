@@ -70,7 +70,7 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
     }
   }
 
-  /** Tells whether a whole delivery has been entered. The notice names only the last animal. */
+  /** Users compare the count with their delivery. The notice names only the last animal. */
   function showAddedCount(count: number): void {
     addedCount = count
     find('#added-count', HTMLElement).textContent = count === 0 ? '' : `${formatNumber(count)} added`

@@ -47,7 +47,7 @@ export function createAnimalTable(onSelect: (id: bigint) => void): AnimalTable {
     body.replaceChildren()
   }
 
-  /** An animal never changes, so its row is kept if it is shown already, with its selection and focus. */
+  /** An animal never changes, so a row that is already shown is reused, with its selection and focus. */
   function showRows(animals: readonly Animal[]): void {
     const { activeElement } = document
     rows = new Map(animals.map(animal => [animal.id, rows.get(animal.id) ?? createRow(animal)]))
@@ -129,7 +129,7 @@ export function createAnimalTable(onSelect: (id: bigint) => void): AnimalTable {
 interface ListMessage {
   readonly title: string
   readonly text: string
-  /** The label of the link to all animals. Without it, the message offers to add one. */
+  /** The label of the link to the list. Without a label, the button "New animal" replaces the link. */
   readonly link?: string
 }
 
@@ -138,7 +138,7 @@ function describeEmpty({ location }: ListPage, wantedId: bigint | undefined): Li
   if (wantedId !== undefined)
     return {
       title: `No animal has the id ${wantedId}`,
-      text: 'The catalogue ends before it.',
+      text: 'All animals have smaller ids.',
       link: FIRST_PAGE,
     }
   if (!isFirstPage(location)) {

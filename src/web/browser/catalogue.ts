@@ -8,13 +8,13 @@ import { createDetails } from './details.ts'
 import { find } from './elements.ts'
 import { createGoToId } from './go-to-id.ts'
 import type { ListPage } from './list-page.ts'
-import { createLive } from './live.ts'
 import { isFirstPage, type ListLocation, newestPageFrom, pageFrom } from './location.ts'
 import { createNavigation } from './navigation.ts'
 import { createNotice, MESSAGE_MS } from './notice.ts'
 import { createPageLoader } from './page-loader.ts'
 import { createPager } from './pager.ts'
 import { createPanel } from './panel.ts'
+import { createPolling } from './polling.ts'
 import { enableScrollEdges } from './scroll-edges.ts'
 import { createSelection } from './selection.ts'
 import { createSession } from './session.ts'
@@ -31,7 +31,7 @@ const stockCount = createStockCount(count => {
   stock = count
   showStock(count)
 })
-const live = createLive(lookForNewAnimals)
+const polling = createPolling(lookForNewAnimals)
 const session = createSession({ onSignIn: () => loader.load(), onSignOut: clearPage })
 const navigation = createNavigation(() => {
   wantedId = undefined
@@ -109,7 +109,7 @@ session.restore()
 
 function showPage(page: ListPage): void {
   showList(page)
-  live.start()
+  polling.start()
   if (wantedId !== undefined && page.animals.length > 0 && !shownIds.has(wantedId))
     message.show(`No animal has the id ${wantedId}. The list starts at the next one.`, { forMs: MESSAGE_MS })
   countStock()
@@ -160,7 +160,7 @@ function showAdded(animal: Animal): void {
   if (session.store !== undefined) stockCount.catchUp(session.store, session.signal).catch(() => undefined)
 }
 
-/** Stays on this page if it has the animal. Otherwise shows it among the newest ones, with those added before it. */
+/** Stays on this page if the animal is on it. Otherwise goes to the newest animals, from this one on. */
 function showNewAnimal(id: bigint): void {
   message.hide()
   if (shownIds.has(id)) selection.select(id)
@@ -186,7 +186,7 @@ function turnPage(direction: 1 | -1): boolean {
 
 function clearPage(): void {
   loader.stop()
-  live.stop()
+  polling.stop()
   isCounting = false
   wantedId = undefined
   panel.close()

@@ -7,7 +7,7 @@ import { createStatusBadge } from './status-badge.ts'
 
 export interface Details {
   show(animal: Animal): void
-  /** For a panel that covers the list, so that a keyboard or screen reader continues there. */
+  /** Moves the focus to the name, so that keyboard and screen reader leave a list that the panel covers. */
   focus(): void
 }
 
@@ -34,7 +34,7 @@ export function createDetails(): Details {
   }
 }
 
-/** The button says that it has copied until it loses the focus, which it never has in some browsers, or is reset. */
+/** The button says "Copied" until it loses the focus or is reset. In some browsers a click does not focus a button. */
 function enableCopying(selector: string, source: HTMLElement): { readonly reset: () => void } {
   const button = find(selector, HTMLButtonElement)
   const { ariaLabel: label } = button

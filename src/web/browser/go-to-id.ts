@@ -25,7 +25,7 @@ export function createGoToId({ onGo, onInvalid }: GoToIdOptions): GoToId {
     const id = parseInteger(text)
     field.ariaInvalid = String(id === undefined)
     if (id !== undefined) onGo(id)
-    else if (isInteger(text)) onInvalid('No id has this many digits.')
+    else if (isInteger(text)) onInvalid('No animal can have this id: the number is out of range.')
     else onInvalid('An id is a whole number, such as 1204. Names cannot be searched.')
   })
   field.addEventListener('input', () => {

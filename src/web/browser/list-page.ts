@@ -11,8 +11,9 @@ export interface ListPage {
 }
 
 /**
- * Paging back usually ends with fewer animals than fit on a page. The first page is fetched instead, which has these
- * and the ones that follow. Any other page that nothing precedes is the first page already.
+ * A user who pages back to the beginning usually gets fewer animals than fit on a page. The first page is fetched then,
+ * which has these animals and the next ones. A user who came another way to a page without a previous page sees the
+ * first page already, so only its location changes.
  */
 export async function fetchListPage(
   store: AnimalStore,

@@ -57,7 +57,7 @@ function parseId(name: string, text: string | null): bigint | undefined {
 export function toUrl({ status, limit, order, after, before }: ListLocation): string {
   const query = new URLSearchParams()
   if (status !== undefined) query.set('status', status)
-  // A URL without a page size means the remembered one, which is another one elsewhere.
+  // A URL without a page size means the remembered size. Another device may remember another size.
   if (limit !== PAGE_LIMIT.default || rememberedPageSize() !== limit) query.set('limit', String(limit))
   if (order !== 'oldest') query.set('order', order)
   if (after !== undefined) query.set('after', String(after))
@@ -80,13 +80,13 @@ export function isFirstPage({ after, before }: ListLocation): boolean {
   return after === undefined && before === undefined
 }
 
-/** The page that starts with this id, whatever its status. No animal precedes the smallest id. */
+/** The page that starts with this id, whatever the status. For the smallest possible id, this is the first page. */
 export function pageFrom(id: bigint, { limit }: ListLocation): ListLocation {
   const after = canonicalInteger(String(id - 1n))
   return { status: undefined, limit, order: 'oldest', after, before: undefined }
 }
 
-/** The page of the newest animals that starts with this id. No animal follows the largest id. */
+/** The page that starts with this id, newest first. For the largest possible id, this is the first page. */
 export function newestPageFrom(id: bigint, { limit }: ListLocation): ListLocation {
   const before = canonicalInteger(String(id + 1n))
   return { status: undefined, limit, order: 'newest', after: undefined, before }

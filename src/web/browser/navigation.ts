@@ -13,7 +13,7 @@ export interface Navigation {
   /** Reads the location from the URL and shows it in the toolbar. Returns the error message if the URL is invalid. */
   readUrl(): string | undefined
   goTo(location: ListLocation): void
-  /** Changes the URL without a new history entry, to another one for the animals that are shown. */
+  /** Replaces the URL by another URL of the page that is shown, without a new history entry. */
   replace(location: ListLocation): void
   filterBy(status: Status | undefined): void
 }
@@ -60,7 +60,7 @@ export function createNavigation(onNavigate: () => void): Navigation {
   addEventListener('popstate', () => onNavigate())
 
   function showLocation({ status, limit, order }: ListLocation): void {
-    // A link may have a page size that the selection does not offer.
+    // A link may have a page size that the menu does not offer.
     const isOffered = [...limitSelect.options].some(({ value }) => value === String(limit))
     if (!isOffered) limitSelect.add(new Option(String(limit)))
     limitSelect.value = String(limit)

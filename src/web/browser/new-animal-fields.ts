@@ -1,5 +1,5 @@
-// The fields of the form for a new animal. A field shows what is wrong with it after the user has left it, in words that
-// do not assume any knowledge of the API.
+// The fields of the form for a new animal. A field shows what is wrong with it after the user has left it, in words
+// that do not assume any knowledge of the API.
 
 import type { NewAnimal } from '../../../client/src/animal-store.ts'
 import { isStatus, NAME_MAX_LENGTH, parseNewAnimal } from '../../animal.ts'
@@ -10,7 +10,7 @@ import { isInteger, parseInteger } from './typed-integer.ts'
 export interface NewAnimalFields {
   /** Returns the animal, or undefined if a field is invalid, which then has the focus. */
   read(): NewAnimal | undefined
-  /** Empties the name, which is another one for the next animal, and moves the focus there. */
+  /** Empties the name and moves the focus there. Category and status stay for the next animal. */
   startNext(): void
   /** Shows the hints again, until the user leaves a field. */
   clearProblems(): void

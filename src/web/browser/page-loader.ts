@@ -27,7 +27,7 @@ export interface PageLoaderOptions {
 export interface PageLoader {
   /** Loads the page that the URL names. */
   load(): Promise<void>
-  /** Loads the page that is shown again, unnoticed. Does nothing if another page is being loaded. */
+  /** Reloads the current page without a sign that it is loading. Does nothing if another page is being loaded. */
   refresh(): Promise<void>
   /** Cancels the request in flight and the next retry. */
   stop(): void

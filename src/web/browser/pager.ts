@@ -23,9 +23,9 @@ export function createPager(): Pager {
       setLink(find(selector, HTMLAnchorElement), target && toUrl(target))
   }
 
-  /** A narrow list has no room for the count. */
+  /** The count has its own element, because a narrow list hides it. */
   function showSummary(count: string, ids: string): void {
-    // The same text again would be announced again.
+    // Otherwise a screen reader would announce the same text again.
     if (summary.textContent !== count + ids) summary.replaceChildren(createElement('span', {}, count), ids)
   }
 

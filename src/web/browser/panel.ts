@@ -3,7 +3,7 @@
 
 import { find } from './elements.ts'
 
-/** The width from which the panel stands beside the list, as in panel.css. */
+/** The width from which the panel stands beside the list, as in small-screen.css. */
 const WIDE = '(width >= 45rem)'
 
 export type PanelContent = 'details' | 'add-animal'

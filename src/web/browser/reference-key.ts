@@ -13,22 +13,22 @@ export interface KeyField {
 
 export function createKeyField(): KeyField {
   const field = find('#api-key', HTMLInputElement)
-  const fillIn = find('#fill-in', HTMLInputElement)
+  const showKey = find('#show-key', HTMLInputElement)
   const hint = find('#key-hint', HTMLElement)
   const initialHint = hint.textContent
   const changed = new EventTarget()
 
   function update(): void {
     const isSessionKey = field.value !== '' && field.value === loadKey()
-    hint.textContent = isSessionKey ? 'The key that you signed in with in the catalogue.' : initialHint
+    hint.textContent = isSessionKey ? 'The key that you used to sign in to the catalogue.' : initialHint
     changed.dispatchEvent(new Event('change'))
   }
 
-  // A browser may restore what was typed before. The samples must show it only if the reader asks again.
-  fillIn.checked = false
+  // A browser may restore what was typed and checked before. The samples show the key only if the reader asks again.
+  showKey.checked = false
   field.value = loadKey() ?? ''
   field.addEventListener('input', update)
-  fillIn.addEventListener('change', update)
+  showKey.addEventListener('change', update)
   onKeyCleared(() => {
     field.value = ''
     update()
@@ -41,7 +41,7 @@ export function createKeyField(): KeyField {
       return value()
     },
     get sampleKey() {
-      return fillIn.checked && value() !== '' ? value() : undefined
+      return showKey.checked && value() !== '' ? value() : undefined
     },
     onChange: callback => changed.addEventListener('change', callback),
     focus: () => field.focus(),

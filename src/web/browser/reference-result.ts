@@ -1,4 +1,4 @@
-// Shows the response to a request of the API reference, without rounding any number. A refusal looks like one.
+// Shows the response to a request of the API reference, without rounding any number. Errors have their own style.
 
 import { tokenize } from '../samples/highlight.ts'
 import { createElement, formatNumber } from './elements.ts'
@@ -19,7 +19,7 @@ export function showResult(output: HTMLOutputElement, result: Result): void {
     output.className = 'refused'
     output.replaceChildren(
       createElement('strong', {}, 'No response'),
-      ` The request could not be sent: ${result.failure}`,
+      ` The request failed: ${result.failure}`,
     )
     return
   }

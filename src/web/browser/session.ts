@@ -1,4 +1,4 @@
-// Signing in and out: the sign-in form, the API key, and which of the two parts of the page is visible.
+// Signing in and out: the API key, the sign-in form, and the switch between this form and the catalogue.
 
 import { AnimalStore } from '../../../client/src/animal-store.ts'
 import { find } from './elements.ts'
@@ -10,7 +10,7 @@ export interface SessionOptions {
 }
 
 export interface Session {
-  /** The client with the user's key, without retries: the page says what happens. Undefined while signed out. */
+  /** The client with the user's key. It does not retry: the page reports failures. Undefined while signed out. */
   readonly store: AnimalStore | undefined
   /** The same with retries, for requests that nobody waits for. */
   readonly backgroundStore: AnimalStore | undefined
@@ -40,7 +40,7 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
   let apiKey = ''
   let controller = new AbortController()
 
-  /** A new key is stored and opens the catalogue only after the server has accepted it. A stored key was accepted. */
+  /** A new key is stored and opens the catalogue only if the server has accepted it. A stored key opens it at once. */
   function signIn(key: string, wasAccepted: boolean): void {
     const baseUrl = new URL('v1', document.baseURI).href
     try {

@@ -4,13 +4,16 @@ import { type Animal, type AnimalStore, AnimalStoreError } from '../../../client
 import { PAGE_LIMIT, STATUSES } from '../../animal.ts'
 import { untilVisible, wait } from './waiting.ts'
 
-/** Beyond, only the first ones are counted, and the page says so. Counting this many takes 200 requests. */
+/** If there are more, only the first ones are counted, and the page says so. Counting this many takes 200 requests. */
 export const MAX_COUNTED = 20_000
 
-/** Animals that several clients add at once may appear in another order than their ids, so these are asked for again. */
+/**
+ * How many of the last ids are remembered. Animals that clients add at the same time may appear out of id order, so
+ * `catchUp` starts again at the first of these ids.
+ */
 const OVERLAP = 50
 
-/** The client has tried several times before these pauses. */
+/** The pauses after the retries of the client. */
 const FIRST_PAUSE_MS = 15_000
 const MAX_PAUSE_MS = 300_000
 
@@ -27,8 +30,8 @@ export interface StockCount {
   /** Counts again from the beginning, until the signal is aborted. */
   start(store: AnimalStore, signal: AbortSignal): Promise<void>
   /**
-   * Counts what was added since. Returns how many animals that were, or undefined if it cannot tell, because it is still
-   * counting or the catalogue is too large.
+   * Counts the animals that were added since the last count, and returns their number. Returns undefined if that is
+   * unknown: while it is still counting, or if the catalogue is too large.
    */
   catchUp(store: AnimalStore, signal: AbortSignal): Promise<number | undefined>
 }

@@ -1,4 +1,4 @@
-// Stock at a glance: a chart and the counts of each status. The counts also stand in the filter, where they are known.
+// Stock at a glance: a chart and the counts of each status. The filter shows the counts too, once they are complete.
 
 import { find, formatCount, formatNumber } from './elements.ts'
 import { type Count, KINDS, type Kind, MAX_COUNTED } from './stock-count.ts'
@@ -16,7 +16,7 @@ export function showStock({ state, total, of }: Count): void {
   find('#stock-total', HTMLElement).textContent = {
     counting: `${formatNumber(total)} so far …`,
     complete: formatNumber(total),
-    capped: `first ${formatNumber(MAX_COUNTED)}`,
+    capped: `first ${formatNumber(MAX_COUNTED)} counted`,
   }[state]
   find('#stock', HTMLElement).dataset.state = state
   showChart(of, total)

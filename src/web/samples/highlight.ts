@@ -16,13 +16,13 @@ const PATTERNS: Readonly<Record<string, RegExp>> = {
     /(?<comment>#.*)|(?<string>'[^']*'|"(?:[^"\\]|\\.)*")|(?<keyword>^(?:curl|npm|export)\b|(?<=\s)--?[\w-]+)/gm,
   json: /(?<name>"(?:[^"\\]|\\.)*")(?=\s*:)|(?<string>"(?:[^"\\]|\\.)*")|(?<number>-?\b\d[\d.eE+-]*)|(?<keyword>\b(?:true|false|null)\b)/g,
   http: /(?<name>^[\w-]+)(?=:)|(?<string>"[^"\n]*")/gm,
-  javascript: program('//.*', 'import|from|const|new|await|for|of|function|return'),
-  python: program('#.*', 'import|with|as|for|in|def|return'),
-  go: program('//.*', 'package|import|func|if|nil|defer|return'),
-  java: program('//.*', 'import|public|class|static|void|throws|var|new'),
+  javascript: programPattern('//.*', 'import|from|const|new|await|for|of|function|return'),
+  python: programPattern('#.*', 'import|with|as|for|in|def|return'),
+  go: programPattern('//.*', 'package|import|func|if|nil|defer|return'),
+  java: programPattern('//.*', 'import|public|class|static|void|throws|var|new'),
 }
 
-function program(comment: string, keywords: string): RegExp {
+function programPattern(comment: string, keywords: string): RegExp {
   return new RegExp(
     `(?<comment>${comment})|(?<string>${STRING})|(?<number>${NUMBER})|(?<keyword>\\b(?:${keywords})\\b)`,
     'g',

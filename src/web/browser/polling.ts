@@ -2,13 +2,13 @@
 
 const INTERVAL_MS = 5_000
 
-export interface Live {
+export interface Polling {
   start(): void
   stop(): void
 }
 
-/** A check that is still running is not started again. */
-export function createLive(check: () => Promise<void>): Live {
+/** Starts no check while another one is still running. */
+export function createPolling(check: () => Promise<void>): Polling {
   let timer: ReturnType<typeof setInterval> | undefined
   let isChecking = false
 
