@@ -146,6 +146,8 @@ suite('the forms', () => {
     await page.getByLabel('API key').fill('wrong')
     const getPet = await send(page, 'getPet')
     assert.match((await getPet.textContent()) ?? '', /^Refused: 401 Unauthorized/)
+    await page.route('**/v1/pets/*', route => route.fulfill({ status: 503, json: {} }))
+    assert.match((await (await send(page, 'getPet')).textContent()) ?? '', /^Failed: 503 Service Unavailable/)
   })
 
   test('say that the server cannot be reached', async t => {

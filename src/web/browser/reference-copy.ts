@@ -34,9 +34,9 @@ async function copy(button: HTMLButtonElement): Promise<boolean> {
 async function copyLink(url: string): Promise<boolean> {
   const source = createElement('span', { class: 'visually-hidden' }, url)
   document.body.append(source)
-  try {
-    return await copyText(source)
-  } finally {
-    source.remove()
-  }
+  const isCopied = await copyText(source)
+  if (isCopied) source.remove()
+  // It stays selected until the user has copied it.
+  else document.addEventListener('copy', () => setTimeout(() => source.remove()), { once: true })
+  return isCopied
 }

@@ -24,10 +24,10 @@ export function showResult(output: HTMLOutputElement, result: Result): void {
     return
   }
   const { status, statusText, headers, text, ms } = result
-  const isRefused = status >= 400
-  output.className = isRefused ? 'refused' : 'accepted'
+  output.className = status >= 400 ? 'refused' : 'accepted'
+  const outcome = status >= 500 ? 'Failed: ' : status >= 400 ? 'Refused: ' : ''
   output.replaceChildren(
-    createElement('strong', {}, `${isRefused ? 'Refused: ' : ''}${status} ${statusText}`.trim()),
+    createElement('strong', {}, `${outcome}${status} ${statusText}`.trim()),
     createElement('span', { class: 'time' }, ` in ${formatNumber(Math.round(ms))} ms`),
     renderPart('Headers', 'http', headers.map(([name, value]) => `${name}: ${value}`).join('\n')),
     renderPart('Body', 'json', indentJson(text)),
