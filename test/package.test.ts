@@ -174,7 +174,7 @@ suite('the package of the client', () => {
         const { code, out, err } = await run(t, [name], {
           cwd: project(),
           program: [language === 'js' ? OLDER_NODE : process.execPath],
-          env: { ANIMAL_STORE_API_KEY: API_KEY },
+          env: { ANIMAL_STORE_KEY: API_KEY },
         })
         assert.equal(code, 0, err)
         assert.equal(err, '')
