@@ -5,11 +5,15 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { freePort } from '../support/postgres.ts'
 import { shared, startTestService, temporaryFolder } from '../support/service.ts'
+import { waitUntil } from '../support/wait.ts'
 import {
   failRequests,
   holdRequests,
   newAnimals,
+  readIds,
   readRows,
+  readStock,
+  signOut,
   startWithAnimals,
   stopClock,
   useCatalogue,
@@ -17,6 +21,9 @@ import {
 } from './catalogue-page.ts'
 
 const open = useCatalogue()
+
+/** How often the page looks for new animals (src/web/browser/live.ts). */
+const INTERVAL_MS = 5_000
 
 suite('the catalogue page', () => {
   const service = shared(scope => startWithAnimals(scope, newAnimals(30)))
@@ -92,6 +99,60 @@ suite('the catalogue page', () => {
     await page.unroute('**/v1/pets**')
     await page.getByRole('button', { name: 'Try now' }).click()
     await waitForList(page, '?after=20', '21')
+  })
+
+  for (const path of ['/', '/?after=5', '/?order=newest']) {
+    test(`says that the server is away while nobody waits, and when it is back, at ${path}`, async t => {
+      const { page } = await open(t, service())
+      await stopClock(page)
+      await page.goto(service().address + path)
+      await readStock(page)
+      const ids = await readIds(page)
+      await failRequests(page, 503, 'unavailable')
+      await page.clock.fastForward(INTERVAL_MS)
+      await page.getByText('The server cannot answer right now. Trying again').waitFor()
+      assert.deepEqual(await readIds(page), ids)
+      await page.unroute('**/v1/pets**')
+      await page.clock.fastForward(INTERVAL_MS)
+      await page.getByText('Trying again').waitFor({ state: 'hidden' })
+    })
+  }
+
+  test('says that the server is away while the stock is counted', async t => {
+    const service = await startWithAnimals(t, newAnimals(150))
+    const { page } = await open(t, service)
+    let isAway = false
+    await page.route('**/v1/pets**', route => {
+      const isSecondOfCount = route.request().url().endsWith('limit=100&after=100')
+      return isAway || isSecondOfCount ? route.abort() : route.continue()
+    })
+    await stopClock(page)
+    await page.goto(service.address)
+    await page.getByText('100 so far …').waitFor()
+    isAway = true
+    const notice = page.getByText('The server cannot be reached. Trying again')
+    // The client makes several attempts first. A check that is still running is not started again.
+    for (const [isExpected, what] of [
+      [true, 'the notice is visible'],
+      [false, 'the notice is hidden'],
+    ] as const) {
+      const isReached = async () => {
+        await page.clock.fastForward(INTERVAL_MS)
+        return (await notice.isVisible()) === isExpected
+      }
+      await waitUntil(isReached, { what })
+      isAway = false
+    }
+  })
+
+  test('stops trying again when the user signs out', async t => {
+    const { page } = await open(t, service())
+    await readRows(page)
+    await failRequests(page, 503, 'unavailable')
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByText('Trying again').waitFor()
+    await signOut(page)
+    await page.getByText('Trying again').waitFor({ state: 'hidden' })
   })
 
   test('says when the key has sent too many requests, and tries again', async t => {

@@ -27,9 +27,12 @@ const LONGEST_NAME_IN_NOTICE = 60
 const message = createNotice('message')
 const table = createAnimalTable(id => selection.select(id))
 const pager = createPager()
-const stockCount = createStockCount(count => {
-  stock = count
-  showStock(count)
+const stockCount = createStockCount({
+  onChange(count) {
+    stock = count
+    showStock(count)
+  },
+  onFailure: () => loader.refresh(),
 })
 const polling = createPolling(lookForNewAnimals)
 const session = createSession({ onSignIn: () => loader.load(), onSignOut: clearPage })
@@ -134,14 +137,17 @@ function refreshPage(page: ListPage): void {
   table.markNew(new Set([...shownIds].filter(id => !known.has(id))))
 }
 
-/** Animals appear at one end of the list only, so all pages but one stay as they are. */
+/**
+ * Animals appear at one end of the list only, so all pages but one stay as they are. Any page is refreshed if the server
+ * may be away, because the refresh says so, and says when it is back.
+ */
 async function lookForNewAnimals(): Promise<void> {
   const { store, signal } = session
   if (store === undefined) return
-  const added = await stockCount.catchUp(store, signal).catch(() => undefined)
+  const added = await stockCount.catchUp(store, signal).catch(() => 'failed' as const)
   const { current } = navigation
   const isAtEnd = current.order === 'newest' ? isFirstPage(current) : pager.next === undefined
-  if (added !== 0 && isAtEnd) await loader.refresh()
+  if (added === 'failed' || loader.isAway || (added !== 0 && isAtEnd)) await loader.refresh()
 }
 
 /** The form replaces the details in the panel, so no row is selected any more. */

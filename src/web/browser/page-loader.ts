@@ -29,6 +29,8 @@ export interface PageLoader {
   load(): Promise<void>
   /** Reloads the current page without a sign that it is loading. Does nothing if another page is being loaded. */
   refresh(): Promise<void>
+  /** True if the last refresh failed because the server is away. A notice says so until a request succeeds. */
+  readonly isAway: boolean
   /** Cancels the request in flight and the next retry. */
   stop(): void
 }
@@ -40,6 +42,7 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
   let failures = 0
   /** True while the user waits for a page, or for the next attempt to load one. */
   let isWaiting = false
+  let isAway = false
 
   function cancel(): void {
     controller.abort()
@@ -74,6 +77,7 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
         else await store.listAnimals({ limit: 1, signal })
         session.showCatalogue()
         isWaiting = false
+        isAway = false
         failures = 0
         notice.hide()
         if (urlError !== undefined) onError(urlError)
@@ -93,9 +97,20 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
   async function refresh(): Promise<void> {
     if (isWaiting) return
     const { current } = navigation
-    const error = await run(async (store, signal) => onRefreshed(await fetchListPage(store, current, signal)))
-    // Other failures are not reported, because nobody waits. The next refresh may succeed.
-    if (error instanceof AnimalStoreError && error.code === 'unauthorized') showFailure(error)
+    const error = await run(async (store, signal) => {
+      onRefreshed(await fetchListPage(store, current, signal))
+      if (isAway) notice.hide()
+      isAway = false
+    })
+    if (error instanceof AnimalStoreError) showBackgroundFailure(error)
+  }
+
+  /** Nobody waits for the request, so other failures are not reported. The next refresh may succeed. */
+  function showBackgroundFailure(error: AnimalStoreError): void {
+    if (error.code === 'unauthorized') showFailure(error)
+    if (!isServerAway(error)) return
+    isAway = true
+    showRetrying(error)
   }
 
   function showFailure(error: unknown): void {
@@ -117,9 +132,13 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
   function retryLater(error: AnimalStoreError): void {
     const delay = Math.min(FIRST_RETRY_MS * 2 ** failures, MAX_RETRY_MS)
     failures++
+    showRetrying(error)
+    retryTimer = setTimeout(load, delay)
+  }
+
+  function showRetrying(error: AnimalStoreError): void {
     const text = navigator.onLine ? `${describe(error)} Trying again …` : OFFLINE
     notice.show(text, { action: { label: 'Try now', run: load } })
-    retryTimer = setTimeout(load, delay)
   }
 
   addEventListener('online', () => {
@@ -131,16 +150,26 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
   return {
     load,
     refresh,
+    get isAway() {
+      return isAway
+    },
     stop() {
       cancel()
       isWaiting = false
+      isAway = false
       failures = 0
+      // Nothing is tried again now. Without a network, signing in would fail too.
+      if (navigator.onLine) notice.hide()
     },
   }
 }
 
-function isTemporary({ status }: AnimalStoreError): boolean {
-  return status === undefined || status >= 500 || status === 429
+function isServerAway({ status }: AnimalStoreError): boolean {
+  return status === undefined || status >= 500
+}
+
+function isTemporary(error: AnimalStoreError): boolean {
+  return isServerAway(error) || error.status === 429
 }
 
 function describe({ status }: AnimalStoreError): string {

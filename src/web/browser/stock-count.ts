@@ -36,7 +36,13 @@ export interface StockCount {
   catchUp(store: AnimalStore, signal: AbortSignal): Promise<number | undefined>
 }
 
-export function createStockCount(onChange: (count: Count) => void): StockCount {
+export interface StockCountOptions {
+  readonly onChange: (count: Count) => void
+  /** Called if a request fails. It is tried again after a pause. */
+  readonly onFailure: () => void
+}
+
+export function createStockCount({ onChange, onFailure }: StockCountOptions): StockCount {
   let state: Count['state'] = 'counting'
   let total = 0
   let of: Record<Kind, number> = { available: 0, pending: 0, sold: 0, none: 0 }
@@ -75,6 +81,7 @@ export function createStockCount(onChange: (count: Count) => void): StockCount {
         pauseMs = FIRST_PAUSE_MS
       } catch (error) {
         if (!(error instanceof AnimalStoreError) || error.code === 'unauthorized') throw error
+        onFailure()
         await wait(pauseMs, signal)
         pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)
       }
