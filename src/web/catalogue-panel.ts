@@ -15,6 +15,7 @@ ${renderAddForm()}
 function renderDetails(): Html {
   return html`<section id="details" aria-labelledby="details-name" hidden>
 <div class="panel-heading"><h2 id="details-name" tabindex="-1" dir="auto"></h2>${renderCloseButton()}</div>
+<p id="not-listed" hidden>This animal is not on this page. <button type="button">Show it in the list</button></p>
 <dl>
 <div><dt>Id</dt><dd><span id="details-id" class="number"></span>${renderCopyButton('copy-id', 'Copy id')}</dd></div>
 <div><dt>Category</dt><dd><span id="details-category" class="number"></span></dd></div>

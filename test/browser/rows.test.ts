@@ -55,6 +55,29 @@ suite('a row', () => {
     assert.equal(await page.locator('tr[aria-current]').count(), 0)
   })
 
+  test('stays in the panel when another page is shown, which offers to go back to it', async t => {
+    const { page } = await open(t, service())
+    const notListed = page.getByText('This animal is not on this page.')
+    for (const [path, id, next, back] of [
+      ['/', '2', '?after=20', '?after=1'],
+      ['/?order=newest', '44', '?order=newest&before=26', '?order=newest&before=45'],
+    ] as const) {
+      await page.goto(service().address + path)
+      await page.locator('#rows tr').nth(1).click()
+      await waitForSelected(page, id)
+      assert.equal(await notListed.isVisible(), false)
+      await press(page, ']')
+      await notListed.waitFor()
+      assert.equal(new URL(page.url()).search, next)
+      assert.equal(await page.locator('#details-id').textContent(), id)
+      assert.equal(await page.locator('tr[aria-current]').count(), 0)
+      await page.getByRole('button', { name: 'Show it in the list' }).click()
+      await waitForList(page, back, id)
+      await waitForSelected(page, id)
+      assert.equal(await notListed.isVisible(), false)
+    }
+  })
+
   test('offers its id and its JSON to copy', async t => {
     const { page, context } = await open(t, service(), { path: '/?after=44' })
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])

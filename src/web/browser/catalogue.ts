@@ -73,7 +73,7 @@ const panel = createPanel({
     selection.clear()
   },
 })
-const selection = createSelection({ table, details: createDetails(), panel, turnPage })
+const selection = createSelection({ table, details: createDetails(showInList), panel, turnPage })
 const goToId = createGoToId({
   onGo: goToAnimal,
   onInvalid: problem => message.show(problem, { forMs: MESSAGE_MS }),
@@ -164,6 +164,12 @@ function showAdded(animal: Animal): void {
   })
   loader.refresh()
   if (session.store !== undefined) stockCount.catchUp(session.store, session.signal).catch(() => undefined)
+}
+
+/** The animal comes first on its page, in the order that is chosen. */
+function showInList(id: bigint): void {
+  const { current } = navigation
+  goTo(current.order === 'newest' ? newestPageFrom(id, current) : pageFrom(id, current), id)
 }
 
 /** Stays on this page if the animal is on it. Otherwise goes to the newest animals, from this one on. */

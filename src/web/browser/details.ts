@@ -7,15 +7,22 @@ import { createStatusBadge } from './status-badge.ts'
 
 export interface Details {
   show(animal: Animal): void
+  /** Says so if the animal is not on the page of the list that is shown, and offers to show it there. */
+  setListed(isListed: boolean): void
   /** Moves the focus to the name, so that keyboard and screen reader leave a list that the panel covers. */
   focus(): void
 }
 
-export function createDetails(): Details {
+export function createDetails(onShowInList: (id: bigint) => void): Details {
+  const notListed = find('#not-listed', HTMLElement)
   const name = find('#details-name', HTMLElement)
   const id = find('#details-id', HTMLElement)
   const json = find('#details-json', HTMLElement)
   const copyButtons = [enableCopying('#copy-id', id), enableCopying('#copy-json', json)]
+  let shownId: bigint | undefined
+  find('#not-listed button', HTMLButtonElement).addEventListener('click', () => {
+    if (shownId !== undefined) onShowInList(shownId)
+  })
   // The keyboard must reach a name that has to be scrolled.
   new ResizeObserver(() => {
     name.tabIndex = name.scrollHeight > name.clientHeight ? 0 : -1
@@ -24,11 +31,15 @@ export function createDetails(): Details {
   return {
     show(animal) {
       for (const { reset } of copyButtons) reset()
+      shownId = animal.id
       name.textContent = animal.name
       id.textContent = String(animal.id)
       find('#details-category', HTMLElement).textContent = String(animal.categoryId)
       find('#details-status', HTMLElement).replaceChildren(createStatusBadge(animal.status))
       json.textContent = renderIndented(animal)
+    },
+    setListed(isListed) {
+      notListed.hidden = isListed
     },
     focus: () => name.focus(),
   }

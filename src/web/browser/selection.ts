@@ -38,6 +38,7 @@ export function createSelection({ table, details, panel, turnPage }: SelectionOp
     selectedId = animal.id
     table.setSelected(animal.id)
     details.show(animal)
+    details.setListed(true)
     panel.open('details')
     // A sheet covers the list, which cannot have the focus then.
     if (panel.isBesideList) table.focusRow(animal.id)
@@ -61,6 +62,8 @@ export function createSelection({ table, details, panel, turnPage }: SelectionOp
       if (wanted !== undefined) select(wanted)
       wanted = undefined
       table.setSelected(selectedId)
+      // The panel keeps its animal while the user turns pages or filters, so that it can be compared with others.
+      details.setListed(animals.some(({ id }) => id === selectedId))
     },
     select,
     move(direction) {
