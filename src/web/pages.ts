@@ -26,6 +26,7 @@ const CATALOGUE_STYLES = [
   'list.css',
   'list-end.css',
   'panel.css',
+  'panel-overlay.css',
   'notice.css',
   'small-screen.css',
   'print.css',

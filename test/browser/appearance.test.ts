@@ -178,6 +178,26 @@ suite('the catalogue page', () => {
     assert.equal(await style(page, '.scroll-edges', 'mask-image'), 'none')
   })
 
+  test('shows a filter whole that the keyboard reaches on a small screen', async t => {
+    const { page } = await open(t, service(), { context: { viewport: { width: 320, height: 640 } } })
+    await readStock(page)
+    for (const key of ['f', 'Tab', 'Tab', 'Tab']) await page.keyboard.press(key)
+    await page.waitForFunction(() => {
+      const row = document.querySelector('.scroll-edges')
+      return document.activeElement?.matches('[data-status=sold]') && row?.matches('[data-more=start]')
+    })
+  })
+
+  test('covers no button of a message with a notice, on a small screen', async t => {
+    const viewport = { width: 320, height: 640 }
+    const { page } = await open(t, service(), { path: '/?after=9000', context: { viewport } })
+    await page.getByText('No animal comes after id 9000.').waitFor()
+    await page.getByLabel('Go to id').fill('bella')
+    await page.getByLabel('Go to id').press('Enter')
+    const button = await boxOf(page.getByRole('link', { name: 'Show the first page' }))
+    assert.ok(button.bottom <= (await boxOf(page.locator('#message-notice'))).y)
+  })
+
   test('opens the panel beside the list, and as a sheet on a small screen', async t => {
     const { page } = await open(t, service(), { context: { reducedMotion: 'reduce' } })
     await readRows(page)
@@ -193,6 +213,34 @@ suite('the catalogue page', () => {
     await page.locator('#backdrop').click({ position: { x: 10, y: 10 } })
     assert.equal(await panel.isVisible(), false)
     assert.equal(await page.locator('#list').evaluate(list => (list as HTMLElement).inert), false)
+  })
+
+  test('moves no row when the panel opens, and covers no control with it, on a screen of medium width', async t => {
+    const { page } = await open(t, service())
+    await readRows(page)
+    for (const width of [720, 768, 1000, 1119]) {
+      await page.setViewportSize({ width, height: 900 })
+      const before = await boxOf(page.locator('#rows tr').nth(5))
+      await page
+        .locator('#rows tr')
+        .nth(5)
+        .click({ position: { x: 100, y: 20 } })
+      const panel = await boxOf(page.locator('#panel'))
+      assert.deepEqual(await boxOf(page.locator('#rows tr').nth(5)), before, `the row moved at ${width}`)
+      assert.ok(
+        panel.y >= (await boxOf(page.locator('#toolbar'))).bottom,
+        `the toolbar is covered at ${width}`,
+      )
+      assert.ok(panel.bottom <= (await boxOf(page.locator('#pager'))).y, `the links are covered at ${width}`)
+      assert.ok(panel.right <= width && panel.x >= 320, `the panel covers the names at ${width}`)
+      await page.keyboard.press('Escape')
+    }
+    await page.setViewportSize({ width: 844, height: 390 })
+    await page.keyboard.press('n')
+    const panel = await boxOf(page.locator('#panel'))
+    assert.deepEqual([panel.right, panel.bottom], [844, 390])
+    await page.locator('#add-another').scrollIntoViewIfNeeded()
+    assert.ok((await boxOf(page.locator('#add-another'))).bottom <= 390)
   })
 
   test('shows a progress line and dims the old rows, if a page takes longer than 100 ms', async t => {

@@ -1,9 +1,9 @@
-// The panel beside the list. On a small screen it is a sheet that covers the list, and the rest of the page cannot be
-// used until it is closed.
+// The panel beside the list. On a screen of medium width it covers a part of the rows (panel-overlay.css). On a small
+// screen it is a sheet that covers the list, and the rest of the page cannot be used until it is closed.
 
 import { find } from './elements.ts'
 
-/** The width from which the panel stands beside the list, as in small-screen.css. */
+/** The width from which the list can be used while the panel is open, as in small-screen.css. */
 const WIDE = '(width >= 45rem)'
 
 export type PanelContent = 'details' | 'add-animal'
@@ -11,7 +11,7 @@ export type PanelContent = 'details' | 'add-animal'
 export interface Panel {
   /** What the panel shows. Undefined while it is closed. */
   readonly content: PanelContent | undefined
-  /** False if the panel covers the list. */
+  /** False if the panel covers the whole list. */
   readonly isBesideList: boolean
   open(content: PanelContent): void
   close(): void

@@ -12,6 +12,9 @@ export function enableScrollEdges(): void {
       row.dataset.more = edges.filter(Boolean).join(' ')
     }
     row.addEventListener('scroll', update, { passive: true })
+    row.addEventListener('focusin', ({ target }) => {
+      if (target instanceof HTMLElement) scrollIntoRow(target)
+    })
     new ResizeObserver(update).observe(row)
     const content = row.firstElementChild
     if (content === null) continue
