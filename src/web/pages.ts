@@ -49,6 +49,7 @@ export function pages({ environment, document }: PageOptions) {
         title: 'Animal Store',
         environment,
         content: renderCatalogue(environment),
+        otherPage: html`<a href="./docs">API<span> reference</span></a>`,
         assets: 'catalogue',
         tools: renderCatalogueTools(),
       }),
@@ -58,6 +59,7 @@ export function pages({ environment, document }: PageOptions) {
         title: 'Animal Store API reference',
         environment,
         ...renderReference(document(), environment),
+        otherPage: html`<a href="./">Catalogue</a>`,
         assets: 'reference',
       }),
     ),
@@ -96,6 +98,8 @@ interface LayoutOptions {
   readonly title: string
   readonly environment: Environment
   readonly content: Html
+  /** The link in the bar to the other page. */
+  readonly otherPage: Html
   /** The name of the page's script and style sheet. */
   readonly assets: string
   /** Controls in the bar. */
@@ -104,7 +108,8 @@ interface LayoutOptions {
   readonly navigation?: Html
 }
 
-function renderLayout({ title, environment, content, assets, tools, navigation }: LayoutOptions): Html {
+function renderLayout(options: LayoutOptions): Html {
+  const { title, environment, content, otherPage, assets, tools, navigation } = options
   // Relative addresses, because a proxy may serve the pages below any prefix.
   return html`<!doctype html>
 <html lang="en">
@@ -119,7 +124,7 @@ function renderLayout({ title, environment, content, assets, tools, navigation }
 </head>
 <body>
 <header id="bar"><div><a class="brand" href="./"><img src="./assets/icon.svg" alt="" width="24" height="24"><span>Animal Store</span></a><span class="environment ${environment}">${environment}</span>
-<nav aria-label="Site"><a href="./docs">API<span> reference</span></a><a href="./openapi.json">OpenAPI</a></nav>${tools}</div></header>
+<nav aria-label="Site">${otherPage}<a href="./openapi.json">OpenAPI</a></nav>${tools}</div></header>
 ${navigation}
 <main>${content}</main>
 </body>

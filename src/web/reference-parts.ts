@@ -1,5 +1,6 @@
 // The parts that all sections of the API reference consist of: headings, code, descriptions and fields.
 
+import { INT64_MIN } from '../json.ts'
 import {
   type ApiDescription,
   type Reference,
@@ -86,10 +87,10 @@ export function renderType(api: ApiDescription, declared: Schema | Reference): H
 
 /** Begins with a separator, because a type precedes it. */
 export function describeLimits(schema: Schema): string {
-  const { enum: values, minimum, maximum, minLength, maxLength, maxItems, default: defaultValue } = schema
+  const { enum: values, minLength, maxLength, maxItems, default: defaultValue } = schema
   return [
     values?.join(' | '),
-    minimum !== undefined && (maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`),
+    describeRange(schema),
     minLength !== undefined && `${minLength} to ${maxLength} characters`,
     maxItems !== undefined && `at most ${maxItems}`,
     defaultValue !== undefined && `default ${defaultValue}`,
@@ -97,4 +98,10 @@ export function describeLimits(schema: Schema): string {
     .filter(limit => limit !== undefined && limit !== false)
     .map(limit => ` · ${limit}`)
     .join('')
+}
+
+/** The range of an int64 says no more than its format, which precedes it. */
+function describeRange({ minimum, maximum }: Schema): string | undefined {
+  if (minimum === undefined || minimum === INT64_MIN) return undefined
+  return maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`
 }
