@@ -47,7 +47,7 @@ export type Outcome =
  * The store recovers once the problem is solved.
  *
  * A write that is rejected was not stored, with one exception: after `unavailable` it may have been stored, if the
- * connection was lost or timed out before the database confirmed the commit.
+ * connection was lost, or the database or the disk did not answer in time, before the commit was confirmed.
  */
 export interface Store {
   /** Returns at most `limit` animals, by ascending id. */

@@ -115,7 +115,7 @@ function takeRecords(lines: Lines, separator: Separator, isHeader: boolean): Csv
   return records
 }
 
-/** Returns the end of a malformed record, or undefined if a quote in it is not closed. csv-parse does not say. */
+/** Returns the end of a malformed record, which csv-parse does not report. Undefined if a quote in it is not closed. */
 function endOfRecord(bytes: Buffer, start: number, separator: Separator): number | undefined {
   let state = 'start' as 'start' | 'plain' | 'quoted' | 'closed'
   for (let at = start; at < bytes.length; at++) {

@@ -2,7 +2,7 @@
 
 import { KEY_PREFIX } from '../api-key.ts'
 
-/** A URL with a user, or with a password as a parameter. A pattern also finds these in a malformed URL. */
+/** A URL with a user, or with a password as a parameter. A pattern instead of a parser, to find malformed ones too. */
 const CREDENTIALS = /^(\w[\w+.-]*:).*(?:@|password=)/is
 
 const KEY = new RegExp(`(${Object.values(KEY_PREFIX).join('|')})\\w+`, 'g')

@@ -125,7 +125,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let firstKey: string | undefined
   try {
     address = await listen(server, host, port)
-    // The key is created only after listening has succeeded. If the start failed later, the key would never be shown.
+    // The key is created only after listening has succeeded: if listening failed, the key would never be shown.
     if (createsFirstKey && apiKey === undefined) firstKey = await createFirstKey(store, environment, clock)
     log.info(`listening on ${address}`)
   } catch (error) {

@@ -169,7 +169,7 @@ export function defaultDuration(ms: number): { readonly default: number; readonl
   return { default: ms, defaultText: formatDuration(ms) }
 }
 
-/** Uses days above two days, otherwise hours, otherwise seconds. */
+/** Uses days for whole days above two, hours for other whole hours, otherwise seconds. */
 export function formatDuration(ms: number): string {
   if (ms > 2 * UNIT_MS.d && ms % UNIT_MS.d === 0) return `${ms / UNIT_MS.d}d`
   if (ms > 0 && ms % UNIT_MS.h === 0) return `${ms / UNIT_MS.h}h`

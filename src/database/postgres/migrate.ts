@@ -58,7 +58,7 @@ export async function migrate(pool: Pool, warn: Warn): Promise<void> {
   }
 }
 
-/** Runs the work in a transaction that no other instance can run at the same time. Waits for them without limit. */
+/** Runs the work in a transaction that holds the schema lock. Waits without limit while another instance holds it. */
 export function withSchemaLock<Result>(
   pool: Pool,
   warn: Warn,

@@ -36,8 +36,8 @@ export function createReadiness(pool: Pool): Readiness {
   }
 
   /**
-   * A load balancer sends no creation to an instance that is not ready, so the instance cannot rely on a creation that
-   * succeeds. After MIN_NOT_READY_MS, it checks by itself whether the next id is free.
+   * A load balancer sends no creation to an instance that is not ready, so no creation can show that the instance has
+   * recovered. After MIN_NOT_READY_MS, it checks by itself whether the next id is free.
    */
   async function checkSequence(): Promise<void> {
     if (lastIdTakenAt === undefined) return

@@ -3,7 +3,7 @@
 /** 15 November 2026, in the format of RFC 9745. */
 export const DEPRECATED_SINCE = '@1794700800'
 
-/** Written out here, because formatting a date or number for a language at the start takes 7 MiB of memory. */
+/** Written out here instead of formatted by `Intl`, which would take 7 MiB of memory at the start. */
 export const REMOVAL_DATE = '5 December 2030'
 
 export const REMOVED_AT = new Date(`${REMOVAL_DATE} UTC`)

@@ -48,7 +48,7 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
 
   function nextTurn(): void {
     isScheduled = false
-    // Connections that pipeline send hundreds of requests at once, so only one of them is read in a turn.
+    // A connection that pipelines sends hundreds of requests at once, so only one such connection is read in a turn.
     const requestsPerConnection = Math.max(requests / Math.max(resumed, 1), 1)
     const limit = hasAccepted ? READ_BESIDE_ACCEPTING : READ_PER_TURN
     resumed = resumeFirst(others, Math.max(Math.floor(limit / requestsPerConnection), 1))

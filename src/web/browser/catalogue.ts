@@ -138,8 +138,8 @@ function refreshPage(page: ListPage): void {
 }
 
 /**
- * Animals appear at one end of the list only, so all pages but one stay as they are. Any page is refreshed if the server
- * may be away, because the refresh says so, and says when it is back.
+ * Animals appear at one end of the list only, so all pages but one stay as they are. If the server may be away, any
+ * page is refreshed: the refresh shows a notice while the server is away, and hides it when the server is back.
  */
 async function lookForNewAnimals(): Promise<void> {
   const { store, signal } = session

@@ -12,8 +12,8 @@ export interface ListPage {
 
 /**
  * A user who pages back to the beginning usually gets fewer animals than fit on a page. The first page is fetched then,
- * which has these animals and the next ones. A user who came another way to a page without a previous page sees the
- * first page already, so only its location changes.
+ * which has these animals and the next ones. A user may also reach the beginning in another way, such as by an id. That
+ * page already has the animals of the first page, so only its location changes.
  */
 export async function fetchListPage(
   store: AnimalStore,

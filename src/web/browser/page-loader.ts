@@ -105,7 +105,7 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
     if (error instanceof AnimalStoreError) showBackgroundFailure(error)
   }
 
-  /** Nobody waits for the request, so other failures are not reported. The next refresh may succeed. */
+  /** Reports only a rejected key and a server that is away, because nobody waits. The next refresh may succeed. */
   function showBackgroundFailure(error: AnimalStoreError): void {
     if (error.code === 'unauthorized') showFailure(error)
     if (!isServerAway(error)) return
@@ -158,7 +158,7 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
       isWaiting = false
       isAway = false
       failures = 0
-      // Nothing is tried again now. Without a network, signing in would fail too.
+      // Nothing is retried any more, so that notice is hidden. OFFLINE stays, because signing in would fail too.
       if (navigator.onLine) notice.hide()
     },
   }
