@@ -1,7 +1,7 @@
 // PgBouncer in transaction mode, if it is installed: each transaction may get another connection to the server.
 
 import { execFileSync, spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { administer, freePort } from './postgres.ts'
@@ -9,22 +9,19 @@ import { waitUntil } from './wait.ts'
 
 export interface Pooler {
   readonly url: string
-  readonly version: string
+  /** PgBouncer supports prepared statements from 1.21 on. */
+  readonly hasPreparedStatements: boolean
   stop(): void
 }
 
-/** Debian installs it here, which is not in everybody's PATH. */
+/** Debian installs it here, which is not in everybody's PATH. Another version can come first in the PATH. */
 const DEBIAN_PATH = '/usr/sbin/pgbouncer'
 
 /** Connects to the database of the URL with its user and password. Returns undefined if PgBouncer is not installed. */
 export async function startPooler(url: string, poolSize = 10): Promise<Pooler | undefined> {
-  const program = existsSync(DEBIAN_PATH) ? DEBIAN_PATH : 'pgbouncer'
-  let version: string
-  try {
-    version = execFileSync(program, ['--version'], { encoding: 'utf8' }).split('\n', 1)[0] ?? ''
-  } catch {
-    return undefined
-  }
+  const found = findProgram('pgbouncer') ?? findProgram(DEBIAN_PATH)
+  if (found === undefined) return undefined
+  const { program, hasPreparedStatements } = found
   const folder = mkdtempSync(join(tmpdir(), 'animal-store-pgbouncer-'))
   chmodSync(folder, 0o755)
   const server = new URL(url)
@@ -44,7 +41,7 @@ pool_mode = transaction
 default_pool_size = ${poolSize}
 max_client_conn = 200
 server_login_retry = 1
-`,
+${hasPreparedStatements ? 'max_prepared_statements = 100\n' : ''}`,
   )
   const user = process.getuid?.() === 0 ? ['-u', 'postgres'] : []
   const child = spawn(program, ['-q', ...user, join(folder, 'pgbouncer.ini')], { stdio: 'ignore' })
@@ -57,10 +54,20 @@ server_login_retry = 1
   await waitUntil(isReady, { what: 'PgBouncer accepts connections' })
   return {
     url: poolerUrl,
-    version,
+    hasPreparedStatements,
     stop() {
       child.kill('SIGKILL')
       rmSync(folder, { recursive: true, force: true })
     },
+  }
+}
+
+function findProgram(program: string): { program: string; hasPreparedStatements: boolean } | undefined {
+  try {
+    const printed = execFileSync(program, ['--version'], { encoding: 'utf8' })
+    const [, minor = '0'] = /^PgBouncer 1\.(\d+)/.exec(printed) ?? []
+    return { program, hasPreparedStatements: Number(minor) >= 21 }
+  } catch {
+    return undefined
   }
 }
