@@ -1,4 +1,4 @@
-// Draws how many times the CPU of this service the other services need, on both databases, as SVG.
+// Draws the CPU time of the other services, as a multiple of this service's, on both databases, as SVG.
 
 import { ANIMAL_STORE, BARE } from './contenders.ts'
 import type { Comparison, Measurement } from './measure.ts'

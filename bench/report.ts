@@ -31,7 +31,7 @@ const TARGETS: Readonly<Record<string, number>> = {
   'rejected key': 0.85,
 }
 
-/** How many times the CPU of this service the plain services should need at least. */
+/** The least CPU time that the plain services should need, as a multiple of this service's. */
 const TARGETS_TO_OTHERS: Readonly<
   Record<Comparison['database'], Readonly<Record<string, Readonly<Record<string, number>>>>>
 > = {

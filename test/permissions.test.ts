@@ -10,7 +10,7 @@ import { addAnimal, openTestStore, runSql } from './support/sqlite.ts'
 
 const env = { ANIMAL_STORE_API_KEY: API_KEY }
 
-/** Any user may read what a program creates, unless it says otherwise. */
+/** Starts a program with a umask that lets any user read and write its new files, unless it sets their mode itself. */
 const OPEN_UMASK = ['sh', '-c', 'umask 000; exec "$@"', 'sh']
 
 function modeOf(path: string): string {

@@ -217,7 +217,7 @@ suite('a sequence behind its data', () => {
     assert.ok(await isReady(service))
   })
 
-  test('is also moved if only the error message names the constraint, and it is that of a shard, as on Citus', async t => {
+  test('is also moved if the error names the constraint of a shard, and only in its message, as on Citus', async t => {
     const { url } = await prepareDatabase(t)
     const taken = {
       code: '23505',

@@ -155,7 +155,7 @@ suite('the catalogue page', () => {
     })
   }
 
-  test('covers no row, wherever the user has scrolled to', async t => {
+  test('covers no row with the links between pages, when the user has scrolled to the end', async t => {
     const { page } = await open(t, service(), { context: { viewport: { width: 320, height: 640 } } })
     await readRows(page)
     await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))

@@ -51,7 +51,8 @@ async function unpack(): Promise<string> {
   const script = `
     const { inflate } = await import(${JSON.stringify(import.meta.resolve('@sparticuz/chromium'))})
     await Promise.all(${JSON.stringify(archives.map(archive => join(PACKAGE, 'bin', archive)))}.map(path => inflate(path)))`
-  // The package always unpacks to the temporary folder of its process, so another process with another folder unpacks.
+  // The package always unpacks to the temporary folder of its process. To choose the folder, a new process unpacks, with
+  // its own TMPDIR.
   await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
     env: { PATH: process.env.PATH ?? '', TMPDIR: unfinished },
   })

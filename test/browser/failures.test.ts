@@ -22,7 +22,7 @@ import {
 
 const open = useCatalogue()
 
-/** How often the page looks for new animals (src/web/browser/live.ts). */
+/** How often the page looks for new animals (src/web/browser/polling.ts). */
 const INTERVAL_MS = 5_000
 
 suite('the catalogue page', () => {
@@ -102,7 +102,7 @@ suite('the catalogue page', () => {
   })
 
   for (const path of ['/', '/?after=5', '/?order=newest']) {
-    test(`says that the server is away while nobody waits, and when it is back, at ${path}`, async t => {
+    test(`says that the server is away although the user has requested nothing, until it is back, at ${path}`, async t => {
       const { page } = await open(t, service())
       await stopClock(page)
       await page.goto(service().address + path)
