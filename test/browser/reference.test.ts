@@ -187,11 +187,16 @@ suite('the contents', () => {
     await page.waitForURL(/#idempotency$/)
   })
 
-  test('mark the section that is in view', async t => {
+  test('mark the section that is in view, however short or far down it is, on any screen', async t => {
     const { page } = await openReference(t)
-    await page.locator('#contents a[href="#createPet"]').click()
-    await page.locator('#contents a[href="#createPet"][aria-current]').waitFor()
-    await page.waitForFunction(() => document.querySelectorAll('#contents [aria-current]').length === 1)
+    for (const height of [600, 1000]) {
+      await page.setViewportSize({ width: 1280, height })
+      for (const section of ['createPet', 'Status', 'ErrorObject', 'start']) {
+        await page.locator(`#contents a[href="#${section}"]`).click()
+        await page.locator(`#contents a[href="#${section}"][aria-current]`).waitFor()
+        await page.waitForFunction(() => document.querySelectorAll('#contents [aria-current]').length === 1)
+      }
+    }
   })
 
   test('are a drawer on a small screen', async t => {
@@ -233,6 +238,18 @@ suite('the page', () => {
       const [red = 255] = (background.match(/\d+/g) ?? []).map(Number)
       assert.ok(red < 50, `${background} in ${colorScheme}`)
     }
+  })
+
+  test('has the text and the code of a section end at the same line', async t => {
+    const { page } = await openReference(t)
+    const ends = await page
+      .locator('main > section:not(.operation)')
+      .evaluateAll(sections =>
+        sections.map(section =>
+          [...section.children].map(column => Math.round(column.getBoundingClientRect().bottom)),
+        ),
+      )
+    for (const [text, code] of ends) assert.equal(text, code)
   })
 
   test('is readable without JavaScript', async t => {

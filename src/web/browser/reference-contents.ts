@@ -2,6 +2,9 @@
 
 import { find } from './elements.ts'
 
+/** Lower than the heading of a section that a link leads to, and higher than the end of the shortest section. */
+const LINE_PX = 150
+
 interface Entry {
   readonly link: HTMLAnchorElement
   readonly item: HTMLElement
@@ -61,17 +64,26 @@ function closeDrawer(contents: HTMLElement): void {
   if (contents.matches(':popover-open')) contents.hidePopover()
 }
 
-/** Marks the section that crosses a line near the top of the screen. */
+/** Marks the section that crosses a line just below what sticks to the top of the screen. */
 function markCurrent(entries: readonly Entry[]): void {
-  const observer = new IntersectionObserver(
-    changes => {
-      for (const { target, isIntersecting } of changes) {
-        const link = entries.find(({ section }) => section === target)?.link
-        if (isIntersecting) link?.setAttribute('aria-current', 'location')
-        else link?.removeAttribute('aria-current')
-      }
-    },
-    { rootMargin: '-25% 0px -75% 0px' },
-  )
-  for (const { section } of entries) observer.observe(section)
+  let observer: IntersectionObserver | undefined
+
+  function observe(): void {
+    observer?.disconnect()
+    observer = new IntersectionObserver(showCurrent, {
+      rootMargin: `-${LINE_PX}px 0px ${LINE_PX + 1 - innerHeight}px 0px`,
+    })
+    for (const { section } of entries) observer.observe(section)
+  }
+
+  function showCurrent(changes: readonly IntersectionObserverEntry[]): void {
+    for (const { target, isIntersecting } of changes) {
+      const link = entries.find(({ section }) => section === target)?.link
+      if (isIntersecting) link?.setAttribute('aria-current', 'location')
+      else link?.removeAttribute('aria-current')
+    }
+  }
+
+  addEventListener('resize', observe)
+  observe()
 }
