@@ -40,6 +40,15 @@ function style(page: Page, selector: string, property: string): Promise<string> 
     .evaluate((element, property) => getComputedStyle(element).getPropertyValue(property), property)
 }
 
+/** The relative luminance of a colour such as `rgb(51, 48, 44)`, as WCAG defines it. */
+function luminance(color: string): number {
+  const [red = 0, green = 0, blue = 0] = (color.match(/\d+/g) ?? []).map(channel => {
+    const value = Number(channel) / 255
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
 suite('the catalogue page', () => {
   test('draws no outline around the heading, and one around what the keyboard reaches', async t => {
     const { page } = await open(t, service(), { isSignedIn: false })
@@ -108,6 +117,20 @@ suite('the catalogue page', () => {
     const [row, badge] = await Promise.all(colours)
     assert.notEqual(row, badge)
     assert.equal(badge, await style(page, 'body', 'background-color'))
+  })
+
+  test('draws separators that can be seen in dark mode, also on what floats above the page', async t => {
+    const { page } = await open(t, service(), { context: { colorScheme: 'dark' } })
+    await page.keyboard.press('?')
+    for (const [line, surface] of [
+      ['#list', 'body'],
+      ['#shortcuts kbd', '#shortcuts'],
+    ] as const) {
+      const lighter = luminance(await style(page, line, 'border-top-color'))
+      const darker = luminance(await style(page, surface, 'background-color'))
+      const contrast = (lighter + 0.05) / (darker + 0.05)
+      assert.ok(contrast >= 1.3, `${line} has a contrast of ${contrast}`)
+    }
   })
 
   test('marks what is selected without colours too', async t => {
