@@ -46,8 +46,8 @@ export type Outcome =
  * Every method rejects with `unavailable` while the database is unreachable, locked by another process or read-only.
  * The store recovers once the problem is solved.
  *
- * A write that is rejected was not stored, with one exception: after `unavailable` it may have been stored, if the
- * connection was lost, or the database or the disk did not answer in time, before the commit was confirmed.
+ * A write that is rejected was not stored, with one exception: after `unavailable` it may have been stored if its
+ * commit was not confirmed, for example because the connection was lost or the disk did not answer in time.
  */
 export interface Store {
   /** Returns at most `limit` animals, by ascending id. */
@@ -98,7 +98,7 @@ export interface Store {
    */
   rotateKey(id: string, successor: ApiKey, expiresAt: Date): Promise<boolean>
 
-  /** Resolves if the database answers and is not known to be read-only. */
+  /** Resolves if requests can be served, as far as a check that writes nothing can tell. */
   ping(): Promise<void>
 
   close(): Promise<void>

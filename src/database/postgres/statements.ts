@@ -36,8 +36,9 @@ export const LIST_PAGES_BEFORE = `
       select id, name, category_id, status from animals
       where id < bound order by id desc limit size) as animal) as rendered`
 
-// Only the index animals_by_status has this order. For `status = wanted … order by id` PostgreSQL may read the primary
-// key instead, and skip the animals with another status, however many there are.
+// The statements by status sort by status and id, because only the index animals_by_status has that order. For
+// `status = wanted … order by id` PostgreSQL may walk the primary key instead, past any number of animals with another
+// status.
 export const LIST_PAGES_BY_STATUS = `
   select position, coalesce(json, '[]'),
     case when (select id from animals where (status, id) < (wanted, bound) and status >= wanted
@@ -71,7 +72,8 @@ export const LIST_PAGES_BEFORE_BY_STATUS = `
 export const FIND_ANIMALS = `
   select id, ${ANIMAL_JSON} from animals where id = any ((select $1::bigint[])::bigint[])`
 
-// One page each, as every engine can run them: for exports, and for engines that refuse the statements above.
+// Statements for one page or one animal, which every engine can run: for exports, and for engines that refuse the
+// statements above.
 export const LIST_ANIMALS = `
   select id, name, category_id, status from animals
   where id >= $1 order by id limit $2`

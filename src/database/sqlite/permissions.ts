@@ -9,7 +9,7 @@ import { fileStats, indexPath, walPath } from './files.ts'
 const PRIVATE_FOLDER = 0o700
 const OTHERS = 0o077
 
-/** Creates a folder, and those above it. The `recursive` of Node.js never ends below /proc. */
+/** Creates a folder, and those above it. `mkdirSync` with `recursive` would never return for a path below /proc. */
 export function createFolder(path: string): void {
   if (fileStats(path)?.isDirectory()) return
   createFolder(dirname(path))

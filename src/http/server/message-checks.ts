@@ -5,8 +5,8 @@ import { invalid } from '../../error.ts'
 import { headerValues } from './headers.ts'
 
 /**
- * A host and an optional port (RFC 9112, section 3.2). A comma is not accepted, although a name may contain one: it can
- * only come from two headers that a proxy has joined.
+ * A host and an optional port (RFC 9112, section 3.2). A comma is rejected although a name may contain one: no real
+ * host has one, so a proxy must have joined two Host headers.
  */
 const HOST = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[\da-f]{2})*)(?::\d*)?$/i
 

@@ -148,7 +148,7 @@ export function createHttpServer({
     if (incomplete === undefined) {
       rejectConnection(socket, fromParserError(error), error.code)
     } else if (incomplete.response.headersSent) {
-      // It was answered without its body, so there is nothing left to report.
+      // The request was answered before its body arrived, so there is nothing left to report.
       await closed(incomplete.response)
       socket.destroy()
     } else {

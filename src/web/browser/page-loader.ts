@@ -158,7 +158,7 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
       isWaiting = false
       isAway = false
       failures = 0
-      // Nothing is retried any more, so that notice is hidden. OFFLINE stays, because signing in would fail too.
+      // Hides the notice about retries, because nothing is retried any more. OFFLINE stays: signing in would fail too.
       if (navigator.onLine) notice.hide()
     },
   }

@@ -2,7 +2,10 @@
 
 import { find } from './elements.ts'
 
-/** Lower than the heading of a section that a link leads to, and higher than the end of the shortest section. */
+/**
+ * The section that crosses a line this far from the top of the screen is in view. A link to a section scrolls its
+ * heading above the line, and even the shortest section then ends below the line.
+ */
 const LINE_PX = 150
 
 interface Entry {

@@ -13,7 +13,7 @@ export const MAX_COUNTED = 20_000
  */
 const OVERLAP = 50
 
-/** The pauses after the retries of the client. */
+/** How long to wait before the next request, after a request and all its retries by the client have failed. */
 const FIRST_PAUSE_MS = 15_000
 const MAX_PAUSE_MS = 300_000
 
