@@ -252,6 +252,19 @@ suite('the page', () => {
     for (const [text, code] of ends) assert.equal(text, code)
   })
 
+  test('has the field for the key and its option in one line from 720 pixels on', async t => {
+    const { page } = await openReference(t)
+    for (const width of [720, 768, 1000, 1280]) {
+      await page.setViewportSize({ width, height: 800 })
+      const [field, option] = await Promise.all(
+        ['#api-key', '#key .check'].map(selector => page.locator(selector).boundingBox()),
+      )
+      assert.ok(field && option)
+      assert.ok(option.y < field.y + field.height && option.x >= field.x + field.width, `at ${width}`)
+      assert.ok(field.width >= 160, `${field.width} pixels for the key at ${width}`)
+    }
+  })
+
   test('is readable without JavaScript', async t => {
     const { page } = await openReference(t, { ...WIDE, javaScriptEnabled: false })
     await page.locator('#listPets').getByText('Python', { exact: true }).click()
