@@ -70,13 +70,13 @@ function method({ warmUp, count, seconds }: Rounds): string {
     `- **Load** comes from ${GENERATOR} on ${CONNECTIONS} connections, on the same machine.${pinning} The contenders take turns: ${count} rounds of ${seconds} s each, after ${warmUp} rounds of warm-up.`,
     '- **Ratio** is the CPU time per request of a bare `node:http` server that sends the same bytes, divided by that of the contender (and its PostgreSQL server) in the same round. 1.0 is as fast as Node.js can be; higher is better. It is the median over the rounds, so it may differ from the quotient of the CPU columns.',
     '- **CPU** is the CPU time per request that the process or the kernel reports, all threads included. It is taken from the best round, because other work on the machine can only add to it. On PostgreSQL each contender has a server of its own, and the CPU time of all its processes is added.',
-    '- **Times ours** is that sum divided by the sum of this service in the same round: how many times the CPU of this service a contender needs. It is the median over the rounds.',
+    '- **Times ours** is the CPU time per request of a contender and its PostgreSQL server, divided by that of this service and its own server in the same round. It is the median over the rounds.',
     '- **Memory** is the highest value of all rounds. Requests/s, p50 and p99 are medians. The number in brackets is the figure divided by that of the bare server.',
     '- All writes are durable (`synchronous = full`), except that json-server writes its file without a sync. No contender logs requests.',
   ].join('\n')
 }
 
-/** The contenders in one table: how many times the CPU of this service each needs, and the target in brackets. */
+/** The contenders in one table: the CPU time of each as a multiple of this service's, with the target in brackets. */
 function others({ database, size, measurements }: Comparison): string[] {
   const names = [...new Set(measurements.map(({ contender }) => contender))].filter(
     name => name !== BARE.name && name !== ANIMAL_STORE.name,

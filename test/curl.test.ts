@@ -119,7 +119,8 @@ test('the stand-in for curl knows every flag in the documents and in the first-r
   const files = globSync(['*.md', 'client/*.md', 'docs/**/*.md', 'src/cli/serve.ts'], { cwd: ROOT })
   const flags = new Set(files.flatMap(file => curlFlags(readFileSync(join(ROOT, file), 'utf8'))))
   for (const flag of ['-H', '-d', '--retry-connrefused', '--write-out']) assert.ok(flags.has(flag), flag)
-  // Gives each flag a value. The value of a flag that takes none counts as a URL, so too many URLs are the only error.
+  // Passes a value after each flag. After a flag that takes none, the value counts as a URL. So if all flags are known,
+  // the only error is that there are too many URLs.
   const args = [...flags].flatMap(flag => [flag, 'x'])
   const { err } = await run(t, args, { cwd: temporaryFolder(t), program: ['curl'], env })
   assert.equal(err, 'curl: (2) expected one URL\n')

@@ -28,7 +28,7 @@ const START_TIMEOUT_MS = 300_000
 const EXTRA_CERTIFICATES = '/etc/extra-certificates.pem'
 
 const system = mkdtempSync(join(tmpdir(), 'animal-store-fresh-'))
-// PostgreSQL runs as `nobody` in there, which must be able to enter it.
+// In the minimal system, PostgreSQL runs as `nobody`, so that user must be able to enter its root folder.
 chmodSync(system, 0o755)
 try {
   console.log(`Installing a minimal Debian (${SUITE}) in ${system} …`)

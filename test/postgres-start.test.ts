@@ -132,7 +132,7 @@ suite('at the start, the service waits for a PostgreSQL server', { concurrency: 
       const url = (await borrowDatabase(t)).replace(part, replacement)
       const { code, err } = await startWaiting(t, url).ended
       assert.equal(code, 1)
-      // On a busy machine the first connection may take longer than its time-out, and that is worth waiting for.
+      // On a busy machine the first connection may time out. The service does wait after a time-out, and says so.
       const other = err.replace(/^Waiting up to 1h for PostgreSQL: .*time-?out.*\n/im, '')
       assert.match(other, message)
       assert.doesNotMatch(other, WAITING)

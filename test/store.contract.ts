@@ -98,7 +98,7 @@ export function storeContract(database: string, open: OpenStore): void {
       assert.deepEqual(await listed({ limit: 9, before: INT64_MIN }), [])
     })
 
-    test('links pages with the same status only, whether their bound is the id of an animal or not', async t => {
+    test('links a page only to animals with its status, whatever id it starts after or ends before', async t => {
       const store = await openEmpty(t)
       const [first, second, third, fourth] = await create(
         store,

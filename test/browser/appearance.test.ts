@@ -201,7 +201,7 @@ suite('the catalogue page', () => {
     assert.equal(await style(page, '.scroll-edges', 'mask-image'), 'none')
   })
 
-  test('shows a filter whole that the keyboard reaches on a small screen', async t => {
+  test('scrolls to the filter that the keyboard reaches, on a small screen', async t => {
     const { page } = await open(t, service(), { context: { viewport: { width: 320, height: 640 } } })
     await readStock(page)
     for (const key of ['f', 'Tab', 'Tab', 'Tab']) await page.keyboard.press(key)

@@ -240,7 +240,7 @@ suite('the page', () => {
     }
   })
 
-  test('has the text and the code of a section end at the same line', async t => {
+  test('ends the two columns of a section, text and code, at the same height', async t => {
     const { page } = await openReference(t)
     const ends = await page
       .locator('main > section:not(.operation)')

@@ -55,7 +55,7 @@ suite('a row', () => {
     assert.equal(await page.locator('tr[aria-current]').count(), 0)
   })
 
-  test('stays in the panel when another page is shown, which offers to go back to it', async t => {
+  test('stays in the panel when another page is shown, and the panel offers to go back to it', async t => {
     const { page } = await open(t, service())
     const notListed = page.getByText('This animal is not on this page.')
     for (const [path, id, next, back] of [

@@ -47,7 +47,7 @@ function compare(connections: number, load: Load, usual: number): Figure[] {
   const who = `${connections} connections that retry at once`
   return [
     {
-      promise: `${who}: at least half of the creations per second of ${USUAL_CONNECTIONS} connections`,
+      promise: `${who}: at least half as many creations per second as with ${USUAL_CONNECTIONS} connections`,
       measured: `${Math.round(share * 100)} % (${rates.join(' instead of ')} per second; ${answers.join(', ')})`,
       holds: share >= MIN_GOODPUT,
       isSpeed: true,

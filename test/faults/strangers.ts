@@ -57,7 +57,7 @@ function slowReaders(connections: number): Promise<Figure> {
     }
     await waitUntil(() => isAnswered(address), { what: '/livez is answered again', timeoutMs: 60_000 })
     return {
-      promise: `${connections} clients that never read eight pages of ${Math.round(bytes / 1_000)} KB: memory is bounded`,
+      promise: `${connections} clients request eight pages of ${Math.round(bytes / 1_000)} KB and never read them: memory is bounded`,
       measured: `from ${Math.round(before)} to ${Math.round(most)} MB`,
       holds: most - before <= MAX_GROWTH_MB,
     }
