@@ -9,6 +9,8 @@ import { isReadOnly } from './errors.ts'
 
 const RETRY_INTERVAL_MS = 250
 
+const MAX_REASONS = 10
+
 /**
  * The server is starting, shutting down or a standby (57), or has no connection left (53300). Wrong credentials and an
  * unknown database are not temporary: a person must correct them.
@@ -53,18 +55,23 @@ interface NetworkError extends NodeJS.ErrnoException {
 /** pg gives these errors no code. */
 const TEMPORARY_MESSAGE = /time-?out|connection terminated/i
 
-/** Runs the step again while the server is unreachable or read-only. `onWait` is called once, with the reason. */
+/** Runs the step again while the server is unreachable or read-only. `onWait` is called once for each reason. */
 export async function retryWhileStarting<Result>(
   step: () => Promise<Result>,
   { waitMs, onWait }: { readonly waitMs: number; readonly onWait: (reason: string) => void },
 ): Promise<Result> {
   const deadline = performance.now() + waitMs
-  for (let isFirst = true; ; isFirst = false) {
+  const reasons = new Set<string>()
+  for (;;) {
     try {
       return await step()
     } catch (error) {
       if (!isTemporary(causeOf(error)) || performance.now() >= deadline) throw error
-      if (isFirst) onWait(describeFailure(error))
+      const reason = describeFailure(error)
+      if (!reasons.has(reason) && reasons.size < MAX_REASONS) {
+        reasons.add(reason)
+        onWait(reason)
+      }
       await delay(RETRY_INTERVAL_MS)
     }
   }
