@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import pg from 'pg'
 import { generateKey } from '../src/api-key.ts'
+import { REQUEST_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
 import { skipTime } from './support/clock.ts'
 import { administer, countRows, startPostgres } from './support/postgres.ts'
 import { type Reply, type Scope, shared, startTestService, type TestService } from './support/service.ts'
@@ -25,7 +26,10 @@ suite('when PostgreSQL', () => {
   })
 
   function start(t: Scope): Promise<TestService> {
-    return startTestService(t, { database: { kind: 'postgres', url: postgres().url } })
+    return startTestService(t, {
+      database: { kind: 'postgres', url: postgres().url },
+      databaseTimeouts: REQUEST_TIMEOUTS,
+    })
   }
 
   function countConnections(): Promise<number> {

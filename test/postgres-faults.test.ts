@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { suite, test } from 'node:test'
 import pg from 'pg'
 import { generateKey } from '../src/api-key.ts'
-import { REQUEST_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
+import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
 import { isUnavailable } from '../src/error.ts'
 import { start as run } from './support/command.ts'
 import { administer, countRows, newDatabase, openPostgres, startPostgres } from './support/postgres.ts'
@@ -31,7 +31,8 @@ async function prepareDatabase(t: Scope): Promise<{ url: string; roleUrl: string
   return { url, roleUrl: url.replace(/\/\/[^@]+@/, `//${role}:x@`), role }
 }
 
-const start = (t: Scope, url: string) => startTestService(t, { database: { kind: 'postgres', url } })
+const start = (t: Scope, url: string, databaseTimeouts = REQUEST_TIMEOUTS) =>
+  startTestService(t, { database: { kind: 'postgres', url }, databaseTimeouts })
 
 const isReady = async (service: TestService) => (await service.send('GET', '/readyz')).status === 200
 
@@ -97,7 +98,7 @@ suite('missing in PostgreSQL, answered with 503 until it is repaired:', () => {
   for (const [what, statements] of Object.entries(FAULTS)) {
     test(what, async t => {
       const { url, roleUrl, role } = await prepareDatabase(t)
-      const service = await start(t, roleUrl)
+      const service = await start(t, roleUrl, COMMAND_TIMEOUTS)
       const { secret, apiKey } = generateKey({ name: 'k', environment: 'production', createdAt: new Date() })
       await service.store.createKey(apiKey)
       const requests = () => [
@@ -129,7 +130,7 @@ test('a lost worker of Citus (XX000) is answered with 503, and any other interna
   const proxy = await startPostgresProxy(t, url, (_name, text) =>
     message !== '' && /from animals|into animals/.test(text) ? { code: 'XX000', message } : undefined,
   )
-  const service = await start(t, proxy)
+  const service = await start(t, proxy, COMMAND_TIMEOUTS)
   const statuses = async () => {
     const replies = await Promise.all([
       service.send('GET', '/v1/pets'),
@@ -159,7 +160,7 @@ for (const [code, what] of [
     const proxy = await startPostgresProxy(t, url, (_name, text) =>
       /into idempotency_keys/.test(text) ? refusal : undefined,
     )
-    const service = await start(t, proxy)
+    const service = await start(t, proxy, COMMAND_TIMEOUTS)
     assert.equal((await service.create({ name: 'a', categoryId: 1 }, { 'idempotency-key': 'k' })).status, 503)
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
   })
@@ -184,7 +185,7 @@ suite('a sequence behind its data', () => {
 
   test('is moved forward, and never back, by a service that has the privilege', async t => {
     const { url } = await prepareDatabase(t)
-    const services = [await start(t, url), await start(t, url)] as const
+    const services = [await start(t, url, COMMAND_TIMEOUTS), await start(t, url, COMMAND_TIMEOUTS)] as const
     await administer(INSERT, url)
     const creations = Array.from({ length: 20 }, (_, index) =>
       services[index % 2 === 0 ? 0 : 1].create(
@@ -200,7 +201,7 @@ suite('a sequence behind its data', () => {
 
   test('fails creations and readiness if the service may not move it, until it is repaired', async t => {
     const { url, roleUrl } = await prepareDatabase(t)
-    const service = await start(t, roleUrl)
+    const service = await start(t, roleUrl, COMMAND_TIMEOUTS)
     await administer(INSERT, url)
     assert.ok(await isReady(service))
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 503)
@@ -227,7 +228,7 @@ suite('a sequence behind its data', () => {
     const proxy = await startPostgresProxy(t, url, (_name, text) =>
       text.includes('insert into animals') && attempts++ % 2 === 0 ? taken : undefined,
     )
-    const service = await start(t, proxy)
+    const service = await start(t, proxy, COMMAND_TIMEOUTS)
     await administer(INSERT, url)
     for (const headers of [{}, { 'idempotency-key': 'k' }] as const)
       assert.equal((await service.create({ name: 'a', categoryId: 1 }, headers)).status, 201)
@@ -236,7 +237,7 @@ suite('a sequence behind its data', () => {
 
   test('is not moved to the largest possible id, after which no id is left', async t => {
     const { url } = await prepareDatabase(t)
-    const service = await start(t, url)
+    const service = await start(t, url, COMMAND_TIMEOUTS)
     await administer(`${INSERT}; insert into animals values (9223372036854775807, 'last', 1)`, url)
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
     assert.equal(await countRows('animals where id = 51', url), 1)

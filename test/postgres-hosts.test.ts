@@ -6,7 +6,7 @@ import { suite, test } from 'node:test'
 import pg from 'pg'
 import { parseDatabaseUrl } from '../src/cli/setting-values.ts'
 import { openPool } from '../src/database/postgres/pool.ts'
-import { COMMAND_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
+import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
 import { MalformedUrl, parsePostgresUrl } from '../src/database/postgres/url.ts'
 import { start } from './support/command.ts'
 import {
@@ -108,7 +108,7 @@ suite('with several hosts, the service', () => {
   }
 
   function serviceOn(t: Scope, url: string): Promise<TestService> {
-    return startTestService(t, { database: { kind: 'postgres', url } })
+    return startTestService(t, { database: { kind: 'postgres', url }, databaseTimeouts: REQUEST_TIMEOUTS })
   }
 
   async function assertStores(service: TestService): Promise<void> {

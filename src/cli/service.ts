@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import type { Environment } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { BATCH_LIMITS, batchCreations } from '../database/batching.ts'
-import { REQUEST_TIMEOUTS } from '../database/postgres/timeouts.ts'
+import { REQUEST_TIMEOUTS, type Timeouts } from '../database/postgres/timeouts.ts'
 import { type BaseUrls, openApiDocument } from '../http/api/openapi.ts'
 import type { RateLimit } from '../http/api/rate-limit.ts'
 import { createApp } from '../http/app.ts'
@@ -29,6 +29,8 @@ export interface ServiceOptions {
   readonly database?: DatabaseAddress | undefined
   readonly databaseConnections?: number
   readonly databaseWaitMs?: number
+  /** How long a request waits for PostgreSQL. */
+  readonly databaseTimeouts?: Timeouts
   readonly environment?: Environment
   readonly productionUrl?: string | undefined
   readonly stagingUrl?: string | undefined
@@ -65,6 +67,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     port = SETTINGS.port.default,
     databaseConnections = SETTINGS.databaseConnections.default,
     databaseWaitMs = SETTINGS.databaseWait.default,
+    databaseTimeouts = REQUEST_TIMEOUTS,
     environment = SETTINGS.environment.default,
     corsOrigins = SETTINGS.corsOrigins.default,
     trustProxy = SETTINGS.trustProxy.default,
@@ -83,6 +86,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     clock,
     create: true,
     connections: databaseConnections,
+    timeouts: databaseTimeouts,
     waitMs: databaseWaitMs,
     startsWriter: true,
     say: options.say,
@@ -92,7 +96,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     opened,
     {
       ...BATCH_LIMITS,
-      ...(database?.kind === 'postgres' && { queueTimeoutMs: REQUEST_TIMEOUTS.queueMs }),
+      ...(database?.kind === 'postgres' && { queueTimeoutMs: databaseTimeouts.queueMs }),
     },
     metrics?.observeCommit,
   )

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, before } from 'node:test'
 import { parseJson } from '../../client/src/json.ts'
 import { type Service, type ServiceOptions, startService } from '../../src/cli/service.ts'
+import { COMMAND_TIMEOUTS } from '../../src/database/postgres/timeouts.ts'
 import { assertDescribed } from './openapi.ts'
 import { connectRaw } from './raw-http.ts'
 import { addEnvironmentKey, assertNoKey } from './secrets.ts'
@@ -71,6 +72,8 @@ export async function startTestService(
   const service = await startService({
     port: 0,
     database: { kind: 'sqlite', path: join(temporaryFolder(t), 'animals.db') },
+    // On a busy machine, PostgreSQL may need longer than a request waits. Tests of outages set the real time-outs.
+    databaseTimeouts: COMMAND_TIMEOUTS,
     apiKey: API_KEY,
     shutdownDelayMs: 0,
     logStream: { write: line => void lines.push(line) },
