@@ -72,6 +72,8 @@ for (const [database, open] of Object.entries(DATABASES)) {
       const haveAllAnswered = async () => {
         for (const { send } of clientsOf(t, address, key)) {
           const { status, headers } = await send('GET', '/v1/pets')
+          // On a busy machine, PostgreSQL may not answer in time.
+          if (status === 503) return false
           assert.equal(status, 200)
           prefixes.add(String(headers['x-request-id']).split('-')[0] ?? '')
         }
@@ -103,7 +105,10 @@ for (const [database, open] of Object.entries(DATABASES)) {
       const { out } = await runUntilDone(t, ['keys', 'create', '--name', 'revoked', '--json'], options)
       const { id, key } = JSON.parse(out)
       const clients = clientsOf(t, address, key)
-      for (const { send } of clients) assert.equal((await send('GET', '/v1/pets')).status, 200)
+      for (const { send } of clients) {
+        const isAccepted = async () => (await send('GET', '/v1/pets')).status === 200
+        await waitUntil(isAccepted, { what: 'the key is accepted' })
+      }
       await runUntilDone(t, ['keys', 'revoke', id], options)
       // The command itself may take seconds on a busy machine.
       const since = performance.now()
@@ -121,7 +126,8 @@ for (const [database, open] of Object.entries(DATABASES)) {
       await said(/A worker ended \(SIGKILL\); starting another one\./)
       await waitUntil(() => childrenOf(child.pid).length === 3, { what: 'the worker is replaced' })
       const [first] = clientsOf(t, address)
-      assert.equal((await first?.send('GET', '/v1/pets'))?.status, 200)
+      const isServed = async () => (await first?.send('GET', '/v1/pets'))?.status === 200
+      await waitUntil(isServed, { what: 'a request is served' })
       const all = childrenOf(child.pid)
       child.kill('SIGTERM')
       assert.equal((await ended).code, 0)

@@ -92,6 +92,9 @@ suite('the catalogue page', () => {
 
   test('says when the server answers 503, and retries immediately on request', async t => {
     const { page } = await open(t, service())
+    // Otherwise the page might retry by itself before the click.
+    await stopClock(page)
+    await page.goto(service().address)
     await readRows(page)
     await failRequests(page, 503, 'unavailable')
     await page.getByRole('link', { name: 'Next' }).click()
