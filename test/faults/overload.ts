@@ -10,6 +10,9 @@ import { API_KEY, type Scope } from '../support/service.ts'
 import { type Figure, report } from './figure.ts'
 import { inScope, startProgram, startService } from './processes.ts'
 
+/** Health checks are sent at this pace, as a load balancer sends them. Nothing is awaited meanwhile. */
+const CHECK_INTERVAL_MS = 200
+
 const USUAL_CONNECTIONS = 64
 
 /** The smallest share of the usual creations per second under overload. */
@@ -92,7 +95,7 @@ async function putUnderLoad(
       const start = performance.now()
       await livez(address, agent)
       longest = Math.max(longest, performance.now() - start)
-      await delay(200)
+      await delay(CHECK_INTERVAL_MS)
     }
     return longest
   }
