@@ -10,7 +10,7 @@ import { API_KEY, type Scope } from '../support/service.ts'
 import { type Figure, report } from './figure.ts'
 import { inScope, startProgram, startService } from './processes.ts'
 
-/** Health checks are sent at this pace, as a load balancer sends them. Nothing is awaited meanwhile. */
+/** How often health checks are sent, as by a load balancer. */
 const CHECK_INTERVAL_MS = 200
 
 const USUAL_CONNECTIONS = 64
