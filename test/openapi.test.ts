@@ -48,14 +48,14 @@ suite('the OpenAPI document', () => {
   })
 
   test('lists exactly the error codes of the service, and allows other ones', () => {
-    const { code: described } = JSON.parse(published).components.schemas.ErrorObject.properties
-    const listed = [...described.description.matchAll(/`(\w+)` \((\d+)\)/g)].map(([, code, status]) => [
+    const { ErrorCode } = JSON.parse(published).components.schemas
+    const listed = [...ErrorCode.description.matchAll(/`(\w+)` \((\d+)\)/g)].map(([, code, status]) => [
       code,
       Number(status),
     ])
     assert.deepEqual(Object.fromEntries(listed), STATUS_OF)
-    assert.equal(described.type, 'string')
-    assert.equal(described.enum, undefined)
+    assert.equal(ErrorCode.type, 'string')
+    assert.equal(ErrorCode.enum, undefined)
     assert.doesNotMatch(published, /additionalProperties/)
   })
 

@@ -56,12 +56,7 @@ export const SCHEMAS = {
     description: 'The body of every response of 400 and above. Further members may be added.',
     required: ['code', 'message', 'status'],
     properties: {
-      // Not an enum: a client with a closed list would fail on a code that is added later.
-      code: {
-        type: 'string',
-        description: `Machine-readable error code. Further ones may be added. Known codes: ${KNOWN_CODES}.`,
-        examples: ['invalid_request'],
-      },
+      code: { $ref: '#/components/schemas/ErrorCode' },
       message: { type: 'string', description: 'Human-readable description.' },
       status: {
         ...int32,
@@ -70,6 +65,12 @@ export const SCHEMAS = {
         description: 'The HTTP status code of the response.',
       },
     },
+  },
+  // Not an enum: a client with a closed list would fail on a code that is added later.
+  ErrorCode: {
+    type: 'string',
+    description: `Machine-readable error code. Further ones may be added. Known codes: ${KNOWN_CODES}.`,
+    examples: ['invalid_request'],
   },
 }
 
