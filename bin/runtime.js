@@ -107,7 +107,7 @@ function isNewEnough(version) {
 
 function fail(problem) {
   console.error(
-    `animal-store needs Node.js ${MINIMUM_VERSION} or later: this is ${process.version}, and ${problem}`,
+    `animal-store needs Node.js ${MINIMUM_VERSION} or later, but not ${UNSUPPORTED_MAJOR}: this is ${process.version}, and ${problem}`,
   )
   process.exit(1)
 }

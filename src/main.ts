@@ -49,13 +49,13 @@ process.exitCode = await main(process.argv.slice(2))
 
 async function main(args: readonly string[]): Promise<number> {
   const command = findCommand(args)
-  if (has(args, '--version')) {
+  if (hasFlag(args, '--version')) {
     const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
     streams.out(version)
     return 0
   }
   const wordsAfterHelp = args[0] === 'help' ? args.slice(1) : args
-  if (has(args, '--help', '-h') || args[0] === 'help') return printHelp(wordsAfterHelp)
+  if (hasFlag(args, '--help', '-h') || args[0] === 'help') return printHelp(wordsAfterHelp)
   if (command === undefined) return misused(args)
   try {
     const rest = args.slice(command.name.split(' ').length)
@@ -130,7 +130,7 @@ function misused(args: readonly string[]): number {
   return MISUSED
 }
 
-function has(args: readonly string[], ...flags: readonly string[]): boolean {
+function hasFlag(args: readonly string[], ...flags: readonly string[]): boolean {
   const end = args.indexOf('--')
   return args.slice(0, end === -1 ? undefined : end).some(arg => flags.includes(arg))
 }

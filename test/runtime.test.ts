@@ -170,7 +170,10 @@ if (process.platform === 'linux') {
         assert.equal(code, 1)
         assert.equal(out, '')
         const [line = '', ...others] = err.trimEnd().split('\n')
-        assert.ok(line.startsWith(`animal-store needs Node.js ${MINIMUM} or later: this is v${OLD}, `), line)
+        assert.ok(
+          line.startsWith(`animal-store needs Node.js ${MINIMUM} or later, but not 25: this is v${OLD}, `),
+          line,
+        )
         assert.match(line, reason)
         assert.deepEqual(others, [])
       })

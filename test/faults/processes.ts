@@ -45,10 +45,10 @@ export function startProgram(
   return child
 }
 
-/** The memory that a process uses now, in MB. Linux only. */
+/** The memory that a process uses now, in MiB. Linux only. */
 export function memoryOf(pid: number): number {
-  const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-  return Number(kilobytes) / 1_024
+  const [, kibibytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Number(kibibytes) / 1_024
 }
 
 /** Asks `/livez` on a new connection. Resolves with false if the connection is reset. */

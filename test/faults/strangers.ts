@@ -14,7 +14,7 @@ import { inScope, isAnswered, memoryOf, startProgram, startService } from './pro
 const WATCH_MS = 3_000
 
 /** What the process may need: the responses that wait (`SERVER_LIMITS`), 2,000 connections, and garbage. */
-const MAX_GROWTH_MB = 160
+const MAX_GROWTH_MIB = 160
 
 export async function strangers({ quick }: { quick: boolean }): Promise<Figure[]> {
   return [await idleConnections(), await slowReaders(quick ? 500 : 2_000)]
@@ -58,8 +58,8 @@ function slowReaders(connections: number): Promise<Figure> {
     await waitUntil(() => isAnswered(address), { what: '/livez is answered again', timeoutMs: 60_000 })
     return {
       promise: `${connections} clients request eight pages of ${Math.round(bytes / 1_000)} KB and never read them: memory is bounded`,
-      measured: `from ${Math.round(before)} to ${Math.round(most)} MB`,
-      holds: most - before <= MAX_GROWTH_MB,
+      measured: `from ${Math.round(before)} to ${Math.round(most)} MiB`,
+      holds: most - before <= MAX_GROWTH_MIB,
     }
   })
 }
