@@ -25,8 +25,8 @@ export const NAME_MAX_LENGTH = 1000
 export const PAGE_LIMIT = { minimum: 1, maximum: 100, default: 20 } as const
 
 // The characters with the Unicode property White_Space, and U+FEFF. JavaScript's `\s` matches all of them except
-// U+0085. No character is written as `\u2028`: some client generators would write the character itself, a line break,
-// into a regular expression.
+// U+0085. The pattern must not contain an escape such as `\u2028`: some client generators would write the character
+// itself, a line break, into a regular expression.
 const BLANK = '\\s\\x85'
 
 /** Not blank, and without U+0000, which PostgreSQL cannot store. Matching takes linear time. */

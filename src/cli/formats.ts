@@ -1,4 +1,4 @@
-// The formats of import and export. Each can read what it writes, without loss.
+// The formats of import and export. Each can read what it writes. Only the ids are lost: an import assigns new ones.
 
 import type { Animal } from '../animal.ts'
 import { CSV_HEADER, csvReader, renderCsvLine } from './csv.ts'

@@ -45,7 +45,7 @@ function withStartTime(metric: MetricValues[number]): MetricValues[number] {
 export function renderForAll(): () => Promise<string> {
   const own = new Registry()
   const lastValues = new Map<number, MetricValues>()
-  /** The counters of workers that have ended: one sum, and those since the last scrape. */
+  /** The counters of workers that have ended: their sum at the last scrape, then one entry for each later one. */
   const ended: MetricValues[] = []
   let question = 0
   collectDefaultMetrics({ register: own })

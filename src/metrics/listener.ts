@@ -9,7 +9,7 @@ const OPTIONS = { headersTimeout: 5_000, requestTimeout: 5_000, maxHeaderSize: 1
 const HEADERS = ['cache-control', 'no-store', 'x-content-type-options', 'nosniff']
 const ALLOW = 'GET, HEAD'
 
-/** Prometheus needs one connection for each of its servers. */
+/** Each Prometheus server needs one connection. */
 const MAX_CONNECTIONS = 100
 
 /** `render` returns the metrics of all processes. Scrapes that arrive together share one result. */

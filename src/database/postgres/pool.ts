@@ -106,7 +106,7 @@ export function openPool(url: string, { connections, timeouts = REQUEST_TIMEOUTS
     }
   }
 
-  /** Runs the work with a connection. After an error of the connection or the server, the connection is not reused. */
+  /** Runs the work with a connection. If the work fails with `unavailable`, the connection is not reused. */
   async function withClient<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
     let client: pg.PoolClient | undefined
     let startedAt = 0

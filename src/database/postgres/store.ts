@@ -29,7 +29,7 @@ export interface PostgresStoreOptions {
    * read-only server is accepted.
    */
   readonly waitMs?: number | undefined
-  /** Called once if the store has to wait, with the reason. */
+  /** Called with each new reason to wait. */
   readonly onWait?: (reason: string) => void
   readonly warn?: Warn | undefined
 }

@@ -21,7 +21,7 @@ function decode(path: string): string {
   try {
     return decodeURI(path)
   } catch {
-    // No route ends in a slash.
+    // No route except `/` ends in a slash.
     return `${path}/`
   }
 }
