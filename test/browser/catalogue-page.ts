@@ -125,8 +125,8 @@ export async function readStock(page: Page): Promise<(string | null)[]> {
 }
 
 /**
- * From the next page that is loaded, time passes only in `page.clock.fastForward`, so that a slow machine changes
- * nothing.
+ * Stops the clock of the page, starting with the next page that is loaded. Time then passes only when the test calls
+ * `page.clock.fastForward`, so that a slow machine changes nothing.
  */
 export async function stopClock(page: Page): Promise<void> {
   await page.clock.install({ time: 0 })

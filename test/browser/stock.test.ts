@@ -134,7 +134,7 @@ suite('an animal that somebody else adds', () => {
     await page.locator('tr.new').waitFor({ state: 'detached' })
   })
 
-  test('is on a new page if the last page is full, oldest first', async t => {
+  test('is on a new page if the oldest animals come first and the last page is full', async t => {
     const service = await startWithAnimals(t, newAnimals(20))
     const { page } = await open(t, service)
     await stopClock(page)

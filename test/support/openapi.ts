@@ -80,7 +80,7 @@ export function assertDescribed(method: string, target: string, answer: Answer):
   }
 }
 
-/** A header that the document describes anywhere must be described for this response. */
+/** If the response has one of the headers below, the document must describe the header for this response. */
 function assertHeaders(place: string, headers: IncomingHttpHeaders, response: Described): void {
   const described = new Map(
     Object.entries(response.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),

@@ -113,7 +113,7 @@ export const RESPONSES = {
   PayloadTooLarge: errorResponse(bodyTooLarge(), 'The body is too large.'),
   UnsupportedMediaType: errorResponse(
     unsupportedMediaType(),
-    'The body is not JSON in UTF-8, or is compressed.',
+    '`Content-Type` is not `application/json` in UTF-8, or the body is compressed.',
   ),
   ExpectationFailed: errorResponse(
     expectationFailed(),

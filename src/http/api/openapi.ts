@@ -135,7 +135,7 @@ const deprecationHeaders = {
 const getPet = {
   operationId: 'getPet',
   summary: 'Get an animal',
-  description: `Will be removed on ${REMOVAL_DATE}; the response is 410 from then on. Use \`GET /pets\` with the \`status\` filter instead.`,
+  description: `Will be removed on ${REMOVAL_DATE}; the response is 410 from then on. Use \`GET /pets\` instead: with the \`status\` filter, or with \`limit=1\` and the id minus one as \`after\` to get one animal.`,
   deprecated: true,
   tags: ['pets'],
   parameters: [
@@ -174,7 +174,7 @@ export function openApiDocument({ production, staging }: BaseUrls) {
       version: '1.0.0',
       summary: "A store's catalogue of animals.",
       description:
-        'List animals, add one, fetch one. Every request needs an API key as a bearer token. HEAD is answered like GET, without the body. Integers are int64 and exact: do not read or write them as doubles.',
+        'List animals, add one, fetch one. Every request needs an API key as a bearer token. HEAD is answered like GET, without the body. Ids are int64 and exact: do not read or write them as doubles.',
       license: { name: 'MIT', identifier: 'MIT' },
       contact: { name: 'The Animal Store maintainers' },
     },

@@ -1,4 +1,4 @@
-// Renders animals as CSV for a spreadsheet, as `animal-store export --spreadsheet-safe` does.
+// Renders animals as CSV for a spreadsheet. Names are protected as in `animal-store export --spreadsheet-safe`.
 
 import type { Animal } from '../../../client/src/animal-store.ts'
 

@@ -45,7 +45,10 @@ export function createDetails(onShowInList: (id: bigint) => void): Details {
   }
 }
 
-/** The button says "Copied" until it loses the focus or is reset. In some browsers a click does not focus a button. */
+/**
+ * The button says "Copied" until it loses the focus or is reset. It needs both, because in some browsers a click does
+ * not focus a button.
+ */
 function enableCopying(selector: string, source: HTMLElement): { readonly reset: () => void } {
   const button = find(selector, HTMLButtonElement)
   const { ariaLabel: label } = button

@@ -5,7 +5,7 @@ import { loadKey, onKeyCleared } from './session-key.ts'
 
 export interface KeyField {
   readonly value: string
-  /** The key that samples show, or undefined if they show the name of the variable. */
+  /** The key that samples show, or undefined if they show the name of the environment variable that has the key. */
   readonly sampleKey: string | undefined
   onChange(callback: () => void): void
   focus(): void

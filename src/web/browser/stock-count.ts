@@ -27,7 +27,7 @@ export interface Count {
 }
 
 export interface StockCount {
-  /** Counts again from the beginning, until the signal is aborted. */
+  /** Counts the whole catalogue again, from the beginning. Stops early if the signal is aborted. */
   start(store: AnimalStore, signal: AbortSignal): Promise<void>
   /**
    * Counts the animals that were added since the last count, and returns their number. Returns undefined if that is

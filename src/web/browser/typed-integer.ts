@@ -2,7 +2,7 @@
 
 import { canonicalInteger } from '../../json.ts'
 
-/** Longer ones are out of range anyway, and slow to convert. */
+/** Longer numbers are slow to convert. They are out of range, unless they start with many zeros. */
 const MAX_DIGITS = 30
 
 /** Tells whether the text is a whole number of any size. */

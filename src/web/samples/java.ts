@@ -25,7 +25,7 @@ export function renderJava({ operationId, method, url, headers, body, apiKey }: 
   ].join('\n')
 }
 
-/** A text block. Escapes quotes that would end it: those before another one, and the last one. */
+/** A text block. Escapes backslashes, and the quotes that would end it: before another quote, and at the end. */
 function renderBody(method: string, body: string): readonly string[] {
   const [...lines] = body.replace(/\\|"(?="|$)/g, '\\$&').split('\n')
   const last = lines.length - 1

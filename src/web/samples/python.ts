@@ -25,7 +25,7 @@ export function renderPython({ method, url, headers, body, apiKey }: SampleReque
   ].join('\n')
 }
 
-/** Escapes quotes that would end the string: those before another one, and the last one. */
+/** Escapes backslashes, and the quotes that would end the string: before another quote, and at the end of the text. */
 function quoteLines(text: string): string {
   return `"""${text.replace(/\\|"(?="|$)/g, '\\$&')}"""`
 }
