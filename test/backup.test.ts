@@ -188,7 +188,7 @@ suite('backup', { concurrency: true }, () => {
     assert.deepEqual(readdirSync(join(cwd, 'out')), [])
   })
 
-  test('and restore name the tool for PostgreSQL', async t => {
+  test('tells users of PostgreSQL to use pg_dump, and restore tells them to use pg_restore', async t => {
     const cwd = temporaryFolder(t)
     for (const [name, tool] of [
       ['backup', 'pg_dump'],

@@ -1,4 +1,4 @@
-// The bundles of the pages' scripts: modules keep their own names, and every name that a module uses exists.
+// The bundles of the pages' scripts: modules may use the same names, and every name that a module uses exists.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'

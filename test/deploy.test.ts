@@ -1,5 +1,5 @@
-// The files in deploy/: the load balancer with real instances, and the roles of the database. Each suite needs a program
-// that the install does not bring, and is skipped without it.
+// The files in deploy/: the load balancer with real instances, the roles of the database, the script that creates the
+// secrets, and the systemd unit. A suite is skipped if it needs a program that is not installed.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'

@@ -1,4 +1,5 @@
-// The files that an export writes: new ones, readable by their owner only, and safe to open in a spreadsheet on demand.
+// The files that an export writes: they are new, only their owner can read them, and with --spreadsheet-safe no name in
+// them runs as a formula.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'

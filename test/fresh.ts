@@ -1,5 +1,5 @@
-// `npm run test:fresh`: runs the README's two lines in a minimal Debian that has only git, Node.js 20 and npm. Needs Linux,
-// root and debootstrap, and takes about ten minutes.
+// `npm run test:fresh`: runs `npm ci && npm start` and `npm ci && npm test` in a minimal Debian that has only git,
+// Node.js 20 and npm. Needs Linux, root and debootstrap, and takes about ten minutes.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
@@ -28,7 +28,7 @@ const START_TIMEOUT_MS = 300_000
 const EXTRA_CERTIFICATES = '/etc/extra-certificates.pem'
 
 const system = mkdtempSync(join(tmpdir(), 'animal-store-fresh-'))
-// In the minimal system, PostgreSQL runs as `nobody`, so that user must be able to enter its root folder.
+// In the minimal system, PostgreSQL runs as `nobody`. That user must be able to enter the root folder of the system.
 chmodSync(system, 0o755)
 try {
   console.log(`Installing a minimal Debian (${SUITE}) in ${system} …`)
@@ -37,7 +37,7 @@ try {
   copyFileSync('/etc/resolv.conf', join(system, 'etc/resolv.conf'))
   await testStart()
   runTests()
-  console.log('Both lines work in a minimal Debian.')
+  console.log('npm start and npm test work in a minimal Debian.')
 } finally {
   rmSync(system, { recursive: true, force: true })
 }

@@ -21,7 +21,7 @@ import { type Scope, shared, startTestService, type TestService, temporaryFolder
 import { startTcpProxy } from './support/tcp-proxy.ts'
 import { waitUntil } from './support/wait.ts'
 
-/** How long the service may take to store again after a failover. The machine may be busy, so tests allow more. */
+/** The service promises to store again within 5 seconds of a failover. The machine may be busy, so tests allow more. */
 const MAX_RECOVERY_MS = 20_000
 
 suite('a PostgreSQL URL', () => {
@@ -93,7 +93,7 @@ suite('a PostgreSQL URL', () => {
 })
 
 suite('with several hosts, the service', () => {
-  // A primary and a hot standby of it, which the tests of failovers change.
+  // A primary and a hot standby of it. Each test of a failover starts its own pair, because it changes the servers.
   async function startPair(t: Scope): Promise<[PostgresServer, PostgresServer]> {
     const primary = await startPostgres()
     t.after(() => primary.stop())

@@ -79,7 +79,7 @@ suite('with a million animals, PostgreSQL', () => {
     for (const [name, statement] of Object.entries(sql)) {
       const values = VALUES[name as keyof typeof sql]
       if (values === undefined) continue
-      test(`reads no table of animals as a whole for ${name}, ${mode}`, async () => {
+      test(`does not read the whole table of animals for ${name}, ${mode}`, async () => {
         await database().client.query(`set plan_cache_mode = ${mode}`)
         const plan = await plansOf(statement, values)
         assert.doesNotMatch(plan, /Seq Scan on animals/)

@@ -76,7 +76,7 @@ suite('the schema on PostgreSQL', () => {
     assert.deepEqual(await migrated.listKeys('production'), [])
   })
 
-  test('needs no privilege to change it if it is up to date', async t => {
+  test('can be used without the privilege to change it if it is up to date', async t => {
     const url = await newDatabase(t)
     await (await openPostgres({ url })).close()
     const role = `test_role_${Date.now()}`
@@ -100,7 +100,7 @@ suite('the schema on PostgreSQL', () => {
     await store.deleteExpiredIdempotencyKeys(1)
   })
 
-  test('is not created in a database with a table of the same name, which is not changed', async t => {
+  test('is not created in a database that has another table named animals, which is not changed', async t => {
     const url = await newDatabase(t)
     await administer('create table animals (x int)', url)
     await assert.rejects(openPostgres({ url }), /relation "animals" already exists/)

@@ -198,7 +198,7 @@ suite('the samples of the reference', () => {
             [DIFFICULT_NAME, 9007199254740993n],
           ],
         )
-        // The key of the sample arrived as it was typed.
+        // Another animal under the same Idempotency-Key is rejected, so the key of the sample arrived unchanged.
         const again = await service.create(
           { name: 'Kim', categoryId: 1 },
           { 'idempotency-key': DIFFICULT_KEY },

@@ -385,7 +385,7 @@ export function int64Contract(database: string, open: (t: TestContext) => Promis
   const idempotency = { scope: 's', key: 'k' }
 
   suite(`Store on ${database}: ids at the limits of int64`, () => {
-    test('creates, replays and stores keys with ids beyond 2^53', async t => {
+    test('creates and replays animals with ids beyond 2^53, and stores and revokes API keys after that', async t => {
       const { store, insertAnimal } = await open(t)
       await insertAnimal(9007199254740992n)
       const [first] = await store.createAnimals([{ animal, idempotency }])

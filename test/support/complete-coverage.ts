@@ -29,7 +29,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Node.js writes the file in one go, as one JSON object. Parsing every file would take seconds. */
+/** A complete file is one JSON object, so it ends with `}`. Parsing every file would take seconds. */
 function isComplete(path: string): boolean {
   try {
     return readFileSync(path, 'latin1').endsWith('}')

@@ -14,7 +14,7 @@ export interface Pooler {
   stop(): void
 }
 
-/** Debian installs it here, which is not in everybody's PATH. Another version can come first in the PATH. */
+/** Debian installs it here, which is not in everybody's PATH. If there is one in the PATH, that one is used instead. */
 const DEBIAN_PATH = '/usr/sbin/pgbouncer'
 
 /** Connects to the database of the URL with its user and password. Returns undefined if PgBouncer is not installed. */
