@@ -106,8 +106,7 @@ function isNewEnough(version) {
 }
 
 function fail(problem) {
-  console.error(
-    `animal-store needs Node.js ${MINIMUM_VERSION} or later, but not ${UNSUPPORTED_MAJOR}: this is ${process.version}, and ${problem}`,
-  )
+  const needed = `Node.js ${MINIMUM_VERSION} or later, but not ${UNSUPPORTED_MAJOR}`
+  console.error(`animal-store needs ${needed}: this is ${process.version}, and ${problem}`)
   process.exit(1)
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Writes the passwords of deploy/compose.yaml to deploy/env/, one file for each program, so that each program gets only the
-# secrets that it needs. Existing files are not changed. A value may contain any character except a line break.
+# Writes the passwords of deploy/compose.yaml to deploy/env/, one file for each program, so that each program gets only
+# the secrets that it needs. If env/postgres.env exists, nothing is written. A value may contain any character except a
+# line break.
 set -eu
 
 cd "$(dirname "$0")"
