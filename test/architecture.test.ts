@@ -23,7 +23,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'src/http/server': ['domain'],
   'src/http/api': ['domain', 'src/http/server'],
   'src/http': ['domain', 'src/http/server', 'src/http/api'],
-  'src/metrics': ['domain'],
+  'src/metrics': ['domain', 'src/http/server'],
   'src/web': ['domain', 'src/web/samples'],
   'src/web/samples': [],
   'src/web/browser': ['domain', 'client', 'src/web/samples'],
@@ -118,7 +118,7 @@ suite('the layout', () => {
     assert.deepEqual(users('node:sqlite'), ['src/database/sqlite'])
     assert.deepEqual(users('pg'), ['src/database/postgres'])
     assert.deepEqual(users('pino'), ['src/cli', 'src/http', 'src/http/server'])
-    assert.deepEqual(users('node:http'), ['src/http', 'src/http/server', 'src/metrics'])
+    assert.deepEqual(users('node:http'), ['src/http', 'src/http/server'])
     assert.deepEqual(users('prom-client'), ['src/metrics'])
   })
 

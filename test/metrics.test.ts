@@ -237,6 +237,33 @@ suite('the listener of the metrics', { concurrency: 3 }, () => {
     assert.equal((await ended).code, 0)
   })
 
+  test('rejects what the HTTP parser or the protocol rejects with the error object', async t => {
+    const { url } = await serveMetrics(t)
+    const headers = 'connection: close\r\n\r\n'
+    const cases: readonly (readonly [string, number, string])[] = [
+      ['nonsense\r\n\r\n', 400, 'invalid_request'],
+      [`GET /metrics HTTP/1.1\r\n${headers}`, 400, 'invalid_request'],
+      ['CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n', 400, 'invalid_request'],
+      [`GET /metrics HTTP/1.1\r\nhost: x\r\nexpect: all\r\n${headers}`, 417, 'expectation_failed'],
+      [
+        `GET /metrics HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(20_000)}\r\n${headers}`,
+        431,
+        'headers_too_large',
+      ],
+    ]
+    for (const [request, status, code] of cases) {
+      const received = await sendRaw(new URL(url).origin, request)
+      const [head = '', body = ''] = received.split('\r\n\r\n')
+      assert.match(
+        head,
+        new RegExp(`^HTTP/1.1 ${status} [^]*\r\ncontent-type: application/json(\r\n|$)`, 'i'),
+      )
+      const { message, ...rest } = JSON.parse(body)
+      assert.deepEqual(rest, { code, status })
+      assert.equal(typeof message, 'string')
+    }
+  })
+
   test('is not started if its port is taken, and neither is the service', async t => {
     const taken = createServer().listen(0, '127.0.0.1')
     t.after(() => taken.close())

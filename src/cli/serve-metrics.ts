@@ -43,7 +43,9 @@ async function serveMetrics(
   render: () => Promise<string>,
 ): Promise<void> {
   const { createMetricsServer } = await import('../metrics/listener.ts')
-  const server = createMetricsServer(render)
+  const { pino } = await import('pino')
+  // Scrapes are not logged: they would be most lines of a quiet service.
+  const { server } = createMetricsServer(render, pino({ level: 'silent' }))
   const address = await listen(server, host, port)
   // The listener must not keep the process alive if the service cannot start.
   server.unref()

@@ -1,6 +1,5 @@
 // The application: the checks that every request passes, in a fixed order, and the routes behind them.
 
-import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import type { Environment } from '../api-key.ts'
 import type { Clock } from '../clock.ts'
@@ -18,8 +17,8 @@ import { createClientAddress } from './server/client-address.ts'
 import { createCors } from './server/cors.ts'
 import type { Exchange } from './server/exchange.ts'
 import { headerValues } from './server/headers.ts'
-import { checkHost, checkTransferEncoding, checkVersion } from './server/message-checks.ts'
-import { expectationFailed, internalError, notFound } from './server/protocol-errors.ts'
+import { checkExpectation, checkHost, checkTransferEncoding, checkVersion } from './server/message-checks.ts'
+import { internalError, notFound } from './server/protocol-errors.ts'
 import { errorReply, jsonReply, type Reply } from './server/reply.ts'
 import { requestIds } from './server/request-log.ts'
 import { createRouter, handlerFor, isRead, type Match } from './server/routes.ts'
@@ -166,12 +165,6 @@ export function createApp({
       ((exchange, status, durationMs) =>
         onRequest(operationOf(exchange), status, durationMs, exchange?.apiKey?.id)),
   })
-}
-
-function checkExpectation(request: IncomingMessage): void {
-  for (const expectation of headerValues(request, 'expect')) {
-    if (expectation.toLowerCase() !== '100-continue') throw expectationFailed()
-  }
 }
 
 function isHealthCheck(path: string): boolean {

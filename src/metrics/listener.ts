@@ -1,19 +1,30 @@
-// The listener of the metrics: /metrics, and nothing else.
+// The listener of the metrics: /metrics, and nothing else. It rejects malformed requests like the service itself, with the
+// error object.
 
-import { createServer, type Server, type ServerResponse } from 'node:http'
-import { renderError, ServiceError } from '../error.ts'
+import { ServiceError } from '../error.ts'
+import type { Exchange } from '../http/server/exchange.ts'
+import { SERVER_LIMITS } from '../http/server/limits.ts'
+import {
+  checkExpectation,
+  checkHost,
+  checkTransferEncoding,
+  checkVersion,
+} from '../http/server/message-checks.ts'
+import { methodNotAllowed } from '../http/server/protocol-errors.ts'
+import { API_HEADERS, errorReply, type Reply } from '../http/server/reply.ts'
+import { newRequestId } from '../http/server/request-log.ts'
+import { isRead } from '../http/server/routes.ts'
+import { createHttpServer, type HttpServer, type HttpServerOptions } from '../http/server/server.ts'
 import { CONTENT_TYPE } from './metrics.ts'
-
-const OPTIONS = { headersTimeout: 5_000, requestTimeout: 5_000, maxHeaderSize: 16 * 1024 }
-
-const HEADERS = ['cache-control', 'no-store', 'x-content-type-options', 'nosniff']
-const ALLOW = 'GET, HEAD'
 
 /** Each Prometheus server needs one connection. */
 const MAX_CONNECTIONS = 100
 
 /** `render` returns the metrics of all processes. Scrapes that arrive together share one result. */
-export function createMetricsServer(render: () => Promise<string>): Server {
+export function createMetricsServer(
+  render: () => Promise<string>,
+  log: HttpServerOptions['log'],
+): HttpServer {
   let rendering: Promise<string> | undefined
 
   function rendered(): Promise<string> {
@@ -23,31 +34,30 @@ export function createMetricsServer(render: () => Promise<string>): Server {
     return rendering
   }
 
-  const server = createServer(OPTIONS, async (request, response) => {
-    const [path] = (request.url ?? '').split('?', 1)
-    if (path !== '/metrics')
-      return sendError(response, new ServiceError('not_found', 'Only /metrics is served here.'))
-    if (request.method !== 'GET' && request.method !== 'HEAD')
-      return sendError(
-        response,
-        new ServiceError('method_not_allowed', `This path supports ${ALLOW} only.`, {
-          headers: ['allow', ALLOW],
-        }),
-      )
-    try {
-      const body = await rendered()
-      response.writeHead(200, ['content-type', CONTENT_TYPE, ...HEADERS]).end(body)
-    } catch (error) {
-      console.error(error)
-      sendError(response, new ServiceError('internal_error', 'The metrics could not be collected.'))
-    }
+  async function scrape({ request, path }: Exchange): Promise<Reply> {
+    checkVersion(request)
+    checkHost(request)
+    checkTransferEncoding(request)
+    checkExpectation(request)
+    if (path !== '/metrics') throw new ServiceError('not_found', 'Only /metrics is served here.')
+    if (!isRead(request)) throw methodNotAllowed('GET, HEAD')
+    const body = Buffer.from(await rendered())
+    const headers = ['content-type', CONTENT_TYPE, 'content-length', String(body.length), ...API_HEADERS]
+    return { status: 200, headers, body }
+  }
+
+  return createHttpServer({
+    requestId: newRequestId,
+    answer: exchange => scrape(exchange).catch(reportError),
+    isAccepting: () => true,
+    isUrgent: () => false,
+    log,
+    limits: { ...SERVER_LIMITS, connections: MAX_CONNECTIONS },
   })
-  server.maxConnections = MAX_CONNECTIONS
-  return server
 }
 
-function sendError(response: ServerResponse, error: ServiceError): void {
-  response
-    .writeHead(error.status, ['content-type', 'application/json', ...HEADERS, ...error.headers])
-    .end(renderError(error))
+function reportError(error: unknown): Reply {
+  if (error instanceof ServiceError) return errorReply(error)
+  console.error(error)
+  return errorReply(new ServiceError('internal_error', 'The metrics could not be collected.'))
 }

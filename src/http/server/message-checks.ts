@@ -1,8 +1,10 @@
-// What RFC 9112 asks of a server and Node's HTTP parser leaves out: the Host header, and the ways to frame a body.
+// What RFC 9110 and RFC 9112 ask of a server and Node's HTTP parser leaves out: the Host header, the ways to frame a body,
+// and expectations.
 
 import type { IncomingMessage } from 'node:http'
 import { invalid } from '../../error.ts'
 import { headerValues } from './headers.ts'
+import { expectationFailed } from './protocol-errors.ts'
 
 /**
  * A host and an optional port (RFC 9112, section 3.2). A comma is rejected although a name may contain one: no real
@@ -30,6 +32,13 @@ export function checkVersion(request: IncomingMessage): void {
 export function checkTransferEncoding(request: IncomingMessage): void {
   if (hasFaultyFraming(request)) {
     throw invalid('Transfer-Encoding must be chunked and nothing else, in HTTP/1.1.')
+  }
+}
+
+/** Throws `expectation_failed` for an `Expect` header that is not `100-continue`. */
+export function checkExpectation(request: IncomingMessage): void {
+  for (const expectation of headerValues(request, 'expect')) {
+    if (expectation.toLowerCase() !== '100-continue') throw expectationFailed()
   }
 }
 
