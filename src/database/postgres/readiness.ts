@@ -7,7 +7,7 @@ import { isIdTaken, ReadOnlyError } from './errors.ts'
 import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
 
-/** How long the service is not ready after a failed creation, at least. */
+/** How long, at least, the service is not ready after a creation has failed because its id was taken. */
 const MIN_NOT_READY_MS = 2_000
 
 export interface Readiness {

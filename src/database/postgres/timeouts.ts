@@ -10,7 +10,7 @@ export interface Timeouts {
   readonly statementMs: number
 }
 
-/** A client is waiting: in the worst case, it gets a 503 within three seconds. */
+/** A client is waiting: if PostgreSQL does not answer, the client gets a 503 within three seconds. */
 export const REQUEST_TIMEOUTS: Timeouts = {
   queueMs: 600,
   connectMs: 500,

@@ -20,7 +20,7 @@ export function isReadOnlyFile(path: string): boolean {
   return stats !== undefined && !(isWritable(path, stats) && isWritableFolder(dirname(resolve(path))))
 }
 
-/** Any schema version will do: the table of the animals never changed. */
+/** The file may have an older schema: the table of the animals never changed. A newer schema is rejected. */
 export function openReadOnly(path: string): Pick<Store, 'listAnimals' | 'close'> {
   const database = open(path)
   const problem = checkIntegrity(database, fileSize(path))
