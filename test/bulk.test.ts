@@ -340,7 +340,7 @@ suite('the formats', () => {
     })
   }
 
-  test('a misplaced quote makes only its own line invalid', async t => {
+  test('a misplaced quote makes only its own line invalid, an unclosed one also the lines after it', async t => {
     const input =
       'name,categoryId\n12"" python,7\nBella,8\n"Max"x,1\n12" python,7\nTom,9\n"never closed,9\nKim,10\n'
     const { said, stored } = await importInto(await openEmptyStore(t), input, { skipInvalid: true })
@@ -402,7 +402,7 @@ suite('import and export, on the command line', () => {
     assert.equal(out, '{"id":1,"name":"Bella","categoryId":7,"status":"sold"}\n')
   })
 
-  test('a file that cannot be read or written is reported in one line, without an error code', async t => {
+  test('a file that cannot be read or written is reported in one line, without the errno code', async t => {
     const cwd = temporaryFolder(t)
     const env = { DATABASE_URL: 'sqlite:animals.db' }
     const missing = await run(t, ['import', 'nothing.jsonl'], { cwd, env })

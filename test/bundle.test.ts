@@ -48,7 +48,7 @@ export { one, two as other } from './folder/numbers.ts'
     assert.deepEqual(log, ['a', 'b', 'entry12'])
   })
 
-  test('leaves out comments on lines of their own, and nothing else', () => {
+  test('leaves out blank lines and comments on lines of their own, and nothing else', () => {
     const source = `// first
 /** One line. */
 const a = 1 // kept

@@ -99,7 +99,7 @@ suite('the address of the client', () => {
     assert.equal(line()?.address, '127.0.0.1')
   })
 
-  test('is configured by a whole number from 0 to 99', () => {
+  test('depends on --trust-proxy, the number of trusted proxies: a whole number from 0 to 99', () => {
     const read = (text: string) =>
       readSettings(['trustProxy'], { args: ['--trust-proxy', text], env: {} }).settings
     assert.deepEqual([read('0').trustProxy, read('2').trustProxy], [0, 2])

@@ -86,7 +86,10 @@ try {
   await postgres.stop()
 }
 
-/** Runs a phase: first the requests of the previous phase complete, and afterwards the clients create more animals. */
+/**
+ * Runs the action of a phase while the clients send requests. Before it, waits until every request of the previous
+ * phase has a reply. After it, waits until the clients have created more animals.
+ */
 async function during(name: string, action: () => Promise<unknown>): Promise<void> {
   const previous = phase
   phase = name

@@ -85,7 +85,7 @@ suite('at the limit of connections', () => {
       await waitUntil(() => connection.received().endsWith('"late"'), { what: 'it is answered' })
   })
 
-  test('many replacements are logged in one line', async t => {
+  test('only the first of many replacements is logged immediately', async t => {
     const { openSeveral, warnings } = await startServer(t, { connections: 2 })
     const opened = await openSeveral(20)
     await Promise.all(opened.slice(0, 18).map(({ closed }) => closed))

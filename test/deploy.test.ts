@@ -83,7 +83,7 @@ function assertError(received: string, status: number, code: string): void {
 suite('deploy/haproxy.cfg', { skip: !isInstalled('haproxy') && 'HAProxy is not installed' }, () => {
   test('sends a request to another instance if it was not delivered', async t => {
     const service = await startTestService(t)
-    // Answers health checks and resets every other connection, like an instance that has just ended.
+    // Answers health checks and resets all other connections, like an instance that has just ended.
     const half = createServer(socket => {
       socket.on('error', () => {})
       socket.once('data', data => {

@@ -193,7 +193,7 @@ onEveryDatabase('Idempotency-Key', startTestService => {
     }
   })
 
-  test('the key from the environment has the scope "environment", so that no digest of it is stored', async () => {
+  test('the API key from the environment has the scope "environment", so that no digest of it is stored', async () => {
     await service().create(BELLA, { 'idempotency-key': 'scope' })
     const [outcome] = await service().store.createAnimals([
       {

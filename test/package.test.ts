@@ -48,7 +48,10 @@ async function installClient(t: Scope): Promise<string> {
   const project = join(home, 'project')
   mkdirSync(project)
   const [pack, install, ...others] = codeBlocks('docs/client.md', 'sh').map(({ code }) => code)
-  assert.ok(pack && install && others.length === 0, 'docs/client.md has one block to pack and one to install')
+  assert.ok(
+    pack && install && others.length === 0,
+    'docs/client.md must have one block to pack and one to install',
+  )
   // The tests run in a checkout in which `npm ci` has run already.
   assert.match(pack, /^npm ci\n/)
   await runShell(t, pack.replace('npm ci\n', ''), ROOT, home)

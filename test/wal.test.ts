@@ -18,7 +18,7 @@ interface Damage {
   readonly damage: (path: string) => void
   /** Whether it is also tested with two processes on one file. */
   readonly hasWorkers?: boolean
-  /** Whether the animals from before are lost, because the file that held them was overwritten. */
+  /** Whether the animals from before are lost, because the WAL that held them was truncated. */
   readonly losesEarlier?: boolean
 }
 
