@@ -1,5 +1,5 @@
 // Hostile requests, generated at random: every response must be one that the OpenAPI document describes, and none may
-// be 500.
+// be 5xx.
 //
 //   node test/faults/hostile.ts [--quick]
 
