@@ -274,10 +274,15 @@ suite('the formats', () => {
       'a header without a "name" column',
       'csv',
       'nom,categoryId\nBella,7\n',
-      /^Line 1: the first line must name the columns: name and categoryId once/,
+      /^The header is invalid: the first line must name the columns: name and categoryId once/,
     ],
     ['a column twice', 'csv', 'name,categoryId,status,status\nBella,7,sold,sold\n', /status at most once/],
-    ['a malformed header', 'csv', 'na"me,categoryId\nBella,7\n', /^Line 1: the line must be well-formed CSV/],
+    [
+      'a malformed header',
+      'csv',
+      'na"me,categoryId\nBella,7\n',
+      /^The header is invalid: the line must be well-formed CSV/,
+    ],
     [
       'one field too many',
       'csv',

@@ -11,8 +11,8 @@ const MEMBER = { writable: true, enumerable: true, configurable: true }
 type Container = { array: unknown[] } | { object: Record<string, unknown>; member: string | undefined }
 
 /**
- * Parses like `JSON.parse`, except that an integer in the range of an int64 becomes a `bigint`. Any other number stays a
- * `number`. Throws a `SyntaxError` for malformed text.
+ * Parses like `JSON.parse`, except that an int64 in its canonical spelling becomes a `bigint`. Any other number, such as
+ * `1e3`, stays a `number`. Throws a `SyntaxError` for malformed text.
  *
  * The text is parsed twice: `JSON.parse` rejects malformed text, then the value is built from the tokens. A reviver
  * would be simpler, but not every supported runtime passes it the source text of a number.

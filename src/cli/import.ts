@@ -226,7 +226,7 @@ function emptyBatch(): Batch {
 
 function describeFailure(error: unknown, { name }: Source): string {
   if (error instanceof InvalidLine || error instanceof StoreFailed) return error.message
-  if (error instanceof ServiceError) return `Line 1: ${error.message}`
+  if (error instanceof ServiceError) return `The header is invalid: ${error.message}`
   const isReading = (error as NodeJS.ErrnoException).syscall === 'read'
   return isReading ? `Cannot read ${name}: ${describeSystemError(error)}.` : `Failed: ${reasonOf(error)}.`
 }

@@ -45,7 +45,10 @@ function withStartTime(metric: MetricValues[number]): MetricValues[number] {
 export function renderForAll(): () => Promise<string> {
   const own = new Registry()
   const lastValues = new Map<number, MetricValues>()
-  /** The counters of workers that have ended: their sum at the last scrape, then one entry for each later one. */
+  /**
+   * The counters of workers that have ended: first the sum over those that ended before the last scrape, then one entry
+   * for each worker that has ended since.
+   */
   const ended: MetricValues[] = []
   let question = 0
   collectDefaultMetrics({ register: own })

@@ -22,7 +22,10 @@ export interface Connections {
 }
 
 export function createConnections(limit: number, log: Logger): Connections {
-  /** In the order in which each was last answered, or opened if it was never answered. So the idle ones come first. */
+  /**
+   * In the order in which each was last answered, or opened if it was never answered. So of all idle connections, the
+   * one that has been idle longest comes first.
+   */
   const exchangesOf = new Map<Duplex, Exchange[]>()
   const logFull = createThrottledLog(count =>
     log.warn({ closed: count, limit }, 'closed idle connections: there are too many connections'),

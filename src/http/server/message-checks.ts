@@ -31,7 +31,7 @@ export function checkVersion(request: IncomingMessage): void {
 /** Throws `invalid_request` if a proxy in front of the service might find another end of the body than the parser. */
 export function checkTransferEncoding(request: IncomingMessage): void {
   if (hasFaultyFraming(request)) {
-    throw invalid('Transfer-Encoding must be chunked and nothing else, in HTTP/1.1.')
+    throw invalid('Transfer-Encoding may only be chunked, and only in HTTP/1.1.')
   }
 }
 
