@@ -19,7 +19,7 @@ const MINIMUM =
   /MINIMUM_VERSION = '([\d.]+)'/.exec(readFileSync(join(ROOT, 'bin/runtime.js'), 'utf8'))?.[1] ?? ''
 const [MAJOR = 0, MINOR = 0] = MINIMUM.split('.').map(Number)
 
-/** glibc, and the C++ runtime of GCC. Every Linux distribution for servers has both, except those with musl (README.md). */
+/** glibc, and the C++ runtime of GCC. Linux distributions for servers have both, except those with musl (README.md). */
 const ALLOWED_LIBRARIES = /^(lib(c|m|dl|pthread|stdc\+\+|gcc_s)|ld-linux[\w-]*)\.so\.\d+$/
 
 function importOf(script: string): string {
