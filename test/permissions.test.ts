@@ -61,6 +61,29 @@ suite('the files of a SQLite database', () => {
     }
   })
 
+  test('are closed to other users with a notice by the commands that copy them too', async t => {
+    const cwd = temporaryFolder(t)
+    const path = join(cwd, 'a.db')
+    await addAnimal(openTestStore(t, path), 'a')
+    for (const args of [['export'], ['backup', 'backup.db']]) {
+      chmodSync(path, 0o644)
+      const { code, err } = await run(t, [...args, '--database-url', `sqlite:${path}`], { cwd, env })
+      assert.equal(code, 0)
+      assert.match(err, /Other users had access to .*a\.db\. Its mode is 0600 now\./)
+      assert.equal(modeOf(path), '600')
+    }
+    chmodSync(join(cwd, 'backup.db'), 0o644)
+    const other = join(cwd, 'b.db')
+    copyFileSync(join(cwd, 'backup.db'), other)
+    const restored = await run(t, ['restore', 'backup.db', '--database-url', `sqlite:${other}`], { cwd, env })
+    assert.equal(restored.code, 0)
+    assert.match(
+      restored.err,
+      /Other users had access to .*b\.db\.before-restore-\w+\. Its mode is 0600 now\./,
+    )
+    assert.equal(modeOf(other), '600')
+  })
+
   test('that were restored while the service runs are closed to other users too', async t => {
     const folder = temporaryFolder(t)
     const path = join(folder, 'a.db')

@@ -2,6 +2,7 @@
 
 import type { Environment } from '../api-key.ts'
 import { backUp, type CopyProgress } from '../database/sqlite/backup.ts'
+import { restrictFiles } from '../database/sqlite/permissions.ts'
 import { restore } from '../database/sqlite/restore.ts'
 import { UnusableDatabase } from '../store.ts'
 import { CommandFailed, command } from './command.ts'
@@ -25,6 +26,7 @@ export const backupDatabase = command({
     const { animals, bytes } = await withProgress('copied', path, file, onProgress =>
       backUp(path, file, onProgress),
     )
+    restrictFiles(path, say)
     say(`Backed up ${counted(animals)} (${size(bytes)}) to ${file}. The copy is verified.`)
   },
 })
@@ -41,7 +43,9 @@ export const restoreDatabase = command({
       restore(file, path, new Date(), onProgress),
     )
     say(`Restored ${counted(animals)} from ${file}. The copy is verified.`)
-    if (oldDatabase !== undefined) say(`The old database is at ${oldDatabase}.`)
+    if (oldDatabase === undefined) return
+    say(`The old database is at ${oldDatabase}.`)
+    restrictFiles(oldDatabase, say)
   },
 })
 

@@ -31,7 +31,7 @@ export const exportAnimals = command({
     const name = format ?? formatOf(file)
     if (spreadsheetSafe && name !== 'csv') throw new SettingsError(['--spreadsheet-safe is for CSV only'])
     const chosen = spreadsheetSafe ? { ...FORMATS[name], render: renderSpreadsheetSafeLine } : FORMATS[name]
-    await withReader(target, async store => {
+    await withReader({ ...target, say }, async store => {
       const start = performance.now()
       let count = 0
       const pages = renderPages(store, chosen, exported => {
