@@ -1,4 +1,5 @@
-// The catalogues. Each size is created once and cached. Each contender gets a copy, because creations change it.
+// The catalogues. A SQLite file of each size is created once and cached. Each contender gets a copy, because creations
+// change it. Catalogues in JSON and on PostgreSQL are created in each run.
 
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -29,7 +29,7 @@ import { WORKLOADS } from './workloads.ts'
 const USAGE = `npm run bench -- [OPTIONS]
 
   --quick         one small catalogue, two rounds; prints the results and writes no file
-  --sizes LIST    the sizes of the catalogues, separated by commas (default 1000,1000000,10000000)
+  --sizes LIST    the sizes of the catalogues, smallest first, separated by commas (default 1000,1000000,10000000)
   --rounds COUNT  the measured rounds for each workload (default 5)
   --seconds COUNT the length of a round (default 1)`
 

@@ -3,7 +3,7 @@
 import type { Animal, NewAnimal, Status } from './animal.ts'
 import type { ApiKey, Environment } from './api-key.ts'
 
-/** The database cannot be used until a person fixes it. The message says in one line what is wrong. */
+/** The database cannot be used as it is. The message says in one line what is wrong. */
 export class UnusableDatabase extends Error {
   override name = 'UnusableDatabase'
 }

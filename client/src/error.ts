@@ -31,7 +31,7 @@ export class AnimalStoreError extends Error {
   readonly code: AnimalStoreErrorCode
   /** The HTTP status, or undefined if there was no response. */
   readonly status: number | undefined
-  /** The request's id in the log of the service, or undefined if there was no response. */
+  /** The request's id in the log of the service, or undefined if the service sent no response. */
   readonly requestId: string | undefined
 
   constructor(message: string, { code, status, requestId, ...options }: AnimalStoreErrorOptions) {

@@ -1,4 +1,4 @@
-// Reads settings from flags and environment variables. Nothing else in the program does.
+// Reads settings from flags and environment variables. Nothing else in src/ does.
 
 import { parseArgs } from 'node:util'
 import { hasCredentials, redact } from './redact.ts'

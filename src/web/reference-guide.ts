@@ -50,7 +50,7 @@ function authentication({ api, environment, baseUrl }: GuideOptions): Section {
     id: 'authentication',
     title: 'Authentication',
     text: html`<p>Send an API key with every request, as a bearer token in the <code>Authorization</code> header. A key in the URL or in a cookie does not count. ${renderMarkdown(api.components.securitySchemes.apiKey?.description ?? '')}</p>
-<p>The key is checked first: without a valid one, every path below <code>/v1</code> answers <a href="#error-unauthorized">401</a>, and does not say why. Ask whoever runs the service for a key. <code>animal-store keys create --name my-program</code> creates one, and shows it once.</p>
+<p>The key is checked before the path, the method, the query and the body: without a valid one, every path below <code>/v1</code> answers <a href="#error-unauthorized">401</a>, and does not say why. Ask whoever runs the service for a key. <code>animal-store keys create --name my-program</code> creates one, and shows it once.</p>
 <p>All keys may do everything. Keep yours secret: load it from the environment, and do not write it into your code.</p>`,
     code: html`${renderCode('http', `Authorization: Bearer ${KEY_PREFIX[environment]}…`, 'Request header')}
 ${renderCode('shell', `curl --include '${baseUrl}/pets' \\\n  -H 'Authorization: Bearer wrong'`, 'A key that is not valid')}

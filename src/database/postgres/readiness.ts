@@ -7,7 +7,10 @@ import { isIdTaken, ReadOnlyError } from './errors.ts'
 import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
 
-/** How long, at least, the service is not ready after a creation has failed because its id was taken. */
+/**
+ * How long, at least, the service is not ready after a creation has failed because its id was taken, unless a later
+ * creation succeeds.
+ */
 const MIN_NOT_READY_MS = 2_000
 
 export interface Readiness {

@@ -101,7 +101,8 @@ export function createHttpServer({
     turns.addRequest(exchange, connections.begin(socket, exchange) > 1)
     try {
       logRequest(exchange, log, clientAddress, onAnswered)
-      // Awaited even if it is not a promise: the parser marks a request without a body as complete only after this turn.
+      // Awaited even if it is not a promise: `await` returns to the parser, which then marks a request without a body
+      // as complete.
       send(exchange, await answer(exchange), isAccepting())
     } catch (error) {
       log.fatal({ requestId: exchange.id, err: error }, 'a response could not be sent')

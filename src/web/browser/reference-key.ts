@@ -1,4 +1,4 @@
-// The one field for the API key. It offers the key of the catalogue page if this browser is signed in there.
+// The one field for the API key. It offers the key of the catalogue page if that is stored for this tab or this device.
 
 import { find } from './elements.ts'
 import { loadKey, onKeyCleared } from './session-key.ts'
