@@ -90,7 +90,7 @@ suite('the address of the client', () => {
     )
   })
 
-  test('is IPv4 on a socket that accepts IPv4 and IPv6', async t => {
+  test('is IPv4 if the client connects over IPv4 to an IPv6 socket', async t => {
     const service = await startTestService(t, { host: '::ffff:127.0.0.1' })
     const { port } = new URL(service.address)
     await fetch(`http://127.0.0.1:${port}/livez`)

@@ -1,5 +1,5 @@
-// The command line: help, version, mistyped commands, settings, and the OpenAPI document. Each command is a real process,
-// except in the long table of invalid settings.
+// The command line: help, version, mistyped commands, settings, and the OpenAPI document. Each command is a real
+// process, except in the tests of the width of help and in the long table of invalid settings.
 
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'

@@ -226,7 +226,7 @@ onEveryDatabase('the body of POST /v1/pets', startTestService => {
     const large = ' '.repeat(70_000)
     const rows: [string, number, Record<string, string>, string][] = [
       [
-        'checks the API key before everything else',
+        'checks the API key before the media type, the size and the Idempotency-Key',
         401,
         { authorization: 'Bearer unknown', 'content-type': 'text/plain', 'idempotency-key': 'a b' },
         large,

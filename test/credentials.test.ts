@@ -105,7 +105,7 @@ onEveryDatabase('credentials', startTestService => {
     }
   })
 
-  test('answers 401 before it checks anything else', async () => {
+  test('answers 401 before it checks path, method, query, Expect, Idempotency-Key or body', async () => {
     const requests: [string, string, Record<string, string>, string?][] = [
       ['GET', '/v1', {}],
       ['GET', '/v1/', {}],

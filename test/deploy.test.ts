@@ -81,7 +81,7 @@ function assertError(received: string, status: number, code: string): void {
 }
 
 suite('deploy/haproxy.cfg', { skip: !isInstalled('haproxy') && 'HAProxy is not installed' }, () => {
-  test('sends a request to another instance if it was not delivered', async t => {
+  test('sends a request that can be repeated to another instance if the connection breaks', async t => {
     const service = await startTestService(t)
     // Answers health checks and resets all other connections, like an instance that has just ended.
     const half = createServer(socket => {

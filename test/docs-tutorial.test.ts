@@ -1,4 +1,4 @@
-// Runs every command of the tutorial in one shell, in order, and compares the output to the tutorial.
+// Runs every command of the tutorial, except `npm ci`, in one shell, in order, and compares the output to the tutorial.
 
 import assert from 'node:assert/strict'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'

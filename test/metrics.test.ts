@@ -237,7 +237,7 @@ suite('the listener of the metrics', { concurrency: 3 }, () => {
     assert.equal((await ended).code, 0)
   })
 
-  test('rejects what the HTTP parser or the protocol rejects with the error object', async t => {
+  test('answers requests that are malformed, too large or not supported with the error object', async t => {
     const { url } = await serveMetrics(t)
     const headers = 'connection: close\r\n\r\n'
     const cases: readonly (readonly [string, number, string])[] = [

@@ -86,7 +86,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
     test('a hundred requests with one Idempotency-Key create one animal, which every worker lists immediately', async t => {
       const { address, key } = service()
       const clients = clientsOf(t, address, key)
-      // Now each worker has cached the first page, which the creation changes.
+      // On SQLite, each worker that gets this request caches the first page, which the creation then changes.
       await Promise.all(clients.map(({ send }) => send('GET', '/v1/pets')))
       const replies = await Promise.all(
         Array.from({ length: 100 }, (_, index) =>

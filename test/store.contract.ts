@@ -350,7 +350,7 @@ export function storeContract(database: string, open: OpenStore): void {
   })
 }
 
-/** The SQL that stores two animals with ids that the Store itself never assigns. */
+/** The SQL that stores two animals, with the smallest and the largest int64 as ids. */
 export const INSERT_EXTREME_IDS = `
   insert into animals (id, name, category_id, status)
   values (${INT64_MIN}, 'first', 1, 'sold'), (${INT64_MAX}, 'last', 1, 'sold')`

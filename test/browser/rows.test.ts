@@ -146,7 +146,7 @@ suite('the keyboard', () => {
     assert.equal(isVisible, true, 'the selected row is covered')
   })
 
-  test('turns pages, filters, and goes to an id', async t => {
+  test('turns pages, filters and focuses "Go to id", but only types while a field has the focus', async t => {
     const { page } = await open(t, service())
     await readRows(page)
     await press(page, ']')

@@ -78,7 +78,7 @@ async function behind(
   }
   return {
     promise,
-    measured: `${describe(counts)}; ${ownAnswers} of ${groups} other clients got their own answer`,
+    measured: `${describe(counts)}; ${ownAnswers} of ${groups} requests of another client got their own answer`,
     holds: agree(counts) && ownAnswers === groups,
   }
 }
