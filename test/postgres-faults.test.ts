@@ -80,6 +80,14 @@ const FAULTS: Record<string, (role: string) => [cause: string, repair: string]> 
     `revoke insert on animals from ${role}`,
     `grant insert on animals to ${role}`,
   ],
+  'the privilege to insert one column of the animals': role => [
+    `revoke insert on animals from ${role}; grant insert (id, name, category_id) on animals to ${role}`,
+    `grant insert on animals to ${role}`,
+  ],
+  'the privilege to update one column of the idempotency keys': role => [
+    `revoke update on idempotency_keys from ${role}; grant update (animal_id) on idempotency_keys to ${role}`,
+    `grant update on idempotency_keys to ${role}`,
+  ],
   'the privilege to insert idempotency keys': role => [
     `revoke insert on idempotency_keys from ${role}`,
     `grant insert on idempotency_keys to ${role}`,

@@ -163,9 +163,17 @@ export const PING = `
   select scope, key, animal_id, created_at from idempotency_keys where scope = '' and key = '';
   select id, name, environment, digest, scope, created_at, expires_at, revoked_at from api_keys where id = '';
   select current_setting('transaction_read_only') as read_only,
-    has_any_column_privilege('animals', 'insert')
-    and has_any_column_privilege('idempotency_keys', 'insert')
-    and has_any_column_privilege('idempotency_keys', 'update')
+    (select bool_and(has_column_privilege(table_name, column_name, privilege)) from (values
+      ('animals', 'id', 'insert'),
+      ('animals', 'name', 'insert'),
+      ('animals', 'category_id', 'insert'),
+      ('animals', 'status', 'insert'),
+      ('idempotency_keys', 'scope', 'insert'),
+      ('idempotency_keys', 'key', 'insert'),
+      ('idempotency_keys', 'animal_id', 'insert'),
+      ('idempotency_keys', 'animal_id', 'update'),
+      ('idempotency_keys', 'created_at', 'insert'),
+      ('idempotency_keys', 'created_at', 'update')) as needed (table_name, column_name, privilege))
     and has_sequence_privilege('animals_id_seq', 'usage, update') as may_create`
 
 // Returns a row if the next id of the sequence is taken. The last value is null before the first use of the sequence.
