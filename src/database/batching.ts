@@ -3,6 +3,7 @@
 
 import { isUnavailable, type ServiceError, unavailable } from '../error.ts'
 import type { Creation, Outcome, Store } from '../store.ts'
+import { joinRepeatedCreations } from './repeated-creations.ts'
 
 export interface BatchLimits {
   /** The most items in one batch. A call with more items is a batch of its own. */
@@ -199,5 +200,9 @@ export function batchCreations(
     turns: 2,
     overloaded: () => unavailable(undefined, 'The animal could not be added in time. Try again shortly.'),
   })
-  return { ...store, createAnimals, creationsWaiting: createAnimals.waiting }
+  return {
+    ...store,
+    createAnimals: joinRepeatedCreations(createAnimals),
+    creationsWaiting: createAnimals.waiting,
+  }
 }
