@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { LATEST_SCHEMA } from '../src/database/postgres/migrate.ts'
+import { openPool } from '../src/database/postgres/pool.ts'
+import { COMMAND_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
 import { type Store, UnusableDatabase } from '../src/store.ts'
 import { checkExtremeIds, INSERT_EXTREME_IDS, int64Contract, storeContract } from './store.contract.ts'
 import { skipTime } from './support/clock.ts'
@@ -198,6 +200,25 @@ suite('statements on PostgreSQL', () => {
     const [statement, ...others] = await statementsOf(createTogether)
     assert.deepEqual([statement.calls, statement.query.slice(0, 19), others], [1, 'insert into animals', []])
   })
+})
+
+suite('a transaction on PostgreSQL', () => {
+  for (const error of [new TypeError('x'), new RangeError('x'), new Error('x')]) {
+    test(`is rolled back if its work throws ${error.name}, and a later change is stored`, async t => {
+      const url = await newDatabase(t)
+      await administer('create table numbers (n integer)', url)
+      const pool = openPool(url, { connections: 1, timeouts: COMMAND_TIMEOUTS, warn: assert.fail })
+      t.after(() => pool.close())
+      const failed = pool.transact(async client => {
+        await client.query('insert into numbers values (1)')
+        throw error
+      })
+      await assert.rejects(failed)
+      await pool.query('insert into numbers values (2)')
+      const { rows } = await administer('select n from numbers', url)
+      assert.deepEqual(rows, [{ n: 2 }])
+    })
+  }
 })
 
 suite('several instances on one PostgreSQL', () => {

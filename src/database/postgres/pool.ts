@@ -162,8 +162,9 @@ export function openPool(url: string, { connections, timeouts = REQUEST_TIMEOUTS
           await client.query('commit')
           return result
         } catch (error) {
-          // After any other error the connection is closed, which rolls back as well.
-          if (error instanceof pg.DatabaseError) await client.query('rollback')
+          // After a connection error the connection is closed, which rolls back as well. After any other error it may
+          // be used again, for example after a TypeError in the work.
+          if (!isConnectionError(error)) await client.query('rollback')
           throw error
         }
       }),
