@@ -287,6 +287,8 @@ suite('another instance that has locked the schema', () => {
     const lines: string[] = []
     const starting = startTestService(t, {
       database: { kind: 'postgres', url },
+      // The wait below is longer than a statement of a request may take.
+      databaseTimeouts: { ...COMMAND_TIMEOUTS, statementMs: REQUEST_TIMEOUTS.statementMs },
       apiKey: undefined,
       logStream: { write: line => void lines.push(line) },
     })
