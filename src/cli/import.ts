@@ -35,7 +35,7 @@ export const importAnimals = command({
     const { stopSignal, release } = stopOnSignals()
     const options = { format, skipInvalid, fromLine, stopSignal }
     try {
-      await withStore({ ...target, say: streams.say }, true, store =>
+      await withStore({ ...target, create: true, say: streams.say }, store =>
         importAll({ store, source, progress, streams, ...options }),
       )
     } finally {

@@ -11,7 +11,7 @@ export const createKey = command({
   settings: ['name', 'expires', 'databaseUrl', 'environment', 'json'],
   examples: ['keys create --name "my laptop" --expires 90d', 'keys create --name ci --json'],
   async run({ name = '', expires, json, ...target }, _operands, streams) {
-    await withStore({ ...target, say: streams.say }, true, async (store, environment) => {
+    await withStore({ ...target, create: true, say: streams.say }, async (store, environment) => {
       const createdAt = new Date()
       const expiresAt = expires === undefined ? undefined : later(createdAt, expires)
       const { secret, apiKey } = generateKey({ name, environment, createdAt, expiresAt })
@@ -27,7 +27,7 @@ export const listKeys = command({
   settings: ['databaseUrl', 'environment', 'json'],
   examples: ['keys list', 'keys list --environment staging --json'],
   async run({ json, ...target }, _operands, { out, say }) {
-    await withStore({ ...target, say }, false, async (store, environment) => {
+    await withStore({ ...target, say }, async (store, environment) => {
       const keys = await store.listKeys(environment)
       if (json) out(JSON.stringify(keys.map(describe), null, 2))
       else if (keys.length === 0) say(`There are no keys in ${environment}.`)
@@ -43,7 +43,7 @@ export const revokeKey = command({
   examples: ['keys revoke key_3f2a9c51b07d'],
   operands: ['ID'],
   async run({ json, ...target }, [id = ''], { out, say }) {
-    await withStore({ ...target, say }, false, async (store, environment) => {
+    await withStore({ ...target, say }, async (store, environment) => {
       const key = await store.revokeKey(id, environment, new Date())
       if (key === undefined) throw noSuchKey(id, environment)
       if (json) out(JSON.stringify(describe(key), null, 2))
@@ -59,7 +59,7 @@ export const rotateKey = command({
   examples: ['keys rotate key_3f2a9c51b07d --overlap 24h'],
   operands: ['ID'],
   async run({ overlap, json, ...target }, [id = ''], streams) {
-    await withStore({ ...target, say: streams.say }, false, async (store, environment) => {
+    await withStore({ ...target, say: streams.say }, async (store, environment) => {
       const now = new Date()
       const old = (await store.listKeys(environment)).find(key => key.id === id)
       if (old === undefined) throw noSuchKey(id, environment)

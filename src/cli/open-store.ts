@@ -82,19 +82,20 @@ function isInDefaultFolder(path: string): boolean {
   return dirname(resolve(path)) === dirname(resolve(defaultDatabasePath('production')))
 }
 
-export interface Target {
+interface Target {
   readonly databaseUrl: DatabaseAddress | undefined
   readonly environment: Environment
+  /** Create the database file if it does not exist. The default is false. */
+  readonly create?: boolean
   /** Prints a message for a person. */
   readonly say?: (text: string) => void
 }
 
-/** Opens the store that a command works on, and closes it afterwards. */
-export async function withStore(
-  { databaseUrl, environment, say }: Target,
-  create: boolean,
-  work: (store: Store, environment: Environment) => Promise<void>,
-): Promise<void> {
+/** Opens the store that a command works on, and closes it afterwards. Returns the result of `work`. */
+export async function withStore<Result>(
+  { databaseUrl, environment, create = false, say }: Target,
+  work: (store: Store, environment: Environment) => Promise<Result>,
+): Promise<Result> {
   if (databaseUrl?.kind === 'sqlite-memory') {
     throw new CommandFailed('A database in memory is lost when this command ends; use a file instead.')
   }
@@ -107,7 +108,7 @@ export async function withStore(
     say,
   })
   try {
-    await work(store, environment)
+    return await work(store, environment)
   } finally {
     await store.close()
   }
@@ -119,7 +120,7 @@ export async function withReader(
   work: (store: Pick<Store, 'listAnimals'>) => Promise<void>,
 ): Promise<void> {
   const address = target.databaseUrl ?? defaultDatabase(target.environment)
-  if (address.kind !== 'sqlite' || !isReadOnlyFile(address.path)) return withStore(target, false, work)
+  if (address.kind !== 'sqlite' || !isReadOnlyFile(address.path)) return withStore(target, work)
   let reader: ReturnType<typeof openReadOnly> | undefined
   try {
     reader = openReadOnly(address.path)

@@ -3,114 +3,109 @@
 import cluster from 'node:cluster'
 import { flushCompileCache } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
-import type { Environment } from '../api-key.ts'
 import { systemClock } from '../clock.ts'
 import { parsePostgresUrl } from '../database/postgres/url.ts'
 import { command, type Streams } from './command.ts'
 import { createFirstKey } from './first-key.ts'
 import { logStreamFor } from './log-stream.ts'
-import { defaultDatabase, type Target, withStore } from './open-store.ts'
+import { defaultDatabase, withStore } from './open-store.ts'
 import { SettingsError } from './read-settings.ts'
-import { startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
+import { type MetricsOptions, startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
 import type { DatabaseAddress } from './setting-values.ts'
+import type { Settings } from './settings.ts'
 import { stopOnSignal, stopWithParentProcess } from './stop-signals.ts'
 import { reportToPrimary, startWorkers } from './workers.ts'
+
+const SETTING_NAMES = [
+  'host',
+  'port',
+  'databaseUrl',
+  'databaseConnections',
+  'databaseWait',
+  'environment',
+  'productionUrl',
+  'stagingUrl',
+  'corsOrigins',
+  'rateLimit',
+  'trustProxy',
+  'logLevel',
+  'metricsPort',
+  'metricsHost',
+  'shutdownDelay',
+  'workers',
+  'stopWithParent',
+  'apiKey',
+] as const
+
+type ServeSettings = Settings<(typeof SETTING_NAMES)[number]>
 
 export const serve = command({
   name: 'serve',
   summary: 'Run the service.',
-  settings: [
-    'host',
-    'port',
-    'databaseUrl',
-    'databaseConnections',
-    'databaseWait',
-    'environment',
-    'productionUrl',
-    'stagingUrl',
-    'corsOrigins',
-    'rateLimit',
-    'trustProxy',
-    'logLevel',
-    'metricsPort',
-    'metricsHost',
-    'shutdownDelay',
-    'workers',
-    'stopWithParent',
-    'apiKey',
-  ],
+  settings: SETTING_NAMES,
   examples: ['serve', 'serve --port 9001 --workers auto', 'serve --database-url sqlite:/srv/animals.db'],
-  async run(
-    {
-      databaseUrl,
-      databaseWait,
-      metricsPort,
-      metricsHost,
-      shutdownDelay,
-      workers,
-      stopWithParent,
-      ...settings
-    },
-    _operands,
-    streams,
-  ) {
+  async run(settings, _operands, streams) {
+    const { workers, databaseUrl } = settings
     if (workers > 1 && databaseUrl?.kind === 'sqlite-memory') {
       throw new SettingsError([
         '--workers (WORKERS) needs a database that processes can share: use a file or PostgreSQL',
       ])
     }
-    const { environment } = settings
-    const database = databaseUrl ?? defaultDatabase(environment)
-    const greet = (address: string, firstKey: string | undefined) =>
-      printGreeting({ address, firstKey, environment, database, workers }, streams)
-
-    const metricsOptions = { port: metricsPort, host: metricsHost, say: streams.say }
-
-    if (workers > 1 && cluster.isPrimary) {
-      await startMetricsOfWorkers(metricsOptions)
-      const started = await startWorkers(workers, streams)
-      const stop = stopOnSignal(started)
-      if (stopWithParent) stopWithParentProcess(stop)
-      try {
-        const needsKey = settings.apiKey === undefined
-        greet(
-          started.address,
-          needsKey ? await createSharedFirstKey({ databaseUrl, environment }) : undefined,
-        )
-      } catch (error) {
-        started.kill()
-        throw error
-      }
-      return
-    }
-    // Imported only here, so that the other commands start faster.
-    const { startService } = await import('./service.ts')
-    disablePretenuring()
-    const logStream = logStreamFor(process.stdout)
-    const metrics = await startMetrics(metricsOptions, logStream.droppedLines)
-    const service = await startService({
-      ...settings,
-      database: databaseUrl,
-      databaseWaitMs: databaseWait,
-      processes: workers,
-      say: streams.say,
-      shutdownDelayMs: shutdownDelay,
-      createsFirstKey: cluster.isPrimary,
-      logStream,
-      metrics,
-    }).catch(error => {
-      // The channel to the primary would keep this process alive.
-      cluster.worker?.disconnect()
-      throw error
-    })
-    const stop = stopOnSignal(service)
-    if (cluster.isWorker) reportToPrimary(service.address, stop)
-    else {
-      if (stopWithParent) stopWithParentProcess(stop)
-      greet(service.address, service.firstKey)
-    }
+    if (workers > 1 && cluster.isPrimary) await startPrimary(settings, streams)
+    else await startServing(settings, streams)
   },
 })
+
+/** Starts the primary process, which serves no requests itself, and its workers. */
+async function startPrimary(settings: ServeSettings, streams: Streams): Promise<void> {
+  const { apiKey, stopWithParent, workers } = settings
+  await startMetricsOfWorkers(metricsOptions(settings, streams))
+  const started = await startWorkers(workers, streams)
+  const stop = stopOnSignal(started)
+  if (stopWithParent) stopWithParentProcess(stop)
+  try {
+    const firstKey = apiKey === undefined ? await createSharedFirstKey(settings) : undefined
+    printGreeting(started.address, firstKey, settings, streams)
+  } catch (error) {
+    started.kill()
+    throw error
+  }
+}
+
+/** Starts the service in this process, which is a worker or the only process. */
+async function startServing(settings: ServeSettings, streams: Streams): Promise<void> {
+  // Imported only here, so that the other commands start faster.
+  const { startService } = await import('./service.ts')
+  disablePretenuring()
+  const logStream = logStreamFor(process.stdout)
+  const metrics = await startMetrics(metricsOptions(settings, streams), logStream.droppedLines)
+  const service = await startService({
+    ...settings,
+    database: settings.databaseUrl,
+    databaseWaitMs: settings.databaseWait,
+    processes: settings.workers,
+    say: streams.say,
+    shutdownDelayMs: settings.shutdownDelay,
+    createsFirstKey: cluster.isPrimary,
+    logStream,
+    metrics,
+  }).catch(error => {
+    // The channel to the primary would keep this process alive.
+    cluster.worker?.disconnect()
+    throw error
+  })
+  const stop = stopOnSignal(service)
+  if (cluster.isWorker) {
+    reportToPrimary(service.address, stop)
+    return
+  }
+  if (settings.stopWithParent) stopWithParentProcess(stop)
+  printGreeting(service.address, service.firstKey, settings, streams)
+}
+
+function metricsOptions({ metricsPort, metricsHost }: ServeSettings, { say }: Streams): MetricsOptions {
+  return { port: metricsPort, host: metricsHost, say }
+}
 
 /**
  * Connections live long and requests do not, but the same code allocates both. V8 may decide to allocate both in the
@@ -125,26 +120,17 @@ function disablePretenuring(): void {
 }
 
 /** With several workers, the primary creates the first key, so that it is created and shown once. */
-async function createSharedFirstKey(target: Target): Promise<string | undefined> {
-  let secret: string | undefined
-  await withStore(target, false, async (store, environment) => {
-    secret = await createFirstKey(store, environment, systemClock)
-  })
-  return secret
-}
-
-interface Greeting {
-  readonly address: string
-  readonly firstKey: string | undefined
-  readonly environment: Environment
-  readonly database: DatabaseAddress
-  readonly workers: number
+function createSharedFirstKey({ databaseUrl, environment }: ServeSettings): Promise<string | undefined> {
+  return withStore({ databaseUrl, environment }, store => createFirstKey(store, environment, systemClock))
 }
 
 function printGreeting(
-  { address, firstKey, environment, database, workers }: Greeting,
+  address: string,
+  firstKey: string | undefined,
+  { databaseUrl, environment, workers }: ServeSettings,
   { say }: Streams,
 ): void {
+  const database = databaseUrl ?? defaultDatabase(environment)
   const details = [environment, nameOf(database), ...(workers > 1 ? [`${workers} workers`] : [])].join(', ')
   say(`animal-store is listening on ${address} (${details}); open ${address}/ or ${address}/docs`)
   if (firstKey === undefined) return
