@@ -15,12 +15,9 @@ function drawnOn(
     drawn += text
   }
   const stream = { isTTY, columns, write } as unknown as NodeJS.WriteStream
-  use(
-    progressOn(stream, 'imported', () => now, unit),
-    ms => {
-      now += ms
-    },
-  )
+  use(progressOn(stream, 'imported', { unit, clock: () => now }), ms => {
+    now += ms
+  })
   return drawn
 }
 

@@ -62,7 +62,7 @@ async function withProgress<Result>(
   written: string,
   work: (onProgress: (progress: CopyProgress) => void) => Promise<Result>,
 ): Promise<Result> {
-  const progress = progressOn(process.stderr, what, undefined, 'MB')
+  const progress = progressOn(process.stderr, what, { unit: 'MB' })
   try {
     return await work(({ bytes, share }) => progress.update(megabytes(bytes), share))
   } catch (error) {

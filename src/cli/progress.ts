@@ -12,12 +12,17 @@ export interface Progress {
   end(): void
 }
 
-/** `clock` returns milliseconds. `unit` is what is counted. */
+export interface ProgressOptions {
+  /** What is counted. The default is animals. */
+  readonly unit?: string | undefined
+  /** Returns milliseconds. */
+  readonly clock?: () => number
+}
+
 export function progressOn(
   stream: NodeJS.WriteStream,
   what: string,
-  clock = () => performance.now(),
-  unit = 'animals',
+  { unit = 'animals', clock = () => performance.now() }: ProgressOptions = {},
 ): Progress {
   const start = clock()
   let last = start
