@@ -1,8 +1,10 @@
-// Bodies that were made to cost CPU time. Run as a program, this prints the milliseconds that each takes, as JSON.
+// Bodies and media types that were made to cost CPU time. Run as a program, this prints the milliseconds that each takes,
+// as JSON.
 
 import { parseAnimalJson, parseNewAnimal } from '../../src/animal.ts'
 import { parseBody } from '../../src/http/server/body.ts'
 import { MAX_BODY_BYTES } from '../../src/http/server/limits.ts'
+import { isJson } from '../../src/http/server/media-type.ts'
 
 const RUNS = 30
 
@@ -48,6 +50,13 @@ export const COSTLY_BODIES: readonly (readonly [string, Buffer, number])[] = [
   ['an error at the end', inArray('[1.5],').subarray(0, -1), 400],
 ]
 
+/** Parameters that fill the `Content-Type` of a request when they are repeated. */
+export const COSTLY_PARAMETERS = [';a=b', ';a="b"', ';a="\\"', ';', ';charset', ';"', ';a="\\";a="']
+
+export function mediaTypeOf(parameter: string): string {
+  return `application/json${parameter.repeat(15_000 / parameter.length)}`
+}
+
 /** The time of the fastest run, which is at least its CPU time. A busy machine slows down the other runs. */
 function fastestMs(work: () => void): number {
   let least = Number.POSITIVE_INFINITY
@@ -67,6 +76,15 @@ function parse(body: Buffer): void {
   }
 }
 
+export interface Taken {
+  readonly bodies: number[]
+  readonly mediaTypes: number[]
+}
+
 if (import.meta.main) {
-  console.log(JSON.stringify(COSTLY_BODIES.map(([, body]) => fastestMs(() => parse(body)))))
+  const taken: Taken = {
+    bodies: COSTLY_BODIES.map(([, body]) => fastestMs(() => parse(body))),
+    mediaTypes: COSTLY_PARAMETERS.map(mediaTypeOf).map(type => fastestMs(() => isJson(type))),
+  }
+  console.log(JSON.stringify(taken))
 }
