@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { type NewAnimal, renderAnimal, renderAnimals, type Status } from '../src/animal.ts'
+import { type NewAnimal, renderAnimal, renderAnimals, STATUSES, type Status } from '../src/animal.ts'
 import { generateKey } from '../src/api-key.ts'
 import type { Clock } from '../src/clock.ts'
 import { isUnavailable } from '../src/error.ts'
@@ -175,6 +175,21 @@ export function storeContract(database: string, open: OpenStore): void {
         await create(store, animal('a'))
         assert.equal((await store.listAnimals({ limit: 100 })).length, count)
       }
+    })
+
+    test('gives every animal of a large batch its own id, in order', async t => {
+      const store = await openEmpty(t)
+      await create(store, animal('before'))
+      const animals = Array.from({ length: 100 }, (_, index) => animal(`a${index}`, STATUSES[index % 4]))
+      const ids = await create(store, ...animals)
+      assert.deepEqual(
+        await Promise.all(ids.map(id => store.findAnimalAsJson(id))),
+        animals.map((each, index) => renderAnimal({ id: ids[index] as bigint, ...each })),
+      )
+      assert.deepEqual(
+        ids,
+        ids.toSorted((one, other) => (one < other ? -1 : 1)),
+      )
     })
 
     test('creates nothing for an empty batch', async t => {

@@ -10,6 +10,9 @@ const ANIMAL_JSON = `
     json_object('id', id, 'name', name, 'categoryId', category_id),
     json_object('id', id, 'name', name, 'categoryId', category_id, 'status', status))`
 
+/** One statement for 16 animals takes half the time of 16 statements. More animals save little more. */
+export const INSERTED_TOGETHER = 16
+
 interface RowStatement {
   all(...values: SQLInputValue[]): unknown[][]
   get(...values: SQLInputValue[]): unknown[] | undefined
@@ -36,6 +39,9 @@ export function prepareRows(database: DatabaseSync, sql: string): RowStatement {
 export function prepareStatements(database: DatabaseSync) {
   const prepare = (sql: string) => prepareExact(database, sql)
   const rows = (sql: string) => prepareRows(database, sql)
+  const inserts = Array.from({ length: INSERTED_TOGETHER }, (_, index) =>
+    rows(`insert into animals (name, category_id, status) values (?, ?, ?)${', (?, ?, ?)'.repeat(index)}`),
+  )
 
   return {
     // For a bare `limit ?` SQLite would plan the statement again for each value, which takes a quarter of the time of
@@ -90,8 +96,8 @@ export function prepareStatements(database: DatabaseSync) {
           where status = ?1 and id < ?2 order by id desc limit ?3 + 0))`),
     findAnimalAsJson: rows(`
       select ${ANIMAL_JSON} from animals where id = ?`),
-    insertAnimal: rows(`
-      insert into animals (name, category_id, status) values (?, ?, ?)`),
+    /** For up to INSERTED_TOGETHER animals. */
+    insertAnimals: (count: number) => inserts[count - 1] as RowStatement,
 
     findByIdempotencyKey: rows(`
       select animals.id, name, category_id, status

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../clock.ts'
 import type { Outcome, Page, Store } from '../../store.ts'
 import { pageStart } from '../page-start.ts'
-import { toAnimal, toKey } from '../rows.ts'
+import { animalValues, toAnimal, toKey } from '../rows.ts'
 import { MEMORY } from './files.ts'
 import { restrictFiles, restrictFolder } from './permissions.ts'
 import { createReader } from './reader.ts'
@@ -72,7 +72,13 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
     revision: () => (file === MEMORY ? undefined : reader.revision()),
 
     async createAnimals(creations) {
-      const outcomes = await write('createAnimals', creations, clock())
+      const hasKeys = creations.some(({ idempotency }) => idempotency !== undefined)
+      const outcomes = hasKeys
+        ? await write('createAnimalsWithKeys', creations, clock())
+        : await write(
+            'createAnimals',
+            creations.flatMap(({ animal }) => animalValues(animal)),
+          )
       return creations.map(({ animal }, index): Outcome => {
         const outcome = outcomes[index] as (typeof outcomes)[number]
         return typeof outcome === 'bigint' ? { kind: 'created', animal: { id: outcome, ...animal } } : outcome

@@ -3,8 +3,8 @@
 import { type Animal, isSameAnimal } from '../../animal.ts'
 import { type ApiKey, type Environment, isActive } from '../../api-key.ts'
 import { type Creation, IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
-import { keyValues, toAnimal, toKey } from '../rows.ts'
-import type { Statements } from './statements.ts'
+import { type AnimalValue, animalValues, keyValues, toAnimal, toKey } from '../rows.ts'
+import { INSERTED_TOGETHER, type Statements } from './statements.ts'
 import type { WriteTransactions } from './write-transactions.ts'
 
 export type Writes = ReturnType<typeof writesOn>
@@ -14,6 +14,9 @@ export type Write = <Name extends keyof Writes>(
   name: Name,
   ...args: Parameters<Writes[Name]>
 ) => ReturnType<Writes[Name]>
+
+/** How many values `animalValues` returns. */
+const ANIMAL_VALUES = 3
 
 /** The outcome of a creation that stored nothing, because its idempotency key was used before. */
 export type Repeated =
@@ -29,8 +32,16 @@ export function writesOn({ write, writeThrough, prepareFile }: WriteTransactions
     /** Opens the file if necessary, and returns its identity, so that the reader can open it too. */
     prepareFile,
 
-    /** Returns only the id of an animal that was stored. */
-    createAnimals(creations: readonly Creation[], now: number): Promise<(bigint | Repeated)[]> {
+    /**
+     * Stores animals without idempotency keys, and returns their ids. Takes the `animalValues` of all of them in one
+     * array: passing that to the writer thread takes a fifth of the time that an array of objects takes.
+     */
+    createAnimals(values: readonly AnimalValue[]): Promise<bigint[]> {
+      return write(statements => insertAnimals(statements, values))
+    },
+
+    /** The same if some have an idempotency key. Of an animal that was stored, returns only the id. */
+    createAnimalsWithKeys(creations: readonly Creation[], now: number): Promise<(bigint | Repeated)[]> {
       return write(statements => creations.map(creation => createAnimal(statements, creation, now)))
     },
 
@@ -85,13 +96,21 @@ function createAnimal(
       return isSameAnimal(first, animal) ? { kind: 'replayed', animal: first } : { kind: 'key_reused' }
     }
   }
-  const { lastInsertRowid } = statements.insertAnimal.run(
-    animal.name,
-    animal.categoryId,
-    animal.status ?? null,
-  )
-  const id = BigInt(lastInsertRowid)
+  const [id] = insertAnimals(statements, animalValues(animal)) as [bigint]
   if (idempotency !== undefined)
     statements.storeIdempotencyKey.run(idempotency.scope, idempotency.key, id, now)
   return id
+}
+
+/** SQLite gives the animals of one statement consecutive ids, in order; test/store.contract.ts checks that. */
+function insertAnimals(statements: Statements, values: readonly AnimalValue[]): bigint[] {
+  const ids: bigint[] = []
+  const step = INSERTED_TOGETHER * ANIMAL_VALUES
+  for (let from = 0; from < values.length; from += step) {
+    const together = values.slice(from, from + step)
+    const count = together.length / ANIMAL_VALUES
+    const last = BigInt(statements.insertAnimals(count).run(...together).lastInsertRowid)
+    for (let index = 1; index <= count; index++) ids.push(last - BigInt(count - index))
+  }
+  return ids
 }
