@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../src/clock.ts'
+import { animalValues } from '../src/database/rows.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import { openWriter } from '../src/database/sqlite/writer.ts'
 import { isUnavailable } from '../src/error.ts'
@@ -15,7 +16,7 @@ import { API_KEY, client, startTestService, temporaryFolder } from './support/se
 import { countAnimals, lockForWriting } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
-const BELLA = { animal: { name: 'Bella', categoryId: 7n } }
+const BELLA = animalValues({ name: 'Bella', categoryId: 7n })
 const IDLE = { checkedFile: undefined, onWritten() {}, onReleased() {} }
 
 suite('the writer thread', () => {
@@ -23,10 +24,10 @@ suite('the writer thread', () => {
     const path = join(temporaryFolder(t), 'animals.db')
     const { write, close } = openWriter({ ...IDLE, path })
     t.after(close)
-    const attempts = [write('createAnimals', [], 0), write('deleteExpiredIdempotencyKeys', 1, 0)]
+    const attempts = [write('createAnimals', BELLA), write('deleteExpiredIdempotencyKeys', 1, 0)]
     for (const attempt of attempts) await assert.rejects(attempt, isUnavailable)
     await openSqliteStore({ path, clock: systemClock, create: true }).close()
-    assert.deepEqual(await write('createAnimals', [BELLA], 0), [1n])
+    assert.deepEqual(await write('createAnimals', BELLA), [1n])
   })
 
   test('is restarted after it ended or could not start', async t => {
@@ -46,9 +47,9 @@ suite('the writer thread', () => {
     t.after(() => writer.close())
     writer.start()
     await assert.rejects(writer.started(), isUnavailable)
-    await assert.rejects(writer.write('createAnimals', [BELLA], 0), isUnavailable)
+    await assert.rejects(writer.write('createAnimals', BELLA), isUnavailable)
     await waitUntil(() => starts === 3, { what: 'the thread was started three times' })
-    assert.deepEqual(await writer.write('createAnimals', [BELLA], 0), [1n])
+    assert.deepEqual(await writer.write('createAnimals', BELLA), [1n])
   })
 
   test('is waited for only for a limited time if the disk stalls while it opens the file', async t => {
