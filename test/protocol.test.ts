@@ -79,9 +79,14 @@ onEveryDatabase('Host', startTestService => {
     })
   }
 
-  test('accepts HTTP/1.0 without Host', async () => {
-    const received = await sendRaw(service().address, requestHead('GET /v1/pets HTTP/1.0', KEY))
-    assert.equal(parseRaw(received, 'GET', '/v1/pets').status, 200)
+  test('is required in HTTP/1.0 too, except outside /v1, for health checks', async () => {
+    for (const [path, status] of [
+      ['/v1/pets', 400],
+      ['/livez', 200],
+    ] as const) {
+      const received = await sendRaw(service().address, requestHead(`GET ${path} HTTP/1.0`, KEY))
+      assert.equal(parseRaw(received, 'GET', path).status, status)
+    }
   })
 })
 

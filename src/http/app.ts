@@ -112,7 +112,7 @@ export function createApp({
     const isApi = path === '/v1' || path.startsWith('/v1/')
     if (isApi) exchange.headers = cors.headersFor(request)
     checkVersion(request)
-    checkHost(request)
+    checkHost(request, isApi)
     checkTransferEncoding(request)
     if (isApi) {
       const preflightReply = cors.preflight(request)

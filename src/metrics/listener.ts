@@ -36,7 +36,7 @@ export function createMetricsServer(
 
   async function scrape({ request, path }: Exchange): Promise<Reply> {
     checkVersion(request)
-    checkHost(request)
+    checkHost(request, false)
     checkTransferEncoding(request)
     checkExpectation(request)
     if (path !== '/metrics') throw new ServiceError('not_found', 'Only /metrics is served here.')

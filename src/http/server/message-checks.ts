@@ -12,10 +12,14 @@ import { expectationFailed } from './protocol-errors.ts'
  */
 const HOST = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[\da-f]{2})*)(?::\d*)?$/i
 
-/** Throws `invalid_request` unless the request has exactly one well-formed Host. HTTP/1.0 needs none. */
-export function checkHost(request: IncomingMessage): void {
+/**
+ * Throws `invalid_request` unless the request has exactly one well-formed Host. Outside the API, HTTP/1.0 needs none: the
+ * health checks of some load balancers have none.
+ */
+export function checkHost(request: IncomingMessage, isApi: boolean): void {
   const [host, second] = headerValues(request, 'host')
-  if (second !== undefined || (host === undefined && request.httpVersion === '1.1')) {
+  const isRequired = isApi || request.httpVersion === '1.1'
+  if (second !== undefined || (host === undefined && isRequired)) {
     throw invalid('The request must have exactly one Host header.')
   }
   if (host !== undefined && !HOST.test(host)) {
