@@ -63,6 +63,7 @@ async function main(args: readonly string[]): Promise<number> {
       command.settings,
       { args: rest, env: process.env },
       command.operands,
+      command.findConflicts,
     )
     await command.run(settings, operands, streams)
     return 0

@@ -179,12 +179,13 @@ suite('workers', () => {
   })
 
   test('are rejected with a database in memory, which processes cannot share', async t => {
-    const { code, err } = await start(t, ['serve', '--workers', '2'], {
+    const { code, err } = await start(t, ['serve', '--workers', '2', '--port', 'x'], {
       cwd: temporaryFolder(t),
       env: { DATABASE_URL: 'sqlite::memory:' },
     }).ended
     assert.equal(code, 2)
-    assert.match(err, /^--workers \(WORKERS\) needs a database that processes can share/)
+    // Reported together with the other problem.
+    assert.match(err, /^--port .*\n--workers \(WORKERS\) needs a database that processes can share.*\n$/)
   })
 
   const INVALID_NUMBER = /--workers \(WORKERS\) must be auto, or a whole number from 1 to 99/

@@ -66,6 +66,11 @@ suite('serve', { concurrency: 2 }, () => {
     assert.equal(out, '[]')
   })
 
+  test('the printed curl command quotes the brackets of an IPv6 address', async t => {
+    const { address, said } = await serve(t, ['--host', '::1'], { cwd: temporaryFolder(t) })
+    assert.ok((await said(/(curl .*)/)).endsWith(` '${address}/v1/pets'`))
+  })
+
   test('serves from memory without creating files', async t => {
     const cwd = temporaryFolder(t)
     const { address, said } = await serve(t, ['--database-url', 'sqlite::memory:'], { cwd })

@@ -30,6 +30,7 @@ export function readSettings<Name extends SettingName>(
   names: readonly Name[],
   { args, env }: Input,
   operands: readonly string[] = [],
+  findConflicts: (settings: Settings<Name>) => readonly string[] = () => [],
 ): { settings: Settings<Name>; operands: string[] } {
   const problems: string[] = []
   const flags = readFlags(names, args, operands, problems)
@@ -55,8 +56,10 @@ export function readSettings<Name extends SettingName>(
       problems.push(`${nameOf(setting)} must be ${error.message}${given}`)
     }
   }
+  const settings = values as Settings<Name>
+  problems.push(...findConflicts(settings))
   if (problems.length > 0) throw new SettingsError(problems)
-  return { settings: values as Settings<Name>, operands: flags.operands }
+  return { settings, operands: flags.operands }
 }
 
 /** Returns the default as the help and the README show it, or undefined if there is none. */

@@ -9,7 +9,6 @@ import { command, type Streams } from './command.ts'
 import { createFirstKey } from './first-key.ts'
 import { logStreamFor } from './log-stream.ts'
 import { defaultDatabase, withStore } from './open-store.ts'
-import { SettingsError } from './read-settings.ts'
 import { type MetricsOptions, startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
 import type { DatabaseAddress } from './setting-values.ts'
 import type { Settings } from './settings.ts'
@@ -44,14 +43,12 @@ export const serve = command({
   summary: 'Run the service.',
   settings: SETTING_NAMES,
   examples: ['serve', 'serve --port 9001 --workers auto', 'serve --database-url sqlite:/srv/animals.db'],
+  findConflicts: ({ workers, databaseUrl }) =>
+    workers > 1 && databaseUrl?.kind === 'sqlite-memory'
+      ? ['--workers (WORKERS) needs a database that processes can share: use a file or PostgreSQL']
+      : [],
   async run(settings, _operands, streams) {
-    const { workers, databaseUrl } = settings
-    if (workers > 1 && databaseUrl?.kind === 'sqlite-memory') {
-      throw new SettingsError([
-        '--workers (WORKERS) needs a database that processes can share: use a file or PostgreSQL',
-      ])
-    }
-    if (workers > 1 && cluster.isPrimary) await startPrimary(settings, streams)
+    if (settings.workers > 1 && cluster.isPrimary) await startPrimary(settings, streams)
     else await startServing(settings, streams)
   },
 })
@@ -141,7 +138,9 @@ function printGreeting(
   say('')
   say(`  ${firstKey}`)
   say('')
-  say(`  curl -H 'Authorization: Bearer ${firstKey}' ${address}/v1/pets`)
+  // Some shells read the brackets of an IPv6 address as a pattern for file names.
+  const url = address.includes('[') ? `'${address}/v1/pets'` : `${address}/v1/pets`
+  say(`  curl -H 'Authorization: Bearer ${firstKey}' ${url}`)
   say('')
 }
 

@@ -39,7 +39,12 @@ export async function runInProcess(args: readonly string[], env: Record<string, 
   }
   let code = 0
   try {
-    const { settings, operands } = readSettings(command.settings, { args: rest, env }, command.operands)
+    const { settings, operands } = readSettings(
+      command.settings,
+      { args: rest, env },
+      command.operands,
+      command.findConflicts,
+    )
     await command.run(settings, operands, streams)
   } catch (error) {
     if (!(error instanceof SettingsError || error instanceof CommandFailed)) throw error
