@@ -303,22 +303,40 @@ suite('restore', { concurrency: true }, () => {
       copyFileSync(backup, join(cwd, name))
       change(join(cwd, name))
     }
-    copy('other.db', path => runSql(path, 'pragma application_id = 7'))
-    copy('newer.db', path => runSql(path, 'pragma user_version = 99'))
-    copy('short.db', path => truncateSync(path, 40_000))
-    copy('index.db', path => {
+    /** Changes the definition of the index by status, but not the index itself. */
+    const changeSchema = (path: string, change: string) => {
       const database = new DatabaseSync(path, { defensive: false })
       database.exec(
-        "pragma writable_schema = on; update sqlite_schema set rootpage = 3 where name = 'animals_by_status'",
+        `pragma writable_schema = on; update sqlite_schema set ${change} where name = 'animals_by_status'`,
       )
       database.close()
+    }
+    copy('other.db', path => runSql(path, 'pragma application_id = 7'))
+    copy('newer.db', path => runSql(path, 'pragma user_version = 99'))
+    copy('song.db', path => runSql(path, 'pragma application_id = 7; pragma user_version = 0'))
+    copy('table.db', path => runSql(path, 'drop table idempotency_keys'))
+    copy('short.db', path => truncateSync(path, 40_000))
+    copy('page.db', path => {
+      const bytes = readFileSync(path)
+      writeFileSync(path, bytes.fill(0xa5, 8 * 4096, 9 * 4096))
     })
+    copy('row.db', path => {
+      changeSchema(path, "sql = replace(sql, 'is not null', 'is null')")
+      runSql(path, "insert into animals (name, category_id, status) values ('not in the index', 1, 'sold')")
+      changeSchema(path, "sql = replace(sql, 'is null', 'is not null')")
+    })
+    copy('index.db', path => changeSchema(path, 'rootpage = 3'))
     writeFileSync(join(cwd, 'empty.db'), '')
     writeFileSync(join(cwd, 'text.db'), 'x'.repeat(9_000))
     for (const [name, message] of [
       ['other.db', /belongs to another program/],
       ['newer.db', /has schema 99, newer than/],
+      ['song.db', /belongs to another program/],
+      ['table.db', /does not have its tables\.$/m],
       ['short.db', /corrupt|malformed/],
+      ['page.db', /^The database page\.db is corrupt \(.+\)\.$/m],
+      // SQLite's quick check does not find this.
+      ['row.db', /^The database row\.db is corrupt \(row 51 missing from index animals_by_status\)\.$/m],
       ['index.db', /corrupt|malformed/],
       ['empty.db', /has no tables/],
       ['text.db', /file is not a database/],

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { UnusableDatabase } from '../../store.ts'
 import { PRIVATE_FILE, publish, unfinishedName } from '../new-file.ts'
 import { fileSize } from './files.ts'
-import { checkIntegrity } from './integrity.ts'
+import { checkOwner, findDamage, isEmpty } from './integrity.ts'
 import { schemaVersion } from './migrate.ts'
 
 /** The files that SQLite keeps next to a database. */
@@ -97,10 +97,10 @@ function openSource(path: string, isUnused: boolean): DatabaseSync {
 function verifyCopy(path: string, copy: string): bigint {
   const database = new DatabaseSync(copy)
   try {
-    const problem = schemaVersion(database) === 0 ? 'has no tables' : checkIntegrity(database, 0)
+    const problem = isEmpty(database)
+      ? 'has no tables'
+      : (checkOwner(database) ?? findDamage(database, 'integrity_check'))
     if (problem !== undefined) throw new UnusableDatabase(`The database ${path} ${problem}.`)
-    const [damage] = Object.values(database.prepare('pragma integrity_check(1)').get() ?? {})
-    if (damage !== 'ok') throw new UnusableDatabase(`The database ${path} is corrupt (${damage}).`)
     // A database in WAL mode cannot be opened in a read-only folder.
     database.exec('pragma journal_mode = delete')
     const count = database.prepare('select count(*) from animals')
