@@ -145,6 +145,11 @@ suite('an unusable SQLite file is rejected in one line and not changed', () => {
     ],
     ['with schema version 0', /has schema 0, but does not have its tables/, 'pragma user_version = 0'],
     ['with a negative schema version', /has schema -5/, 'pragma user_version = -5'],
+    [
+      'without one of its columns',
+      /cannot be used: .*no such column: status\.$/,
+      'drop index animals_by_status; alter table animals rename column status to state',
+    ],
   ]
   for (const [what, reason, sql] of wrongSchemas) {
     test(what, t => {

@@ -34,7 +34,8 @@ export function openSession(path: string, options: OpenOptions): Session {
   } catch (error) {
     database.close()
     if (isLocked(error)) throw error
-    throw new UnusableDatabase(`The database ${path} lacks tables of its schema.`, { cause: error })
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new UnusableDatabase(`The database ${path} cannot be used: ${reason}.`, { cause: error })
   }
 }
 
