@@ -77,7 +77,8 @@ export async function copyDatabase(
     source.close()
   }
   const animals = verifyCopy(path, copy)
-  syncFile(copy)
+  // Windows writes a file to disk only for those who may change it.
+  sync(copy, 'r+')
   return { animals, bytes: fileSize(copy) }
 }
 
@@ -117,11 +118,12 @@ export function removeDatabase(path: string): void {
 
 /** Makes new, renamed and deleted names survive a power failure. */
 export function syncFolder(folder: string): void {
-  syncFile(folder)
+  // Windows cannot do that.
+  if (process.platform !== 'win32') sync(folder, 'r')
 }
 
-function syncFile(path: string): void {
-  const descriptor = openSync(path, 'r')
+function sync(path: string, flags: 'r' | 'r+'): void {
+  const descriptor = openSync(path, flags)
   try {
     fsyncSync(descriptor)
   } finally {
