@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { StatementSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
-import { MAX_WAL_BYTES } from '../src/database/sqlite/checkpoint.ts'
+import { checkpoint, MAX_WAL_BYTES } from '../src/database/sqlite/checkpoint.ts'
 import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
 import { prepareStatements, type Statements } from '../src/database/sqlite/statements.ts'
 import { INT64_MAX } from '../src/json.ts'
@@ -167,6 +167,15 @@ suite('a SQLite file', () => {
     }
     await waitUntil(isTruncated, { what: 'the write-ahead log is truncated' })
     assert.equal(JSON.parse((await store.findAnimalAsJson(2n)) ?? '').name, creation.animal.name)
+  })
+
+  test('has no time-out for locks after a checkpoint that failed', t => {
+    const database = openDatabase(t, newPath(t))
+    database.exec(
+      'pragma busy_timeout = 0; pragma journal_mode = wal; begin; create table numbers (n integer)',
+    )
+    assert.throws(() => checkpoint(database, 'full'), /locked/)
+    assert.deepEqual({ ...database.prepare('pragma busy_timeout').get() }, { timeout: 0 })
   })
 })
 

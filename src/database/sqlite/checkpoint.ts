@@ -26,10 +26,17 @@ export function createCheckpoint(path: string): Checkpoint {
     },
 
     run(database) {
-      database.exec(`pragma busy_timeout = ${READERS_TIMEOUT_MS}`)
-      const result = database.prepare('pragma wal_checkpoint(truncate)').get()
-      database.exec('pragma busy_timeout = 0')
-      if (result?.busy !== 0) pausedUntil = performance.now() + PAUSE_MS
+      if (!checkpoint(database, 'truncate')) pausedUntil = performance.now() + PAUSE_MS
     },
+  }
+}
+
+/** Copies the WAL to the database file. Returns false if a reader still used the WAL when the time was up. */
+export function checkpoint(database: DatabaseSync, mode: 'full' | 'truncate'): boolean {
+  database.exec(`pragma busy_timeout = ${READERS_TIMEOUT_MS}`)
+  try {
+    return database.prepare(`pragma wal_checkpoint(${mode})`).get()?.busy === 0
+  } finally {
+    database.exec('pragma busy_timeout = 0')
   }
 }

@@ -3,14 +3,13 @@
 
 import { closeSync, constants, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { checkpoint } from './checkpoint.ts'
 import { fileIdentity, fileStats, identityOf, indexPath, walPath } from './files.ts'
 import { DatabaseLocked } from './result-codes.ts'
 
 /** https://www.sqlite.org/fileformat2.html#walformat */
 const WAL_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
-
-const READERS_TIMEOUT_MS = 100
 
 export interface Wal {
   /** The identities of the WAL and of its index, the `-shm` file, when the database was opened. */
@@ -64,11 +63,8 @@ export function rescueWal(database: DatabaseSync, path: string, wal: Wal): void 
   const dataVersion = database.prepare('pragma data_version')
   const before = dataVersion.get()?.data_version
   // A WAL that is still in place is not truncated: another process may use it already, with a new index.
-  const mode = isWalGone ? 'truncate' : 'full'
-  database.exec(`pragma busy_timeout = ${READERS_TIMEOUT_MS}`)
-  const result = database.prepare(`pragma wal_checkpoint(${mode})`).get()
-  database.exec('pragma busy_timeout = 0')
-  if (result?.busy !== 0) throw new DatabaseLocked('readers still use the write-ahead log')
+  if (!checkpoint(database, isWalGone ? 'truncate' : 'full'))
+    throw new DatabaseLocked('readers still use the write-ahead log')
   // The index contains the locks. Without it, nothing would stop other processes from using the new WAL.
   if (isIndexGone) return
   database.exec('begin immediate')
