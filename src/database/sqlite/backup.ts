@@ -6,12 +6,9 @@ import { backup, DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { UnusableDatabase } from '../../store.ts'
 import { PRIVATE_FILE, publish, unfinishedName } from '../new-file.ts'
-import { fileSize } from './files.ts'
+import { fileSize, SIDE_FILES } from './files.ts'
 import { checkOwner, findDamage, isEmpty } from './integrity.ts'
 import { schemaVersion } from './migrate.ts'
-
-/** The files that SQLite keeps next to a database. */
-export const SIDE_FILES = ['-wal', '-shm', '-journal']
 
 /** About 8 MiB per step: small enough for a progress bar, and large enough that the steps cost nothing. */
 const PAGES_PER_STEP = 2_000

@@ -6,15 +6,8 @@ import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { isWithoutLinks, unfinishedName } from '../new-file.ts'
-import {
-  type Copied,
-  type CopyProgress,
-  copyDatabase,
-  removeDatabase,
-  SIDE_FILES,
-  syncFolder,
-} from './backup.ts'
-import { fileIdentity } from './files.ts'
+import { type Copied, type CopyProgress, copyDatabase, removeDatabase, syncFolder } from './backup.ts'
+import { fileIdentity, SIDE_FILES, walPath } from './files.ts'
 import { schemaVersion } from './migrate.ts'
 import { createFolder } from './permissions.ts'
 import { isLocked } from './result-codes.ts'
@@ -96,7 +89,7 @@ function lockUnused(path: string): DatabaseSync | undefined {
     const [mode] = Object.values(database.prepare('pragma journal_mode = delete').get() ?? {})
     database.exec('pragma locking_mode = exclusive; begin exclusive; commit')
     // Another process may have opened the file between the two statements.
-    if (mode !== 'delete' || existsSync(`${path}-wal`)) throw inUse(path)
+    if (mode !== 'delete' || existsSync(walPath(path))) throw inUse(path)
     return database
   } catch (error) {
     if (database?.isOpen) database.close()
