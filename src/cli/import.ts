@@ -1,21 +1,15 @@
 // `animal-store import`: adds the animals of a file or of stdin, in batches, in constant memory.
 
 import { open } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
-import type { NewAnimal } from '../animal.ts'
 import { ServiceError } from '../error.ts'
-import type { Creation, Store } from '../store.ts'
+import type { Store } from '../store.ts'
 import { CommandFailed, command, type Streams } from './command.ts'
 import { counted } from './counted.ts'
-import { FORMATS, formatOfSource } from './formats.ts'
-import type { Entry, Reader } from './import-entry.ts'
-import { Lines } from './import-lines.ts'
+import { type Batch, type BatchOptions, batchesOf, InvalidLine, type Source } from './import-batches.ts'
 import { withStore } from './open-store.ts'
 import { type Progress, progressOn } from './progress.ts'
-import type { FormatName } from './setting-values.ts'
 import { describeSystemError } from './system-error.ts'
 
-const BATCH_SIZE = 1_000
 const CHUNK_BYTES = 64 * 1024
 
 export const importAnimals = command({
@@ -60,13 +54,6 @@ function stopOnSignals(): { stopSignal: AbortSignal; release(): void } {
   }
 }
 
-export interface Source {
-  readonly name: string
-  readonly stream: Readable
-  /** Its size, if known. */
-  readonly bytes: number | undefined
-}
-
 async function openSource(file: string): Promise<Source> {
   if (file === '-') return { name: 'standard input', stream: process.stdin, bytes: undefined }
   try {
@@ -79,24 +66,12 @@ async function openSource(file: string): Promise<Source> {
   }
 }
 
-export interface Import {
+export interface Import extends BatchOptions {
   readonly store: Store
-  readonly source: Source
-  /** Without it, the name and the content of the source decide. */
-  readonly format: FormatName | undefined
-  readonly skipInvalid: boolean
-  readonly fromLine: number
   /** Stops the import after the batch that is being stored. */
   readonly stopSignal: AbortSignal
   readonly progress: Progress
   readonly streams: Streams
-}
-
-interface Batch {
-  readonly creations: Creation[]
-  lastLine: number
-  /** How much of the source was read when the batch was complete. */
-  readBytes: number
 }
 
 /** If the import ends early, throws a CommandFailed that says what was stored and how to resume. */
@@ -156,73 +131,8 @@ export async function importAll(task: Import): Promise<void> {
   )
 }
 
-/** A line that is not a valid animal. */
-class InvalidLine extends Error {}
-
 /** A batch that could not be stored. */
 class StoreFailed extends Error {}
-
-/**
- * Yields the animals of the source in batches. If reading fails or a line is invalid, it first yields the batches that
- * are complete.
- */
-async function* batchesOf(
-  { source, format, fromLine, skipInvalid }: Import,
-  onInvalid: (message: string, lines: number) => void,
-): AsyncGenerator<Batch> {
-  let read: Reader | undefined
-  const lines = new Lines()
-  let complete: Batch[] = []
-  let batch = emptyBatch()
-  let readBytes = 0
-  let failure: unknown
-
-  function take(entry: Entry): void {
-    const animal = animalOf(entry)
-    if (animal === undefined) return
-    batch.creations.push({ animal })
-    batch.lastLine = entry.lastLine
-    batch.readBytes = readBytes
-    if (batch.creations.length < BATCH_SIZE) return
-    complete.push(batch)
-    batch = emptyBatch()
-  }
-
-  function animalOf({ firstLine, lastLine, animal }: Entry): NewAnimal | undefined {
-    try {
-      return animal()
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error
-      const lines = firstLine === lastLine ? `Line ${firstLine}` : `Lines ${firstLine} to ${lastLine}`
-      const message = `${lines}: ${error.message}`
-      if (!skipInvalid) throw new InvalidLine(message)
-      onInvalid(message, lastLine - firstLine + 1)
-      return undefined
-    }
-  }
-
-  try {
-    for await (const chunk of source.stream) {
-      readBytes += chunk.length
-      read ??= FORMATS[format ?? formatOfSource(source.name, chunk)].reader(fromLine)
-      lines.push(chunk)
-      for (const entry of read(lines)) take(entry)
-      yield* complete
-      complete = []
-    }
-    lines.end()
-    for (const entry of read?.(lines) ?? []) take(entry)
-    complete.push(batch)
-  } catch (error) {
-    failure = error
-  }
-  yield* complete.filter(({ creations }) => creations.length > 0)
-  if (failure !== undefined) throw failure
-}
-
-function emptyBatch(): Batch {
-  return { creations: [], lastLine: 0, readBytes: 0 }
-}
 
 function describeFailure(error: unknown, { name }: Source): string {
   if (error instanceof InvalidLine || error instanceof StoreFailed) return error.message
