@@ -17,7 +17,7 @@ import { createClientAddress } from './server/client-address.ts'
 import { createCors } from './server/cors.ts'
 import type { Exchange } from './server/exchange.ts'
 import { headerValues } from './server/headers.ts'
-import { checkExpectation, checkHost, checkTransferEncoding, checkVersion } from './server/message-checks.ts'
+import { checkExpectation, checkMessage } from './server/message-checks.ts'
 import { internalError, notFound } from './server/protocol-errors.ts'
 import { errorReply, jsonReply, type Reply } from './server/reply.ts'
 import { requestIds } from './server/request-log.ts'
@@ -111,9 +111,7 @@ export function createApp({
     exchange.route = match?.resource.route
     const isApi = path === '/v1' || path.startsWith('/v1/')
     if (isApi) exchange.headers = cors.headersFor(request)
-    checkVersion(request)
-    checkHost(request, isApi)
-    checkTransferEncoding(request)
+    checkMessage(request, isApi)
     if (isApi) {
       const preflightReply = cors.preflight(request)
       if (preflightReply !== undefined) return preflightReply

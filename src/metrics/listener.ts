@@ -4,12 +4,7 @@
 import { ServiceError } from '../error.ts'
 import type { Exchange } from '../http/server/exchange.ts'
 import { SERVER_LIMITS } from '../http/server/limits.ts'
-import {
-  checkExpectation,
-  checkHost,
-  checkTransferEncoding,
-  checkVersion,
-} from '../http/server/message-checks.ts'
+import { checkExpectation, checkMessage } from '../http/server/message-checks.ts'
 import { methodNotAllowed } from '../http/server/protocol-errors.ts'
 import { API_HEADERS, errorReply, type Reply } from '../http/server/reply.ts'
 import { newRequestId } from '../http/server/request-log.ts'
@@ -35,9 +30,7 @@ export function createMetricsServer(
   }
 
   async function scrape({ request, path }: Exchange): Promise<Reply> {
-    checkVersion(request)
-    checkHost(request, false)
-    checkTransferEncoding(request)
+    checkMessage(request)
     checkExpectation(request)
     if (path !== '/metrics') throw new ServiceError('not_found', 'Only /metrics is served here.')
     if (!isRead(request)) throw methodNotAllowed('GET, HEAD')

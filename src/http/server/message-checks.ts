@@ -13,10 +13,20 @@ import { expectationFailed } from './protocol-errors.ts'
 const HOST = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[\da-f]{2})*)(?::\d*)?$/i
 
 /**
+ * Throws `invalid_request` unless the version, the Host and the framing of the request are valid. `isApi` is true
+ * for a request under `/v1`.
+ */
+export function checkMessage(request: IncomingMessage, isApi = false): void {
+  checkVersion(request)
+  checkHost(request, isApi)
+  checkTransferEncoding(request)
+}
+
+/**
  * Throws `invalid_request` unless the request has exactly one well-formed Host. Outside the API, HTTP/1.0 needs none: the
  * health checks of some load balancers have none.
  */
-export function checkHost(request: IncomingMessage, isApi: boolean): void {
+function checkHost(request: IncomingMessage, isApi: boolean): void {
   const [host, second] = headerValues(request, 'host')
   const isRequired = isApi || request.httpVersion === '1.1'
   if (second !== undefined || (host === undefined && isRequired)) {
@@ -28,12 +38,12 @@ export function checkHost(request: IncomingMessage, isApi: boolean): void {
 }
 
 /** Throws `invalid_request` for HTTP/0.9 and HTTP/2.0, which the parser accepts in the form of HTTP/1. */
-export function checkVersion(request: IncomingMessage): void {
+function checkVersion(request: IncomingMessage): void {
   if (request.httpVersionMajor !== 1) throw invalid('The request must be HTTP/1.1 or HTTP/1.0.')
 }
 
 /** Throws `invalid_request` if a proxy in front of the service might find another end of the body than the parser. */
-export function checkTransferEncoding(request: IncomingMessage): void {
+function checkTransferEncoding(request: IncomingMessage): void {
   if (hasFaultyFraming(request)) {
     throw invalid('Transfer-Encoding may only be chunked, and only in HTTP/1.1.')
   }
