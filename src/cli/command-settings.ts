@@ -4,7 +4,7 @@ import {
   DAY_MS,
   defaultDuration,
   durationBetween,
-  FORMATS,
+  FORMAT_NAMES,
   matching,
   oneOf,
   parseLineNumber,
@@ -44,8 +44,8 @@ export const COMMAND_SETTINGS = {
     placeholder: 'NAME',
     defaultText:
       'by the extension of FILE; if it is unknown, import looks at the content and export writes jsonl',
-    description: FORMATS.join(' or '),
-    parse: oneOf(FORMATS),
+    description: FORMAT_NAMES.join(' or '),
+    parse: oneOf(FORMAT_NAMES),
   },
   spreadsheetSafe: {
     flag: 'spreadsheet-safe',

@@ -13,8 +13,8 @@ export type DatabaseAddress =
   | { readonly kind: 'sqlite-memory' }
   | { readonly kind: 'postgres'; readonly url: string }
 
-export const FORMATS = ['jsonl', 'csv'] as const
-export type FormatName = (typeof FORMATS)[number]
+export const FORMAT_NAMES = ['jsonl', 'csv'] as const
+export type FormatName = (typeof FORMAT_NAMES)[number]
 
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
