@@ -133,7 +133,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (createsFirstKey && apiKey === undefined) firstKey = await createFirstKey(store, environment, clock)
     log.info(`listening on ${address}`)
   } catch (error) {
-    await closed(server)
+    await close(server)
     await store.close()
     throw error
   }
@@ -150,7 +150,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       const cleanUpStopped = cleanUp.stop()
       await delay(shutdownDelayMs)
       const timer = setTimeout(closeAll, deadline - performance.now())
-      await closed(server)
+      await close(server)
       clearTimeout(timer)
       await cleanUpStopped
       await store.close()
@@ -160,7 +160,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 }
 
 /** Idle connections close at once, the others after their request. */
-function closed(server: Server): Promise<void> {
+function close(server: Server): Promise<void> {
   return new Promise(resolve => server.close(() => resolve()))
 }
 

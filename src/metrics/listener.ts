@@ -22,7 +22,7 @@ export function createMetricsServer(
 ): HttpServer {
   let rendering: Promise<string> | undefined
 
-  function rendered(): Promise<string> {
+  function renderShared(): Promise<string> {
     rendering ??= render().finally(() => {
       rendering = undefined
     })
@@ -34,7 +34,7 @@ export function createMetricsServer(
     checkExpectation(request)
     if (path !== '/metrics') throw new ServiceError('not_found', 'Only /metrics is served here.')
     if (!isRead(request)) throw methodNotAllowed('GET, HEAD')
-    const body = Buffer.from(await rendered())
+    const body = Buffer.from(await renderShared())
     const headers = ['content-type', CONTENT_TYPE, 'content-length', String(body.length), ...API_HEADERS]
     return { status: 200, headers, body }
   }

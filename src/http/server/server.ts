@@ -131,7 +131,7 @@ export function createHttpServer({
     // Node has removed its own listeners, and reads nothing more.
     socket.on('error', () => {}).on('timeout', () => socket.destroy())
     socket.resume()
-    await allClosed(connections.inFlight(socket))
+    await waitForAll(connections.inFlight(socket))
     rejectConnection(socket, invalid('This service is not a proxy.'), 'CONNECT', request)
   })
 
@@ -145,12 +145,12 @@ export function createHttpServer({
     if (incomplete === undefined && finished.has(socket)) return
     broken.add(socket)
     // Complete requests are answered first: otherwise a client could get 400 although its animal was stored.
-    await allClosed(inFlight.filter(exchange => exchange !== incomplete))
+    await waitForAll(inFlight.filter(exchange => exchange !== incomplete))
     if (incomplete === undefined) {
       rejectConnection(socket, fromParserError(error), error.code)
     } else if (incomplete.response.headersSent) {
       // The request was answered before its body arrived, so there is nothing left to report.
-      await closed(incomplete.response)
+      await waitForClose(incomplete.response)
       socket.destroy()
     } else {
       const parserError = fromParserError(error)
@@ -192,10 +192,10 @@ export function createHttpServer({
   }
 }
 
-async function allClosed(exchanges: readonly Exchange[]): Promise<void> {
-  await Promise.all(exchanges.map(({ response }) => closed(response)))
+async function waitForAll(exchanges: readonly Exchange[]): Promise<void> {
+  await Promise.all(exchanges.map(({ response }) => waitForClose(response)))
 }
 
-function closed(response: ServerResponse): Promise<void> {
+function waitForClose(response: ServerResponse): Promise<void> {
   return new Promise(resolve => (response.closed ? resolve() : response.once('close', () => resolve())))
 }
