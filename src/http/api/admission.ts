@@ -1,7 +1,7 @@
 // Bounds the requests that wait for the database. Requests beyond the limit are refused at once, so that those already
 // waiting are answered in time (docs/decisions/overload.md).
 
-import { overloaded } from './operation-errors.ts'
+import { overloaded } from './api-errors.ts'
 
 export interface Admission {
   /** Throws `unavailable` if too many wait. */

@@ -9,10 +9,10 @@ import {
   requestTimeout,
   unsupportedMediaType,
 } from '../server/protocol-errors.ts'
+import { animalNotFound, gone, idempotencyKeyReused, rateLimited, unauthorized } from './api-errors.ts'
 import { DEPRECATED_SINCE, REMOVED_AT } from './deprecation.ts'
 import { invalidLimit } from './list-query.ts'
 import { int32, schema } from './openapi-schemas.ts'
-import { animalNotFound, gone, idempotencyKeyReused, rateLimited, unauthorized } from './operation-errors.ts'
 
 /** The path of the public base URL. */
 const PATH = '(/[^>]*)?/v1'

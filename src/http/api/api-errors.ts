@@ -1,4 +1,5 @@
-// The errors of the three operations, one function for each. The OpenAPI document takes its examples from here.
+// The errors of the API except those of invalid input, one function for each. The OpenAPI document takes its examples from
+// here.
 
 import { ServiceError, unavailable } from '../../error.ts'
 import { REMOVAL_DATE } from './deprecation.ts'
