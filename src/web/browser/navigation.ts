@@ -1,6 +1,6 @@
 // Navigation in the list: the links between pages, the filter, the page size, and the browser's history.
 
-import { isStatus, type Status } from '../../animal.ts'
+import { isStatus } from '../../animal.ts'
 import { ServiceError } from '../../error.ts'
 import { find, setAttribute, setLink } from './elements.ts'
 import { firstPage, isFirstPage, type ListLocation, parseListLocation, toUrl } from './location.ts'
@@ -15,7 +15,6 @@ export interface Navigation {
   goTo(location: ListLocation): void
   /** Replaces the URL by another URL of the page that is shown, without a new history entry. */
   replace(location: ListLocation): void
-  filterBy(status: Status | undefined): void
 }
 
 export function createNavigation(onNavigate: () => void): Navigation {
@@ -32,10 +31,6 @@ export function createNavigation(onNavigate: () => void): Navigation {
     onNavigate()
   }
 
-  function filterBy(status: Status | undefined): void {
-    goTo(firstPage({ ...current, status }))
-  }
-
   document.addEventListener('click', event => {
     const link = event.target instanceof Element ? event.target.closest('a[data-page]') : null
     if (!(link instanceof HTMLAnchorElement) || !link.hasAttribute('href')) return
@@ -50,7 +45,7 @@ export function createNavigation(onNavigate: () => void): Navigation {
       const { status } = button.dataset
       // A second click in the legend, which has no button for all animals, removes the filter.
       const isRemoved = status === current.status && button.closest('#stock-legend') !== null
-      filterBy(isStatus(status) && !isRemoved ? status : undefined)
+      goTo(firstPage({ ...current, status: isStatus(status) && !isRemoved ? status : undefined }))
     })
   }
   limitSelect.addEventListener('change', () => {
@@ -105,6 +100,5 @@ export function createNavigation(onNavigate: () => void): Navigation {
       current = next
       showTitle()
     },
-    filterBy,
   }
 }
