@@ -134,6 +134,17 @@ suite('with several hosts, the service', () => {
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
   })
 
+  test('tries every host at the start even if one takes all the time and --database-wait is 0s', async t => {
+    const [primary] = pair()
+    const refusing = { url: `postgres://127.0.0.1:${await freePort()}` }
+    const service = await startTestService(t, {
+      database: { kind: 'postgres', url: urlOf(refusing, refusing, primary) },
+      databaseTimeouts: { ...COMMAND_TIMEOUTS, allHostsMs: 0 },
+      databaseWaitMs: 0,
+    })
+    assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
+  })
+
   test('skips a host that does not answer and uses the next one in the same call, with the time-outs of commands', async t => {
     const [primary] = pair()
     const silent = await startTcpProxy(t, primary.url)

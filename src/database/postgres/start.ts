@@ -55,20 +55,29 @@ interface NetworkError extends NodeJS.ErrnoException {
 /** pg gives these errors no code. */
 const TEMPORARY_MESSAGE = /time-?out|connection terminated/i
 
-/** Runs the step again while the server is unreachable or read-only. `onWait` is called once for each reason. */
+export interface StartOptions {
+  readonly waitMs: number
+  /** Called once for each reason to wait. */
+  readonly onWait: (reason: string) => void
+  /** An attempt may end before it has tried every host, so there are as many attempts as hosts, whatever `waitMs` is. */
+  readonly minAttempts: number
+}
+
+/** Runs the step again while the server is unreachable or read-only. */
 export async function retryWhileStarting<Result>(
   step: () => Promise<Result>,
-  { waitMs, onWait }: { readonly waitMs: number; readonly onWait: (reason: string) => void },
+  { waitMs, onWait, minAttempts }: StartOptions,
 ): Promise<Result> {
   const deadline = performance.now() + waitMs
   const reasons = new Set<string>()
-  for (;;) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await step()
     } catch (error) {
-      if (!isTemporary(causeOf(error)) || performance.now() >= deadline) throw error
+      const isOver = performance.now() >= deadline
+      if (!isTemporary(causeOf(error)) || (isOver && attempt >= minAttempts)) throw error
       const reason = describeFailure(error)
-      if (!reasons.has(reason) && reasons.size < MAX_REASONS) {
+      if (!isOver && !reasons.has(reason) && reasons.size < MAX_REASONS) {
         reasons.add(reason)
         onWait(reason)
       }

@@ -16,6 +16,7 @@ import { createReadiness } from './readiness.ts'
 import { describeFailure, retryWhileStarting } from './start.ts'
 import * as sql from './statements.ts'
 import type { Timeouts } from './timeouts.ts'
+import { parsePostgresUrl } from './url.ts'
 
 export interface PostgresStoreOptions {
   readonly url: string
@@ -51,6 +52,7 @@ export async function openPostgresStore({
       await retryWhileStarting(() => pool.checkWritable().then(() => prepareDatabase(pool, warn)), {
         waitMs,
         onWait,
+        minAttempts: parsePostgresUrl(url).urls.length,
       })
   } catch (error) {
     await pool.close()
