@@ -1,6 +1,7 @@
 // The client of the Animal Store API, for programs and for the catalogue page. It needs `fetch` and nothing else.
 
 import type { Animal, NewAnimal, Status } from './animal.ts'
+import { INT64_MAX } from './json.ts'
 import { parseLink } from './links.ts'
 import { type ApiRequest, type ApiResponse, type RetryPolicy, readResponse, send } from './requests.ts'
 
@@ -63,7 +64,7 @@ export interface CreateOptions extends CallOptions {
 }
 
 /** The largest id that an animal can have. `listAnimals({ before: MAX_ID })` returns the last page. */
-export const MAX_ID = 2n ** 63n - 1n
+export const MAX_ID = INT64_MAX
 
 const BASE_URL = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?\/v1\/?$/i
 

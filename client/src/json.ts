@@ -1,7 +1,7 @@
 // JSON with exact integers: `JSON.parse` would round an id above 2^53.
 
 const INT64_MIN = -(2n ** 63n)
-const INT64_MAX = 2n ** 63n - 1n
+export const INT64_MAX = 2n ** 63n - 1n
 
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|[^\s"{}[\]:,]+/g
 const INTEGER = /^(?:0|-?[1-9]\d{0,18})$/
