@@ -9,7 +9,8 @@ export class UnusableDatabase extends Error {
 }
 
 /** How long an idempotency key is valid. */
-export const IDEMPOTENCY_WINDOW_MS = 24 * 60 * 60 * 1000
+export const IDEMPOTENCY_WINDOW_HOURS = 24
+export const IDEMPOTENCY_WINDOW_MS = IDEMPOTENCY_WINDOW_HOURS * 60 * 60 * 1000
 
 export interface Page {
   readonly limit: number

@@ -3,7 +3,7 @@
 import { PAGE_LIMIT } from '../animal.ts'
 import { type Environment, KEY_PREFIX } from '../api-key.ts'
 import { INT64_MAX, renderJson } from '../json.ts'
-import { IDEMPOTENCY_WINDOW_MS } from '../store.ts'
+import { IDEMPOTENCY_WINDOW_HOURS } from '../store.ts'
 import { type ApiDescription, jsonOf, type Response } from './api-description.ts'
 import { html } from './html.ts'
 import { renderErrorTable } from './reference-errors.ts'
@@ -17,8 +17,6 @@ export interface GuideOptions {
   /** The date of the removal of the deprecated operation, in words. */
   readonly removal: string
 }
-
-const IDEMPOTENCY_HOURS = IDEMPOTENCY_WINDOW_MS / 3_600_000
 
 export function guideSections(options: GuideOptions): readonly Section[] {
   return [
@@ -78,7 +76,7 @@ function idempotency({ baseUrl }: GuideOptions): Section {
     id: 'idempotency',
     title: 'Idempotency',
     text: html`<p>A connection can break after an animal was stored and before you have the answer. Send an <code>Idempotency-Key</code> with <a href="#createPet">each animal that you add</a>. Use a new value for each animal, such as a random one, and the same value when you repeat the request.</p>
-<p>For ${IDEMPOTENCY_HOURS} hours, the same key with the same animal gets the first answer again, with the header <code>Idempotent-Replayed: true</code>, and no second animal is added. The same key with another animal gets <a href="#error-idempotency_key_reused">422</a>. Rejected requests are not remembered.</p>
+<p>For ${IDEMPOTENCY_WINDOW_HOURS} hours, the same key with the same animal gets the first answer again, with the header <code>Idempotent-Replayed: true</code>, and no second animal is added. The same key with another animal gets <a href="#error-idempotency_key_reused">422</a>. Rejected requests are not remembered.</p>
 <p>Our client does this by itself.</p>`,
     code: html`${renderCode('shell', `curl --include --retry 5 '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Content-Type: application/json' \\\n  -H 'Idempotency-Key: delivery-1042-bella' \\\n  --data-raw '{"name": "Bella", "categoryId": 7}'`, 'Retry without adding twice')}
 ${renderCode('http', 'Idempotent-Replayed: true', 'Header of a repeated answer')}`,

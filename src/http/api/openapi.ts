@@ -2,7 +2,7 @@
 
 import { PAGE_LIMIT } from '../../animal.ts'
 import { KEY_PREFIX } from '../../api-key.ts'
-import { IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
+import { IDEMPOTENCY_WINDOW_HOURS } from '../../store.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/limits.ts'
 import { REMOVAL_DATE } from './deprecation.ts'
 import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_KEY_PATTERN } from './idempotency-key.ts'
@@ -83,7 +83,7 @@ const listPets = {
 const createPet = {
   operationId: 'createPet',
   summary: 'Add an animal',
-  description: `Adds an animal, and answers once it is on disk. With an \`Idempotency-Key\` the request can be retried safely for ${IDEMPOTENCY_WINDOW_MS / 3_600_000} hours.`,
+  description: `Adds an animal, and answers once it is on disk. With an \`Idempotency-Key\` the request can be retried safely for ${IDEMPOTENCY_WINDOW_HOURS} hours.`,
   tags: ['pets'],
   parameters: [
     {
