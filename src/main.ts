@@ -13,7 +13,7 @@ import { readSettings, SettingsError } from './cli/read-settings.ts'
 import { redact } from './cli/redact.ts'
 import { serve } from './cli/serve.ts'
 import { closest } from './cli/suggest.ts'
-import { describeSystemError } from './cli/system-error.ts'
+import { reasonOf } from './cli/system-error.ts'
 import { ServiceError } from './error.ts'
 
 const COMMANDS = [
@@ -78,10 +78,6 @@ async function main(args: readonly string[]): Promise<number> {
     else console.error(error)
     return FAILED
   }
-}
-
-function reasonOf({ message, cause }: ServiceError): string {
-  return cause instanceof Error ? describeSystemError(cause) : message
 }
 
 function findCommand(args: readonly string[]): Command | undefined {

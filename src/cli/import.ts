@@ -8,7 +8,7 @@ import { counted } from './counted.ts'
 import { type Batch, type BatchOptions, batchesOf, InvalidLine, type Source } from './import-batches.ts'
 import { withStore } from './open-store.ts'
 import { type Progress, progressOn } from './progress.ts'
-import { describeSystemError } from './system-error.ts'
+import { describeSystemError, reasonOf } from './system-error.ts'
 
 const CHUNK_BYTES = 64 * 1024
 
@@ -139,8 +139,4 @@ function describeFailure(error: unknown, { name }: Source): string {
   if (error instanceof ServiceError) return `The header is invalid: ${error.message}`
   const isReading = (error as NodeJS.ErrnoException).syscall === 'read'
   return isReading ? `Cannot read ${name}: ${describeSystemError(error)}.` : `Failed: ${reasonOf(error)}.`
-}
-
-function reasonOf(error: unknown): string {
-  return describeSystemError(error instanceof ServiceError ? (error.cause ?? error) : error)
 }

@@ -1,6 +1,7 @@
 // Errors of the operating system, in words.
 
 import { getSystemErrorMessage } from 'node:util'
+import { ServiceError } from '../error.ts'
 import { CommandFailed } from './command.ts'
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -27,6 +28,11 @@ export function describeSystemError(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return describeSystemError(error.errors[0])
   const { code = '', errno, message } = error as NodeJS.ErrnoException
   return REASONS[code] ?? (errno === undefined ? (message ?? String(error)) : getSystemErrorMessage(errno))
+}
+
+/** Returns why a command failed. A ServiceError has its reason as its cause, because clients must not see it. */
+export function reasonOf(error: unknown): string {
+  return describeSystemError(error instanceof ServiceError ? (error.cause ?? error) : error)
 }
 
 /** Says why a file could not be written. */
