@@ -1,7 +1,7 @@
 // `animal-store migrate`: migrates the database to the latest schema, as a separate step of a deployment.
 
 import { systemClock } from '../clock.ts'
-import { COMMAND_TIMEOUTS } from '../database/postgres/timeouts.ts'
+import { COMMAND_TIMEOUTS } from '../database/postgres/limits.ts'
 import { command } from './command.ts'
 import { openStore } from './open-store.ts'
 

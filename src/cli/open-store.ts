@@ -3,7 +3,7 @@
 import { dirname, resolve } from 'node:path'
 import type { Environment } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { COMMAND_TIMEOUTS, type Timeouts } from '../database/postgres/timeouts.ts'
+import { COMMAND_TIMEOUTS, type Timeouts } from '../database/postgres/limits.ts'
 import { MEMORY } from '../database/sqlite/files.ts'
 import { isReadOnlyFile, openReadOnly } from '../database/sqlite/read-only.ts'
 import { openSqliteStore } from '../database/sqlite/store.ts'

@@ -2,7 +2,7 @@
 // README take their text from here. Those of serve are in this file, the others in command-settings.ts.
 
 import { ENVIRONMENTS } from '../api-key.ts'
-import { DEFAULT_CONNECTIONS } from '../database/postgres/defaults.ts'
+import { DEFAULT_CONNECTIONS } from '../database/postgres/limits.ts'
 import { COMMAND_SETTINGS } from './command-settings.ts'
 import {
   defaultDatabasePath,

@@ -5,8 +5,8 @@ import { ServiceError, unavailable } from '../../error.ts'
 import { cancelQuery } from './cancel.ts'
 import { isCancelledStandbyWait, isConnectionError, isReadOnly, toServiceError } from './errors.ts'
 import { checkWritable, createHosts } from './hosts.ts'
+import { REQUEST_TIMEOUTS, type Timeouts } from './limits.ts'
 import { createPreparedStatements } from './prepared.ts'
-import { REQUEST_TIMEOUTS, type Timeouts } from './timeouts.ts'
 import { parsePostgresUrl } from './url.ts'
 
 /** Connections are replaced after this time, so that after a failover none stays connected to the demoted server. */

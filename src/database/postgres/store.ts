@@ -8,14 +8,13 @@ import { IDEMPOTENCY_WINDOW_MS, type Store, UnusableDatabase } from '../../store
 import { keyValues, toKey } from '../rows.ts'
 import { createAnimalReads } from './animal-reads.ts'
 import { createAnimals } from './create-animals.ts'
-import { DEFAULT_CONNECTIONS } from './defaults.ts'
 import { createKeyLookups } from './key-lookups.ts'
+import { DEFAULT_CONNECTIONS, type Timeouts } from './limits.ts'
 import { migrate, withSchemaLock } from './migrate.ts'
 import { openPool, type Pool, type Warn } from './pool.ts'
 import { createReadiness } from './readiness.ts'
 import { describeFailure, retryWhileStarting } from './start.ts'
 import * as sql from './statements.ts'
-import type { Timeouts } from './timeouts.ts'
 import { parsePostgresUrl } from './url.ts'
 
 export interface PostgresStoreOptions {

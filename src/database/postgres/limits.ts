@@ -1,4 +1,8 @@
-// How long to wait for PostgreSQL. This file does not import pg, so that a start on SQLite need not load it.
+// How long to wait for PostgreSQL, and how many connections to open. This file does not import pg, so that a start on
+// SQLite need not load it.
+
+/** How many connections a process opens at most, unless the settings say otherwise. */
+export const DEFAULT_CONNECTIONS = 10
 
 export interface Timeouts {
   /** How long a call may wait in a queue, while the batches before it run. */
