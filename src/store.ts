@@ -22,6 +22,8 @@ export interface Page {
   readonly status?: Status | undefined
 }
 
+export type PageAfter = Pick<Page, 'limit' | 'after'>
+
 export interface JsonPage {
   /** The animals as a JSON array. */
   readonly json: string
@@ -51,10 +53,10 @@ export type Outcome =
  * commit was not confirmed, for example because the connection was lost or the disk did not answer in time.
  */
 export interface Store {
-  /** Returns at most `limit` animals, by ascending id. */
-  listAnimals(page: Page): Promise<Animal[]>
+  /** Returns the first `limit` animals, or the first ones after an id, by ascending id. */
+  listAnimals(page: PageAfter): Promise<Animal[]>
 
-  /** Returns the same animals as JSON. */
+  /** Returns the animals of a page as JSON, by ascending id. */
   listAnimalsAsJson(page: Page): Promise<JsonPage>
 
   /**

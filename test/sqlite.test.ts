@@ -95,7 +95,8 @@ suite('a SQLite file', () => {
     const migrated = openTestStore(t, path, { create: false })
     assert.deepEqual(await animalNames(migrated), ['a'])
     assert.deepEqual(await migrated.listKeys('production'), [])
-    assert.deepEqual(queryPlans(t, path, 'listAnimalsByStatus'), [BY_STATUS])
+    const plans = new Set(queryPlans(t, path, 'listAnimalsAsJsonByStatus'))
+    assert.deepEqual(plans, new Set([BY_STATUS, backwards(BY_STATUS)]))
   })
 
   test('of more than 8 MiB with integers beyond 2^53 opens again', async t => {
@@ -133,11 +134,8 @@ suite('a SQLite file', () => {
     await openTestStore(t, path).close()
     const plans = (...names: (keyof Statements)[]) => new Set(queryPlans(t, path, ...names))
     assert.deepEqual(plans('listAnimals'), new Set([BY_ID]))
-    assert.deepEqual(plans('listAnimalsByStatus'), new Set([BY_STATUS]))
     assert.deepEqual(plans('listAnimalsAsJson'), new Set([BY_ID, backwards(BY_ID)]))
     assert.deepEqual(plans('listAnimalsAsJsonByStatus'), new Set([BY_STATUS, backwards(BY_STATUS)]))
-    assert.deepEqual(plans('listAnimalsBefore'), new Set([backwards(BY_ID)]))
-    assert.deepEqual(plans('listAnimalsBeforeByStatus'), new Set([backwards(BY_STATUS)]))
     // Only the animals of the page are sorted.
     const sort = 'USE TEMP B-TREE FOR json_group_array(ORDER BY)'
     assert.deepEqual(plans('listAnimalsBeforeAsJson'), new Set([backwards(BY_ID), sort, BY_ID]))

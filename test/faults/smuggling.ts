@@ -139,7 +139,7 @@ function answeredBy({ logs }: TestService): number[] {
 }
 
 async function countAnimals({ store }: TestService): Promise<number> {
-  const animals = await store.listAnimals({ limit: 100, status: undefined, after: undefined })
+  const animals = await store.listAnimals({ limit: 100 })
   return animals.filter(({ name }) => name !== LATER.animal.name).length
 }
 

@@ -86,8 +86,8 @@ export function createAnimalReads(pool: Pool, warn: Warn): AnimalReads {
 
   return {
     async listAnimals(page) {
-      const span = toSpan(page)
-      return inOrder(span, await pool.rows(...listQuery(span))).map(toAnimal)
+      const { start, limit } = pageStart(page)
+      return (await pool.rows(sql.LIST_ANIMALS, [start, limit])).map(toAnimal)
     },
 
     listAnimalsAsJson(page) {

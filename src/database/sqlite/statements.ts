@@ -49,15 +49,6 @@ export function prepareStatements(database: DatabaseSync) {
     listAnimals: rows(`
       select id, name, category_id, status from animals
       where id >= ? order by id limit ? + 0`),
-    listAnimalsByStatus: rows(`
-      select id, name, category_id, status from animals
-      where status = ? and id >= ? order by id limit ? + 0`),
-    listAnimalsBefore: rows(`
-      select id, name, category_id, status from animals
-      where id < ? order by id desc limit ? + 0`),
-    listAnimalsBeforeByStatus: rows(`
-      select id, name, category_id, status from animals
-      where status = ? and id < ? order by id desc limit ? + 0`),
     // Rendering a page of 20 in SQLite takes half as long (bench/notes.md) as passing its values to
     // JavaScript. SQLite does not promise the order of json_group_array, but the limit forces it to run the inner
     // query in order; test/store.contract.ts checks that.

@@ -56,7 +56,10 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   if (startsWriter) writer.start()
 
   return {
-    listAnimals: page => read(statements => listRows(statements, page).map(toAnimal)),
+    listAnimals(page) {
+      const { start, limit } = pageStart(page)
+      return read(({ listAnimals }) => listAnimals.all(start, limit).map(toAnimal))
+    },
 
     listAnimalsAsJson(page) {
       return read(statements => {
@@ -123,21 +126,6 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
       await writer.close()
     },
   }
-}
-
-function listRows(statements: Statements, page: Page): unknown[][] {
-  const { before, status } = page
-  if (before !== undefined) {
-    const rows =
-      status === undefined
-        ? statements.listAnimalsBefore.all(before, page.limit)
-        : statements.listAnimalsBeforeByStatus.all(status, before, page.limit)
-    return rows.reverse()
-  }
-  const { start, limit } = pageStart(page)
-  return status === undefined
-    ? statements.listAnimals.all(start, limit)
-    : statements.listAnimalsByStatus.all(status, start, limit)
 }
 
 function listAsJson(statements: Statements, page: Page): unknown[] | undefined {
