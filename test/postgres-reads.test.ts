@@ -16,7 +16,7 @@ import {
   LIST_PAGES_BY_STATUS,
 } from '../src/database/postgres/statements.ts'
 import type { Store } from '../src/store.ts'
-import { storeContract } from './store.contract.ts'
+import { checkExtremeIds, INSERT_EXTREME_IDS, storeContract } from './store.contract.ts'
 import { startPooler } from './support/pgbouncer.ts'
 import { administer, borrowDatabase, newDatabase, openPostgres } from './support/postgres.ts'
 import { type Refuse, startPostgresProxy } from './support/postgres-proxy.ts'
@@ -138,6 +138,13 @@ suite('an engine that refuses statements for several reads (0A000)', () => {
     assert.deepEqual(warnings, [
       'The database refuses statements for several reads. Sending one for each read.',
     ])
+  })
+
+  test('lists animals with the smallest and the largest int64 as id', async t => {
+    const url = await borrowDatabase(t)
+    const { store } = await openThrough(t, refuseSeveralReads, url)
+    await administer(INSERT_EXTREME_IDS, url)
+    await checkExtremeIds(store)
   })
 
   test('gets one statement for the first page and for an empty one, and two for any other', async t => {
