@@ -15,6 +15,7 @@ import { serve } from './cli/serve.ts'
 import { closest } from './cli/suggest.ts'
 import { reasonOf } from './cli/system-error.ts'
 import { ServiceError } from './error.ts'
+import { UnusableDatabase } from './store.ts'
 
 const COMMANDS = [
   serve,
@@ -72,7 +73,7 @@ async function main(args: readonly string[]): Promise<number> {
       for (const problem of error.problems) streams.say(problem)
       return MISUSED
     }
-    if (error instanceof CommandFailed) streams.say(error.message)
+    if (error instanceof CommandFailed || error instanceof UnusableDatabase) streams.say(error.message)
     else if (error instanceof ServiceError)
       streams.say(`The database cannot be used right now: ${reasonOf(error)}.`)
     else console.error(error)

@@ -4,7 +4,6 @@ import type { Environment } from '../api-key.ts'
 import { backUp, type CopyProgress } from '../database/sqlite/backup.ts'
 import { restrictFiles } from '../database/sqlite/permissions.ts'
 import { restore } from '../database/sqlite/restore.ts'
-import { UnusableDatabase } from '../store.ts'
 import { CommandFailed, command } from './command.ts'
 import { counted } from './counted.ts'
 import { defaultDatabase } from './open-store.ts'
@@ -73,7 +72,6 @@ async function withProgress<Result>(
 }
 
 function asFailure(error: unknown, source: string, written: string): unknown {
-  if (error instanceof UnusableDatabase) return new CommandFailed(error.message, { cause: error })
   if (!(error instanceof Error)) return error
   if ('errcode' in error)
     return new CommandFailed(`The database ${source} cannot be copied: ${error.message}.`, { cause: error })

@@ -7,7 +7,7 @@ import { COMMAND_TIMEOUTS, type Timeouts } from '../database/postgres/limits.ts'
 import { MEMORY } from '../database/sqlite/files.ts'
 import { isReadOnlyFile, openReadOnly } from '../database/sqlite/read-only.ts'
 import { openSqliteStore } from '../database/sqlite/store.ts'
-import { type Store, UnusableDatabase } from '../store.ts'
+import type { Store } from '../store.ts'
 import { CommandFailed } from './command.ts'
 import { type DatabaseAddress, defaultDatabasePath, formatDuration } from './setting-values.ts'
 
@@ -34,44 +34,37 @@ export interface StoreOptions {
   readonly warn?: ((message: string) => void) | undefined
 }
 
+/** Throws an UnusableDatabase if the database cannot be used. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { database, environment, clock, create, connections, timeouts, waitMs, startsWriter } = options
   const { say, warn = say } = options
   const address = database ?? defaultDatabase(environment)
-  try {
-    switch (address.kind) {
-      case 'postgres': {
-        // Imported only here, so that a start on SQLite need not load pg.
-        const { openPostgresStore } = await import('../database/postgres/store.ts')
-        return await openPostgresStore({
-          url: address.url,
-          clock,
-          connections,
-          timeouts,
-          waitMs,
-          warn,
-          onWait: reason => say?.(`Waiting up to ${formatDuration(waitMs ?? 0)} for PostgreSQL: ${reason}.`),
-        })
-      }
-      case 'sqlite':
-        return openSqliteStore({
-          path: address.path,
-          clock,
-          create,
-          startsWriter,
-          ownsFolder: isInDefaultFolder(address.path),
-          notify: warn,
-        })
-      case 'sqlite-memory':
-        return openSqliteStore({ path: MEMORY, clock, create })
+  switch (address.kind) {
+    case 'postgres': {
+      // Imported only here, so that a start on SQLite need not load pg.
+      const { openPostgresStore } = await import('../database/postgres/store.ts')
+      return openPostgresStore({
+        url: address.url,
+        clock,
+        connections,
+        timeouts,
+        waitMs,
+        warn,
+        onWait: reason => say?.(`Waiting up to ${formatDuration(waitMs ?? 0)} for PostgreSQL: ${reason}.`),
+      })
     }
-  } catch (error) {
-    throw toFailure(error)
+    case 'sqlite':
+      return openSqliteStore({
+        path: address.path,
+        clock,
+        create,
+        startsWriter,
+        ownsFolder: isInDefaultFolder(address.path),
+        notify: warn,
+      })
+    case 'sqlite-memory':
+      return openSqliteStore({ path: MEMORY, clock, create })
   }
-}
-
-function toFailure(error: unknown): unknown {
-  return error instanceof UnusableDatabase ? new CommandFailed(error.message, { cause: error }) : error
 }
 
 export function defaultDatabase(environment: Environment): DatabaseAddress {
@@ -121,13 +114,10 @@ export async function withReader(
 ): Promise<void> {
   const address = target.databaseUrl ?? defaultDatabase(target.environment)
   if (address.kind !== 'sqlite' || !isReadOnlyFile(address.path)) return withStore(target, work)
-  let reader: ReturnType<typeof openReadOnly> | undefined
+  const reader = openReadOnly(address.path)
   try {
-    reader = openReadOnly(address.path)
     await work(reader)
-  } catch (error) {
-    throw toFailure(error)
   } finally {
-    await reader?.close()
+    await reader.close()
   }
 }

@@ -7,6 +7,7 @@ import { importAnimals } from '../../src/cli/import.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from '../../src/cli/keys.ts'
 import { migrate } from '../../src/cli/migrate.ts'
 import { readSettings, SettingsError } from '../../src/cli/read-settings.ts'
+import { UnusableDatabase } from '../../src/store.ts'
 
 const COMMANDS = [
   createKey,
@@ -47,8 +48,9 @@ export async function runInProcess(args: readonly string[], env: Record<string, 
     )
     await command.run(settings, operands, streams)
   } catch (error) {
-    if (!(error instanceof SettingsError || error instanceof CommandFailed)) throw error
-    code = error instanceof SettingsError ? 2 : 1
+    if (error instanceof SettingsError) code = 2
+    else if (error instanceof CommandFailed || error instanceof UnusableDatabase) code = 1
+    else throw error
     streams.say(error.message)
   }
   return { code, ...printed }
