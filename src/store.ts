@@ -12,6 +12,9 @@ export class UnusableDatabase extends Error {
 export const IDEMPOTENCY_WINDOW_HOURS = 24
 export const IDEMPOTENCY_WINDOW_MS = IDEMPOTENCY_WINDOW_HOURS * 60 * 60 * 1000
 
+/** Takes a message for the operator, at any time. */
+export type Warn = (message: string) => void
+
 export interface Page {
   readonly limit: number
   /** The first animals with a larger id. */

@@ -7,7 +7,7 @@ import { COMMAND_TIMEOUTS, type Timeouts } from '../database/postgres/limits.ts'
 import { MEMORY } from '../database/sqlite/files.ts'
 import { isReadOnlyFile, openReadOnly } from '../database/sqlite/read-only.ts'
 import { openSqliteStore } from '../database/sqlite/store.ts'
-import type { Store } from '../store.ts'
+import type { Store, Warn } from '../store.ts'
 import { CommandFailed } from './command.ts'
 import { type DatabaseAddress, defaultDatabasePath, formatDuration } from './setting-values.ts'
 
@@ -30,8 +30,7 @@ export interface StoreOptions {
   readonly startsWriter?: boolean | undefined
   /** Prints a message for a person. */
   readonly say?: ((text: string) => void) | undefined
-  /** Takes a message for the operator, at any time. */
-  readonly warn?: ((message: string) => void) | undefined
+  readonly warn?: Warn | undefined
 }
 
 /** Throws an UnusableDatabase if the database cannot be used. */
@@ -60,7 +59,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
         create,
         startsWriter,
         ownsFolder: isInDefaultFolder(address.path),
-        notify: warn,
+        warn,
       })
     case 'sqlite-memory':
       return openSqliteStore({ path: MEMORY, clock, create })

@@ -5,12 +5,12 @@
 import { type AnimalText, renderAnimal, renderAnimals, type Status } from '../../animal.ts'
 import { unavailable } from '../../error.ts'
 import { INT64_MIN } from '../../json.ts'
-import type { JsonPage, Page, Store } from '../../store.ts'
+import type { JsonPage, Page, Store, Warn } from '../../store.ts'
 import { type BatchLimits, createBatcher } from '../batching.ts'
 import { pageStart } from '../page-start.ts'
 import { toAnimal, toAnimalText } from '../rows.ts'
 import { isNotSupported } from './errors.ts'
-import type { Pool, Warn } from './pool.ts'
+import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
 
 type ReadLimits = Omit<BatchLimits, 'queueTimeoutMs'>

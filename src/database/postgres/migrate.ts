@@ -1,13 +1,13 @@
 // Migrates a database to the latest schema. Migrations run forward only, each in its own transaction.
 
 import type { ClientBase, QueryConfig, QueryResult } from 'pg'
-import { UnusableDatabase } from '../../store.ts'
+import { UnusableDatabase, type Warn } from '../../store.ts'
 import { databaseError } from './errors.ts'
 import animals from './migrations/001-animals.ts'
 import apiKeys from './migrations/002-api-keys.ts'
 import idempotencyKeys from './migrations/003-idempotency-keys.ts'
 import pagesByStatus from './migrations/004-pages-by-status.ts'
-import type { Pool, Warn } from './pool.ts'
+import type { Pool } from './pool.ts'
 
 const MIGRATIONS = [animals, apiKeys, idempotencyKeys, pagesByStatus]
 

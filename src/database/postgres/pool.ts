@@ -2,6 +2,7 @@
 
 import pg from 'pg'
 import { ServiceError, unavailable } from '../../error.ts'
+import type { Warn } from '../../store.ts'
 import { cancelQuery } from './cancel.ts'
 import { isCancelledStandbyWait, isConnectionError, isReadOnly, toServiceError } from './errors.ts'
 import { checkWritable, createHosts } from './hosts.ts'
@@ -32,9 +33,6 @@ export interface Pool {
   withClient<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>
   close(): Promise<void>
 }
-
-/** Takes a message for the operator. */
-export type Warn = (message: string) => void
 
 export interface PoolOptions {
   /** How many connections the pool opens at most. */

@@ -3,6 +3,7 @@
 
 import { hash } from 'node:crypto'
 import type { QueryConfig } from 'pg'
+import type { Warn } from '../../store.ts'
 import { isOutdatedPlan, isPreparedStatementRefused } from './errors.ts'
 
 export type Send<Result> = (config: QueryConfig) => Promise<Result>
@@ -10,7 +11,7 @@ export type Send<Result> = (config: QueryConfig) => Promise<Result>
 /** Sends a statement by name as long as the server and the poolers in front of it support that. */
 export type SendPrepared = <Result>(config: QueryConfig, send: Send<Result>) => Promise<Result>
 
-export function createPreparedStatements(warn: (message: string) => void): SendPrepared {
+export function createPreparedStatements(warn: Warn): SendPrepared {
   /** Statements are constants, so there are only a few. */
   const names = new Map<string, string>()
   let isSupported = true

@@ -3,6 +3,7 @@
 
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
+import type { Warn } from '../../store.ts'
 import { PRIVATE_FILE } from '../new-file.ts'
 import { fileStats, indexPath, walPath } from './files.ts'
 
@@ -31,24 +32,24 @@ export function createFile(path: string): void {
 }
 
 /** Takes away the permissions of other users on an existing database, and says so. */
-export function restrictFiles(path: string, notify: (message: string) => void): void {
-  for (const file of [path, walPath(path), indexPath(path)]) restrict(file, PRIVATE_FILE, notify)
+export function restrictFiles(path: string, warn: Warn): void {
+  for (const file of [path, walPath(path), indexPath(path)]) restrict(file, PRIVATE_FILE, warn)
 }
 
-export function restrictFolder(path: string, notify: (message: string) => void): void {
-  restrict(path, PRIVATE_FOLDER, notify)
+export function restrictFolder(path: string, warn: Warn): void {
+  restrict(path, PRIVATE_FOLDER, warn)
 }
 
-function restrict(path: string, mode: number, notify: (message: string) => void): void {
+function restrict(path: string, mode: number, warn: Warn): void {
   const stats = fileStats(path)
   // Windows has no such modes.
   if (stats === undefined || (stats.mode & OTHERS) === 0 || process.platform === 'win32') return
   const octal = mode.toString(8).padStart(4, '0')
   try {
     chmodSync(path, mode)
-    notify(`Other users had access to ${path}. Its mode is ${octal} now.`)
+    warn(`Other users had access to ${path}. Its mode is ${octal} now.`)
   } catch {
-    notify(
+    warn(
       `Other users have access to ${path}, and its mode cannot be changed. Its owner should set it to ${octal}.`,
     )
   }

@@ -2,7 +2,7 @@
 
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../clock.ts'
-import type { Outcome, Page, Store } from '../../store.ts'
+import type { Outcome, Page, Store, Warn } from '../../store.ts'
 import { pageStart } from '../page-start.ts'
 import { animalValues, toAnimal, toKey } from '../rows.ts'
 import { MEMORY } from './files.ts'
@@ -21,8 +21,7 @@ export interface SqliteStoreOptions {
   readonly create: boolean
   /** The folder is the default one of the service, so that other users may be kept out of it. */
   readonly ownsFolder?: boolean | undefined
-  /** Takes a message for the operator, at any time. */
-  readonly notify?: ((message: string) => void) | undefined
+  readonly warn?: Warn | undefined
   /** Start the writer thread now and not with the first write: later there may be no file descriptor left for it. */
   readonly startsWriter?: boolean | undefined
 }
@@ -32,14 +31,14 @@ const OPEN_TIMEOUT_MS = 2_000
 
 /** Throws an UnusableDatabase if the file cannot be used. */
 export function openSqliteStore(options: SqliteStoreOptions): Store {
-  const { path, clock, create, ownsFolder = false, notify = () => {}, startsWriter = false } = options
+  const { path, clock, create, ownsFolder = false, warn = () => {}, startsWriter = false } = options
   // An absolute path is never mistaken for a URI, and does not change with the working directory.
   const file = path === MEMORY ? MEMORY : resolve(path)
   const first = openSession(file, { create, lockTimeoutMs: OPEN_TIMEOUT_MS })
-  const restrict = () => (file === MEMORY ? undefined : restrictFiles(file, notify))
+  const restrict = () => (file === MEMORY ? undefined : restrictFiles(file, warn))
   // Only now, so that a file that was rejected stays unchanged.
   restrict()
-  if (ownsFolder) restrictFolder(dirname(file), notify)
+  if (ownsFolder) restrictFolder(dirname(file), warn)
   const reader = createReader(file, first, { prepareFile: () => write('prepareFile'), onReopened: restrict })
   const { read } = reader
   // A database in memory belongs to one connection, and never waits for a disk, so it needs no writer thread.
