@@ -5,7 +5,7 @@ import { backUp, type CopyProgress } from '../database/sqlite/backup.ts'
 import { restrictFiles } from '../database/sqlite/permissions.ts'
 import { restore } from '../database/sqlite/restore.ts'
 import { CommandFailed, command } from './command.ts'
-import { counted } from './counted.ts'
+import { formatCount } from './format-count.ts'
 import { defaultDatabase } from './open-store.ts'
 import { progressOn } from './progress.ts'
 import type { DatabaseAddress } from './setting-values.ts'
@@ -26,7 +26,7 @@ export const backupDatabase = command({
       backUp(path, file, onProgress),
     )
     restrictFiles(path, say)
-    say(`Backed up ${counted(animals)} (${size(bytes)}) to ${file}. The copy is verified.`)
+    say(`Backed up ${formatCount(animals)} (${size(bytes)}) to ${file}. The copy is verified.`)
   },
 })
 
@@ -41,7 +41,7 @@ export const restoreDatabase = command({
     const { animals, oldDatabase } = await withProgress('restored', file, path, onProgress =>
       restore(file, path, new Date(), onProgress),
     )
-    say(`Restored ${counted(animals)} from ${file}. The copy is verified.`)
+    say(`Restored ${formatCount(animals)} from ${file}. The copy is verified.`)
     if (oldDatabase === undefined) return
     say(`The old database is at ${oldDatabase}.`)
     restrictFiles(oldDatabase, say)

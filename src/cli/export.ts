@@ -8,8 +8,8 @@ import { PRIVATE_FILE, publish, unfinishedName } from '../database/new-file.ts'
 import { ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
 import { CommandFailed, command } from './command.ts'
-import { counted } from './counted.ts'
 import { renderSpreadsheetSafeLine } from './csv.ts'
+import { formatCount } from './format-count.ts'
 import { FORMATS, type Format, formatOf } from './formats.ts'
 import { withReader } from './open-store.ts'
 import { progressOn } from './progress.ts'
@@ -39,7 +39,9 @@ export const exportAnimals = command({
       })
       const isComplete = await (file === '-' ? toStandardOutput(pages) : toFile(pages, file))
       const seconds = ((performance.now() - start) / 1000).toFixed(1)
-      say(isComplete ? `${counted(count)} exported in ${seconds} s.` : 'The reader closed the pipe early.')
+      say(
+        isComplete ? `${formatCount(count)} exported in ${seconds} s.` : 'The reader closed the pipe early.',
+      )
     })
   },
 })

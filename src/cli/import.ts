@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises'
 import { ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
 import { CommandFailed, command, type Streams } from './command.ts'
-import { counted } from './counted.ts'
+import { formatCount } from './format-count.ts'
 import { type Batch, type BatchOptions, batchesOf, InvalidLine, type Source } from './import-batches.ts'
 import { withStore } from './open-store.ts'
 import { type Progress, progressOn } from './progress.ts'
@@ -118,7 +118,7 @@ export async function importAll(task: Import): Promise<void> {
   } catch (error) {
     await storing.catch(() => {})
     const reason = stopSignal.aborted ? 'Stopped.' : describeFailure(error, source)
-    throw new CommandFailed(`${reason}\n${counted(stored)} stored. Resume with --from-line ${next}.`, {
+    throw new CommandFailed(`${reason}\n${formatCount(stored)} stored. Resume with --from-line ${next}.`, {
       cause: error,
     })
   } finally {
@@ -127,7 +127,7 @@ export async function importAll(task: Import): Promise<void> {
   }
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
   say(
-    `${counted(stored)} imported in ${seconds} s${skipped > 0 ? `, ${counted(skipped, 'line')} skipped` : ''}.`,
+    `${formatCount(stored)} imported in ${seconds} s${skipped > 0 ? `, ${formatCount(skipped, 'line')} skipped` : ''}.`,
   )
 }
 
