@@ -5,7 +5,7 @@ import { Writable } from 'node:stream'
 import { suite, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { renderAnimal } from '../src/animal.ts'
-import { formatForTerminal, logStreamFor } from '../src/cli/log-stream.ts'
+import { createLogOutput, formatForTerminal } from '../src/cli/log-stream.ts'
 import { API_KEY, errorCode, sendRaw, startTestService } from './support/service.ts'
 
 suite('the log', () => {
@@ -151,8 +151,8 @@ suite('log lines on a terminal', () => {
       },
     }) as NodeJS.WriteStream
     stream.isTTY = true
-    logStreamFor(stream).write(`${JSON.stringify({ level: 40, time, msg: 'careful' })}\n`)
-    logStreamFor(Object.assign(stream, { isTTY: false })).write('{"level":40}\n')
+    createLogOutput(stream).write(`${JSON.stringify({ level: 40, time, msg: 'careful' })}\n`)
+    createLogOutput(Object.assign(stream, { isTTY: false })).write('{"level":40}\n')
     assert.match(stripVTControlCharacters(written[0] ?? ''), /^09:05:07 warn {2}careful\n$/)
     assert.equal(written[1], '{"level":40}\n')
   })

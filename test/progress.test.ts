@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { type Progress, progressOn } from '../src/cli/progress.ts'
+import { createProgress, type Progress } from '../src/cli/progress.ts'
 
 function drawnOn(
   isTTY: boolean,
@@ -15,7 +15,7 @@ function drawnOn(
     drawn += text
   }
   const stream = { isTTY, columns, write } as unknown as NodeJS.WriteStream
-  use(progressOn(stream, 'imported', { unit, clock: () => now }), ms => {
+  use(createProgress(stream, 'imported', { unit, clock: () => now }), ms => {
     now += ms
   })
   return drawn

@@ -5,7 +5,7 @@ import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { suite, type TestContext, test } from 'node:test'
-import { logStreamFor } from '../src/cli/log-stream.ts'
+import { createLogOutput } from '../src/cli/log-stream.ts'
 import { MAIN, type Running, serve } from './support/command.ts'
 import { childrenOf } from './support/processes.ts'
 import { API_KEY, client, temporaryFolder } from './support/service.ts'
@@ -109,7 +109,7 @@ suite('the service keeps serving', { concurrency: 3 }, () => {
 test('lines are dropped while the reader of a pipe does not read, so that they do not fill the memory', async () => {
   const waiting: (() => void)[] = []
   const pipe = new Writable({ write: (_chunk, _encoding, done) => void waiting.push(done) })
-  const output = logStreamFor(pipe as NodeJS.WriteStream)
+  const output = createLogOutput(pipe as NodeJS.WriteStream)
   const line = `${'x'.repeat(1023)}\n`
   for (let count = 0; count < 10_000; count++) output.write(line)
   assert.ok(pipe.writableLength < 5 * 1024 * 1024)

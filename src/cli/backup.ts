@@ -7,7 +7,7 @@ import { restore } from '../database/sqlite/restore.ts'
 import { CommandFailed, command } from './command.ts'
 import { formatCount } from './format-count.ts'
 import { defaultDatabase } from './open-store.ts'
-import { progressOn } from './progress.ts'
+import { createProgress } from './progress.ts'
 import type { DatabaseAddress } from './setting-values.ts'
 import { cannotWrite } from './system-error.ts'
 
@@ -61,7 +61,7 @@ async function withProgress<Result>(
   written: string,
   work: (onProgress: (progress: CopyProgress) => void) => Promise<Result>,
 ): Promise<Result> {
-  const progress = progressOn(process.stderr, what, { unit: 'MB' })
+  const progress = createProgress(process.stderr, what, { unit: 'MB' })
   try {
     return await work(({ bytes, share }) => progress.update(megabytes(bytes), share))
   } catch (error) {

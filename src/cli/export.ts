@@ -12,7 +12,7 @@ import { renderSpreadsheetSafeLine } from './csv.ts'
 import { formatCount } from './format-count.ts'
 import { FORMATS, type Format, formatOf } from './formats.ts'
 import { withReader } from './open-store.ts'
-import { progressOn } from './progress.ts'
+import { createProgress } from './progress.ts'
 import { SettingsError } from './read-settings.ts'
 import { cannotWrite } from './system-error.ts'
 
@@ -51,7 +51,7 @@ async function* renderPages(
   { header, render }: Format,
   onCount: (count: number) => void,
 ): AsyncGenerator<string> {
-  const progress = progressOn(process.stderr, 'exported')
+  const progress = createProgress(process.stderr, 'exported')
   let count = 0
   let after: bigint | undefined
   try {

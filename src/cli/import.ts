@@ -7,7 +7,7 @@ import { CommandFailed, command, type Streams } from './command.ts'
 import { formatCount } from './format-count.ts'
 import { type Batch, type BatchOptions, batchesOf, InvalidLine, type Source } from './import-batches.ts'
 import { withStore } from './open-store.ts'
-import { type Progress, progressOn } from './progress.ts'
+import { createProgress, type Progress } from './progress.ts'
 import { describeSystemError, reasonOf } from './system-error.ts'
 
 const CHUNK_BYTES = 64 * 1024
@@ -25,7 +25,7 @@ export const importAnimals = command({
   operands: ['FILE'],
   async run({ format, skipInvalid, fromLine, ...target }, [file = '-'], streams) {
     const source = await openSource(file)
-    const progress = progressOn(process.stderr, 'imported')
+    const progress = createProgress(process.stderr, 'imported')
     const { stopSignal, release } = stopOnSignals()
     const options = { format, skipInvalid, fromLine, stopSignal }
     try {

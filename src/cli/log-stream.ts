@@ -48,7 +48,7 @@ const LEVELS = new Map([
   [60, styleText('red', 'fatal')],
 ])
 
-export function logStreamFor(stream: OutputStream): LogOutput {
+export function createLogOutput(stream: OutputStream): LogOutput {
   const { fd, isTTY } = stream
   const sink = fd === undefined || isTTY || !isFile(fd) ? stream : fileSink(fd)
   const render = isTTY ? (line: string) => `${formatForTerminal(line)}\n` : (line: string) => line

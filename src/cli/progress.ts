@@ -19,7 +19,7 @@ export interface ProgressOptions {
   readonly clock?: () => number
 }
 
-export function progressOn(
+export function createProgress(
   stream: NodeJS.WriteStream,
   what: string,
   { unit = 'animals', clock = () => performance.now() }: ProgressOptions = {},

@@ -34,8 +34,8 @@ export async function startMetrics(
 /** Called in the primary process, before it starts the workers. */
 export async function startMetricsOfWorkers(options: MetricsOptions): Promise<void> {
   if (options.port === undefined) return
-  const { renderForAll } = await import('../metrics/aggregation.ts')
-  await serveMetrics(options, renderForAll())
+  const { createAggregator } = await import('../metrics/aggregation.ts')
+  await serveMetrics(options, createAggregator())
 }
 
 async function serveMetrics(

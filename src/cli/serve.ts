@@ -7,7 +7,7 @@ import { systemClock } from '../clock.ts'
 import { parsePostgresUrl } from '../database/postgres/url.ts'
 import { command, type Streams } from './command.ts'
 import { createFirstKey } from './first-key.ts'
-import { logStreamFor } from './log-stream.ts'
+import { createLogOutput } from './log-stream.ts'
 import { defaultDatabase, withStore } from './open-store.ts'
 import { type MetricsOptions, startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
 import type { DatabaseAddress } from './setting-values.ts'
@@ -74,7 +74,7 @@ async function startServing(settings: ServeSettings, streams: Streams): Promise<
   // Imported only here, so that the other commands start faster.
   const { startService } = await import('./service.ts')
   disablePretenuring()
-  const logStream = logStreamFor(process.stdout)
+  const logStream = createLogOutput(process.stdout)
   const metrics = await startMetrics(metricsOptions(settings, streams), logStream.droppedLines)
   const service = await startService({
     ...settings,

@@ -13,7 +13,7 @@ import { createApp } from '../http/app.ts'
 import { renderJson } from '../json.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Store } from '../store.ts'
-import { pages } from '../web/pages.ts'
+import { createPages } from '../web/pages.ts'
 import { createFirstKey } from './first-key.ts'
 import { startCleanUp } from './idempotency-clean-up.ts'
 import { listen } from './listen.ts'
@@ -118,7 +118,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     onRequest: metrics?.observeRequest,
     documents: [
       { path: '/openapi.json', mediaType: 'application/json', body: () => `${renderJson(document(), 2)}\n` },
-      ...pages({ environment, document }),
+      ...createPages({ environment, document }),
     ],
     isAccepting: () => isAccepting,
     // More creations would not fit in the queue. At 5,000 per second, the last one waits 0.8 seconds.

@@ -8,7 +8,7 @@ import type { Store } from '../store.ts'
 import { rateLimited, unauthorized } from './api/api-errors.ts'
 import { createAuthenticator } from './api/authentication.ts'
 import { deprecationHeaders } from './api/deprecation.ts'
-import { ANIMAL_ROUTE, ANIMALS_ROUTE, operations } from './api/operations.ts'
+import { ANIMAL_ROUTE, ANIMALS_ROUTE, createOperations } from './api/operations.ts'
 import { createRateLimiter, type RateLimit } from './api/rate-limit.ts'
 import { type Document, documentResource } from './documents.ts'
 import { createOutageLog } from './outage-log.ts'
@@ -20,7 +20,7 @@ import { headerValues } from './server/headers.ts'
 import { checkExpectation, checkMessage } from './server/message-checks.ts'
 import { internalError, notFound } from './server/protocol-errors.ts'
 import { errorReply, jsonReply, type Reply } from './server/reply.ts'
-import { requestIds } from './server/request-log.ts'
+import { createRequestIds } from './server/request-log.ts'
 import { createRouter, handlerFor, isRead, type Match } from './server/routes.ts'
 import { createHttpServer, type HttpServer } from './server/server.ts'
 
@@ -79,7 +79,7 @@ export function createApp({
   const rateLimiter = rateLimit && createRateLimiter(rateLimit, processes)
   const cors = createCors(corsOrigins)
   const outageLog = createOutageLog(log)
-  const { listPets, createPet, getPet } = operations({ store, clock, basePath, maxWaiting })
+  const { listPets, createPet, getPet } = createOperations({ store, clock, basePath, maxWaiting })
   const findRoute = createRouter([
     { route: ANIMALS_ROUTE, get: listPets, post: createPet },
     { route: ANIMAL_ROUTE, get: getPet, headers: deprecationHeaders(basePath) },
@@ -152,7 +152,7 @@ export function createApp({
   }
 
   return createHttpServer({
-    requestId: requestIds(extraKey),
+    requestId: createRequestIds(extraKey),
     clientAddress: createClientAddress(trustedProxies),
     answer,
     isAccepting,

@@ -42,7 +42,7 @@ function withStartTime(metric: MetricValues[number]): MetricValues[number] {
  * A counter must never decrease, because Prometheus would take that for a restart. So the last values of a worker are
  * used while it does not answer, and its counters are kept when it has ended.
  */
-export function renderForAll(): () => Promise<string> {
+export function createAggregator(): () => Promise<string> {
   const own = new Registry()
   const lastValues = new Map<number, MetricValues>()
   /**

@@ -41,7 +41,7 @@ const REFERENCE_STYLES = [
   'reference-widths.css',
 ]
 
-export function pages({ environment, document }: PageOptions) {
+export function createPages({ environment, document }: PageOptions) {
   const loadScript = createScriptLoader([CATALOGUE_SCRIPT, REFERENCE_SCRIPT])
   return [
     page('/', () =>

@@ -27,7 +27,7 @@ export interface OperationOptions {
   readonly maxWaiting: number
 }
 
-export function operations({ store, clock, basePath, maxWaiting }: OperationOptions) {
+export function createOperations({ store, clock, basePath, maxWaiting }: OperationOptions) {
   const firstPages = createPageCache()
   // Two counts: while the disk stalls, creations wait, and reads go on.
   const reads = createAdmission(maxWaiting)

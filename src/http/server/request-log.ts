@@ -19,7 +19,7 @@ export function newRequestId(): string {
 }
 
 /** Uses the client's own `X-Request-Id` if it is short, visible ASCII and contains no API key. */
-export function requestIds(extraKey: string | undefined): (request: IncomingMessage) => string {
+export function createRequestIds(extraKey: string | undefined): (request: IncomingMessage) => string {
   return request => {
     const [given, second] = headerValues(request, 'x-request-id')
     const isUsable =
