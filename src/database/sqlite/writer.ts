@@ -57,7 +57,7 @@ export function openWriter({
   let thread: Worker | undefined
   let restart: NodeJS.Timeout | undefined
   let pauseMs = RESTART_PAUSE_MS.first
-  let onStart = Promise.withResolvers<void>()
+  let startResult = Promise.withResolvers<void>()
   let lastId = 0
   let isClosed = false
 
@@ -78,9 +78,9 @@ export function openWriter({
       return
     }
     thread = started
-    onStart = Promise.withResolvers()
+    startResult = Promise.withResolvers()
     // If nobody waits for the start, a failure must not be an unhandled rejection.
-    onStart.promise.catch(() => {})
+    startResult.promise.catch(() => {})
     started.on('message', onMessage)
     started.on('error', error => onEnd(started, error as Error))
     started.on('exit', () => onEnd(started, new Error('the writer thread has ended')))
@@ -97,7 +97,7 @@ export function openWriter({
   function onMessage(message: WriterMessage): void {
     if (message === 'started') {
       pauseMs = RESTART_PAUSE_MS.first
-      onStart.resolve()
+      startResult.resolve()
     } else if (message === 'released') {
       onReleased()
       send('readerClosed')
@@ -112,7 +112,7 @@ export function openWriter({
   function onEnd(ended: Worker, cause: Error): void {
     if (thread !== ended) return
     thread = undefined
-    onStart.reject(unavailable(cause))
+    startResult.reject(unavailable(cause))
     for (const id of pending.keys()) takePending(id)?.reject(unavailable(cause))
     if (!isClosed) startLater()
   }
@@ -128,7 +128,7 @@ export function openWriter({
       if (thread === undefined) return Promise.reject(notStarted())
       return new Promise((resolve, reject) => {
         const timer = setTimeout(() => reject(diskTooSlow()), WRITE_TIMEOUT_MS).unref()
-        onStart.promise.then(resolve, reject).finally(() => clearTimeout(timer))
+        startResult.promise.then(resolve, reject).finally(() => clearTimeout(timer))
       })
     },
 
