@@ -12,7 +12,7 @@ import { openSession, type Session } from './session.ts'
 import type { Statements } from './statements.ts'
 import { createWriteTransactions } from './write-transactions.ts'
 import { openWriter, type Writer } from './writer.ts'
-import { writesOn } from './writes.ts'
+import { createWrites } from './writes.ts'
 
 export interface SqliteStoreOptions {
   readonly path: string
@@ -142,7 +142,7 @@ function listAsJson(statements: Statements, page: Page): unknown[] | undefined {
 
 function directWriter(shared: Session, beforeWrite: () => void): Writer {
   const transactions = createWriteTransactions(MEMORY, { checkedFile: MEMORY, shared, beforeWrite })
-  const writes = writesOn(transactions)
+  const writes = createWrites(transactions)
   const write: Writer['write'] = (name, ...args) =>
     (writes[name] as (...given: typeof args) => ReturnType<(typeof writes)[typeof name]>)(...args)
   return { write, start() {}, started: async () => {}, close: async () => transactions.close() }

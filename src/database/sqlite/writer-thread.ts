@@ -3,7 +3,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { isUnavailable } from '../../error.ts'
 import { createWriteTransactions } from './write-transactions.ts'
-import { type Writes, writesOn } from './writes.ts'
+import { createWrites, type Writes } from './writes.ts'
 
 export interface WriterData {
   readonly path: string
@@ -30,7 +30,7 @@ export type WriterMessage = WriteResult | 'started' | 'released'
 
 const { path, checkedFile } = workerData as WriterData
 const transactions = createWriteTransactions(path, { checkedFile, onReleased: () => send('released') })
-const writes = writesOn(transactions) as Record<
+const writes = createWrites(transactions) as Record<
   keyof Writes,
   (...args: readonly unknown[]) => Promise<unknown>
 >

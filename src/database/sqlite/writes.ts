@@ -7,7 +7,7 @@ import { type AnimalValue, animalValues, keyValues, toAnimal, toKey } from '../r
 import { INSERTED_TOGETHER, type Statements } from './statements.ts'
 import type { WriteTransactions } from './write-transactions.ts'
 
-export type Writes = ReturnType<typeof writesOn>
+export type Writes = ReturnType<typeof createWrites>
 
 /** Runs a write by its name. Arguments and result can be sent between threads. */
 export type Write = <Name extends keyof Writes>(
@@ -27,7 +27,7 @@ export type Repeated =
  * Changes of keys use `writeThrough`: they are rare, and losing one is worse than losing an animal. A revoked key must
  * stay revoked.
  */
-export function writesOn({ write, writeThrough, prepareFile }: WriteTransactions) {
+export function createWrites({ write, writeThrough, prepareFile }: WriteTransactions) {
   return {
     /** Opens the file if necessary, and returns its identity, so that the reader can open it too. */
     prepareFile,
