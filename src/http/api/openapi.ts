@@ -36,7 +36,7 @@ const listPets = {
   summary: 'List animals',
   description:
     'Animals by ascending id, in pages. `Link` has the URL of the next page with `rel="next"`, and that of the previous one with `rel="prev"`. For the newest animals, send the largest int64 as `before`. An unknown query parameter is rejected.',
-  tags: ['pets'],
+  tags: ['animals'],
   parameters: [
     {
       name: 'limit',
@@ -84,7 +84,7 @@ const createPet = {
   operationId: 'createPet',
   summary: 'Add an animal',
   description: `Adds an animal, and answers once it is on disk. With an \`Idempotency-Key\` the request can be retried safely for ${IDEMPOTENCY_WINDOW_HOURS} hours.`,
-  tags: ['pets'],
+  tags: ['animals'],
   parameters: [
     {
       name: 'Idempotency-Key',
@@ -137,7 +137,7 @@ const getPet = {
   summary: 'Get an animal',
   description: `Will be removed on ${REMOVAL_DATE}; the response is 410 from then on. Use \`GET /pets\` instead: with the \`status\` filter, or with \`limit=1\` and the id minus one as \`after\` to get one animal.`,
   deprecated: true,
-  tags: ['pets'],
+  tags: ['animals'],
   parameters: [
     {
       name: 'petId',
@@ -182,7 +182,7 @@ export function openApiDocument({ production, staging }: BaseUrls) {
       ...(production === undefined ? [] : [{ url: production, description: 'Production' }]),
       ...(staging === undefined ? [] : [{ url: staging, description: 'Staging' }]),
     ],
-    tags: [{ name: 'pets', description: 'The catalogue of animals.' }],
+    tags: [{ name: 'animals', description: 'The catalogue of animals.' }],
     security: [{ apiKey: [] }],
     paths: {
       '/pets': { get: listPets, post: createPet },
