@@ -93,6 +93,58 @@ suite('a request with Upgrade', () => {
   })
 })
 
+suite('a body in many chunks', () => {
+  const service = shared(startTestService)
+  const CHUNKED = 'transfer-encoding: chunked'
+
+  /** The animal and spaces, in chunks of one byte. */
+  function inChunks(count: number): string {
+    return `${[...ANIMAL.padEnd(count)].map(byte => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`
+  }
+
+  test('is accepted with 512 chunks, as often as the client likes', async () => {
+    const before = await count(service())
+    const post = postHead(CHUNKED) + inChunks(512)
+    const received = await sendRaw(service().address, post + post + get('connection: close'))
+    assert.deepEqual(statusesOf(received), [201, 201, 200])
+    assert.equal((await count(service())) - before, 2)
+  })
+
+  for (const [what, request, chunks, status] of [
+    ['a POST with one chunk more', postHead(CHUNKED), 513, 413],
+    ['a POST with thousands', postHead(CHUNKED), 65_000, 413],
+    ['a POST with an invalid key', postHead(CHUNKED).replace(KEY, 'x: y'), 65_000, 401],
+    ['a POST of another media type', postHead(CHUNKED).replace('/json', '/xml'), 65_000, 415],
+    ['a GET', get(CHUNKED), 513, 200],
+    ['a GET with thousands', get(CHUNKED), 300_000, 200],
+  ] as const) {
+    test(`is rejected or ignored beyond that, and nothing that follows is a request: ${what}`, async () => {
+      const before = await count(service())
+      const { socket, received } = connectRaw(service().address)
+      socket.write(request + inChunks(chunks) + POST)
+      // The service does not read all of it, so the connection may be reset.
+      await new Promise(resolve => socket.once('close', resolve))
+      assert.deepEqual(statusesOf(received()), [status])
+      assert.equal(await count(service()), before)
+      // Node uses the parser again for another connection.
+      const next = await sendRaw(service().address, postHead(CHUNKED, 'connection: close') + CHUNKED_ANIMAL)
+      assert.deepEqual(statusesOf(next), [201])
+    })
+  }
+
+  test('does not prevent the answer to an earlier request', async t => {
+    const { service, unlock } = await startLockedService(t)
+    const { socket, closed } = connectRaw(service.address)
+    socket.write(POST + get(CHUNKED))
+    await service.send('GET', '/livez')
+    socket.write(inChunks(513) + POST)
+    await service.send('GET', '/livez')
+    unlock()
+    assert.deepEqual(statusesOf(await closed), [201, 200])
+    assert.equal(await count(service), 1)
+  })
+})
+
 suite('CONNECT', () => {
   test('is rejected after the requests before it were answered', async t => {
     const service = await startTestService(t)

@@ -38,6 +38,8 @@ export function send(exchange: Exchange, { status, headers, body }: Reply, isAcc
   const all = ['x-request-id', id, ...headers, ...exchange.headers]
   // While the service stops, clients should reconnect to another instance.
   if (!isAccepting) all.push('connection', 'close')
+  // Otherwise Node would discard the rest of the body without counting its chunks.
+  if (!request.complete && request.readableFlowing === null) request.resume()
   response.writeHead(status, all)
   response.end(body)
   if (!isDelivered(exchange)) request.socket.setTimeout(STALLED_MS)

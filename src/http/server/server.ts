@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../../error.ts'
+import { limitChunks } from './chunk-limit.ts'
 import { type ClientAddress, createClientAddress } from './client-address.ts'
 import { createConnections } from './connections.ts'
 import { createTurns } from './event-loop-turns.ts'
@@ -86,6 +87,10 @@ export function createHttpServer({
       finished.add(socket)
       response.shouldKeepAlive = false
     }
+    limitChunks(request, () => {
+      finished.add(socket)
+      closeAfter(response)
+    })
     const { path, query } = parseTarget(request.url ?? '/')
     const exchange: Exchange = {
       id: requestId(request),
@@ -190,6 +195,13 @@ export function createHttpServer({
       setImmediate(() => server.closeAllConnections())
     },
   }
+}
+
+/** The headers may have been sent before. Then Node ignores `shouldKeepAlive`, and there is no documented way. */
+function closeAfter(response: ServerResponse & { _last?: boolean }): void {
+  response.shouldKeepAlive = false
+  response._last = true
+  if (response.writableFinished) response.req.socket.destroySoon()
 }
 
 async function waitForAll(exchanges: readonly Exchange[]): Promise<void> {
