@@ -111,7 +111,7 @@ export function createApp({
     exchange.route = match?.resource.route
     const isApi = path === '/v1' || path.startsWith('/v1/')
     if (isApi) exchange.headers = cors.headersFor(request)
-    checkMessage(request, isApi)
+    checkMessage(request)
     if (isApi) {
       const preflightReply = cors.preflight(request)
       if (preflightReply !== undefined) return preflightReply

@@ -12,24 +12,17 @@ import { expectationFailed } from './protocol-errors.ts'
  */
 const HOST = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[\da-f]{2})*)(?::\d*)?$/i
 
-/**
- * Throws `invalid_request` unless the version, the Host and the framing of the request are valid. `isApi` is true
- * for a request under `/v1`.
- */
-export function checkMessage(request: IncomingMessage, isApi = false): void {
+/** Throws `invalid_request` unless the version, the Host and the framing of the request are valid. */
+export function checkMessage(request: IncomingMessage): void {
   checkVersion(request)
-  checkHost(request, isApi)
+  checkHost(request)
   checkTransferEncoding(request)
 }
 
-/**
- * Throws `invalid_request` unless the request has exactly one well-formed Host. Outside the API, HTTP/1.0 needs none: the
- * health checks of some load balancers have none.
- */
-function checkHost(request: IncomingMessage, isApi: boolean): void {
+/** Throws `invalid_request` unless the request has exactly one well-formed Host. HTTP/1.0 needs none. */
+function checkHost(request: IncomingMessage): void {
   const [host, second] = headerValues(request, 'host')
-  const isRequired = isApi || request.httpVersion === '1.1'
-  if (second !== undefined || (host === undefined && isRequired)) {
+  if (second !== undefined || (host === undefined && request.httpVersion === '1.1')) {
     throw invalid('The request must have exactly one Host header.')
   }
   if (host !== undefined && !HOST.test(host)) {
