@@ -6,14 +6,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 /** Signals this soon after the first are duplicates: a terminal, a supervisor, npm and its shell may all send one. */
 const DUPLICATE_MS = 100
 
-/** The latest time of each step, counted from the first signal. The service promises to stop within 10 seconds. */
+/**
+ * The latest time of each step, counted from the first signal. The service promises to stop within 10 seconds. The last
+ * second is for a busy machine.
+ */
 export const STOP_LIMITS = {
   /** Connections are closed, whatever clients do. The database is closed after that. */
-  closeConnectionsMs: 8_500,
+  closeConnectionsMs: 8_000,
   /** The primary process kills the workers that are left. */
-  killWorkersMs: 9_500,
+  killWorkersMs: 8_900,
   /** The process ends, whatever the disk does. */
-  endProcessMs: 9_600,
+  endProcessMs: 9_000,
 } as const
 
 const THREAD_CHECK_INTERVAL_MS = 20
