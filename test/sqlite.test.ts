@@ -145,6 +145,25 @@ suite('a SQLite file', () => {
     )
   })
 
+  test('has a write-ahead log that starts anew after every 1,000 pages, if no reader needs it', async t => {
+    const path = newPath(t)
+    const store = openTestStore(t, path)
+    const creation = { animal: { name: 'x'.repeat(1_000), categoryId: 1n } }
+    for (let batch = 0; batch < 200; batch++)
+      await store.createAnimals(Array.from({ length: 100 }, () => creation))
+    assert.ok(statSync(path).size > MAX_WAL_BYTES)
+    assert.ok(statSync(`${path}-wal`).size < MAX_WAL_BYTES / 2)
+  })
+
+  test('has a read lock while nobody writes, which another process can get released', async t => {
+    const path = newPath(t)
+    const outside = openDatabase(t, path)
+    await addAnimal(openTestStore(t, path), 'a')
+    const truncate = () => outside.prepare('pragma wal_checkpoint(truncate)').get()?.busy === 0
+    assert.equal(truncate(), false)
+    await waitUntil(truncate, { what: 'the lock is released' })
+  })
+
   test('has its write-ahead log truncated once no reader needs it any more', async t => {
     const path = newPath(t)
     const walSize = () => statSync(`${path}-wal`).size

@@ -4,40 +4,17 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { suite, type TestContext, test } from 'node:test'
-import { type Running, serve, signalUntilEnded, start } from './support/command.ts'
+import { type Running, serve, signalUntilEnded } from './support/command.ts'
 import { childrenOf } from './support/processes.ts'
 import { connectRaw, requestHead } from './support/raw-http.ts'
 import { API_KEY, temporaryFolder } from './support/service.ts'
+import { inject, WITHOUT_STRACE } from './support/strace.ts'
 import { waitUntil } from './support/wait.ts'
 
 const ANIMAL = '{"name":"Bella","categoryId":7}'
 
 /** Much longer than anything that is measured here. */
-const STALL_MICROSECONDS = 120_000_000
-
-const STRACE = spawnSync('strace', ['-V']).status === 0
-const WITHOUT_STRACE = STRACE ? false : 'strace is not installed'
-
-/** Returns strace, or undefined if this user may not trace processes. */
-async function stallDisk(
-  t: TestContext,
-  pids: readonly (number | undefined)[],
-): Promise<Running | undefined> {
-  const inject = `inject=fsync,fdatasync:delay_enter=${STALL_MICROSECONDS}`
-  const args = ['-f', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync', '-e', inject]
-  const strace = start(t, [...args, ...pids.map(pid => `-p${pid}`)], {
-    cwd: temporaryFolder(t),
-    program: ['strace'],
-  })
-  for (const pid of pids) {
-    const isAttached = await strace.said(new RegExp(`Process ${pid} attached`)).then(
-      () => true,
-      () => false,
-    )
-    if (!isAttached) return undefined
-  }
-  return strace
-}
+const STALLED = 'fsync,fdatasync:delay_enter=120000000'
 
 /** Sends a creation whose commit waits for the disk. */
 async function beginCreation(address: string, child: Running['child']): Promise<void> {
@@ -75,7 +52,7 @@ suite('while the disk stalls', { concurrency: 3, skip: WITHOUT_STRACE }, () => {
         isGroup: true,
       })
       const { child, address } = running
-      const strace = await stallDisk(t, args.length === 0 ? [child.pid] : childrenOf(child.pid))
+      const strace = await inject(t, args.length === 0 ? [child.pid] : childrenOf(child.pid), STALLED)
       if (strace === undefined) {
         t.skip('this user may not trace processes')
         return undefined

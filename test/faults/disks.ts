@@ -2,12 +2,12 @@
 //
 //   node test/faults/disks.ts [--quick]
 
-import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { MAIN, serve, start } from '../support/command.ts'
+import { MAIN, serve } from '../support/command.ts'
 import { API_KEY, type Scope, temporaryFolder } from '../support/service.ts'
 import { lockForWriting } from '../support/sqlite.ts'
+import { inject, WITHOUT_STRACE } from '../support/strace.ts'
 import { waitUntil } from '../support/wait.ts'
 import { createContinuously, describe, isIntact, send } from './creations.ts'
 import { type Figure, type Options, report } from './figure.ts'
@@ -29,14 +29,15 @@ export async function disks({ quick }: Options): Promise<Figure[]> {
     await inScope(fullDisk),
     await inScope(fullLog),
     await inScope(lockedDatabase),
-    ...(hasStrace() ? [await inScope(diskErrors(quick ? 2 : 10)), await inScope(stalledDisk)] : []),
+    ...(hasStrace()
+      ? [await inScope(diskErrors(quick ? 2 : 10)), await inScope(refusedLocks), await inScope(stalledDisk)]
+      : []),
   ]
 }
 
 function hasStrace(): boolean {
-  if (spawnSync('strace', ['-V']).status === 0) return true
-  console.log('Disk errors and stalls are left out: strace is not installed.')
-  return false
+  if (WITHOUT_STRACE) console.log(`Disk errors, stalls and refused locks are left out: ${WITHOUT_STRACE}.`)
+  return !WITHOUT_STRACE
 }
 
 function removedWal(count: number): (scope: Scope) => Promise<Figure> {
@@ -141,7 +142,7 @@ function diskErrors(count: number): (scope: Scope) => Promise<Figure> {
     await createdMore(creations)
     const errors = ['pwrite64:error=EIO', 'fsync,fdatasync:error=EIO', 'pwrite64:error=ENOSPC']
     for (let round = 0; round < count; round++) {
-      await inject(scope, service.child.pid, errors[round % errors.length] ?? '', ERROR_MS)
+      await injectFor(ERROR_MS, scope, service.child.pid, errors[round % errors.length] ?? '')
       await createdMore(creations)
     }
     service.child.kill('SIGKILL')
@@ -156,12 +157,37 @@ function diskErrors(count: number): (scope: Scope) => Promise<Figure> {
   }
 }
 
+/** Clients create animals only after the first list: if locks are refused right after a commit, that may take 10 s. */
+async function refusedLocks(scope: Scope): Promise<Figure> {
+  const cwd = temporaryFolder(scope)
+  const { address, child } = await serve(scope, ['--log-level', 'silent'], { cwd, env })
+  const isReady = async () => (await send(address, false, 'GET', '/readyz'))?.status === 200
+  await waitUntil(isReady, { what: 'the service is ready', timeoutMs: 60_000 })
+  const strace = await inject(scope, [child.pid], 'fcntl:error=ENOLCK')
+  const startedAt = performance.now()
+  const isReadable = (await send(address, false, 'GET', '/v1/pets'))?.status === 200
+  const isAlive = await isAnswered(address)
+  const ms = performance.now() - startedAt
+  const creations = createContinuously(() => address)
+  await waitUntil(() => creations.statuses.has('503'), { what: 'creations get 503', timeoutMs: 60_000 })
+  strace?.child.kill('SIGTERM')
+  await strace?.ended
+  await createdMore(creations)
+  const outcome = await creations.finish()
+  return {
+    promise:
+      'the system refuses file locks: creations get 503, lists and /livez are served, and the service recovers',
+    measured: `${describe(outcome)}; a list was ${isReadable ? 'served' : 'not served'}; list and /livez took ${ms.toFixed(0)} ms`,
+    holds: isReadable && isAlive && isIntact(outcome),
+  }
+}
+
 async function stalledDisk(scope: Scope): Promise<Figure> {
   const cwd = temporaryFolder(scope)
   const service = await serve(scope, ['--log-level', 'silent'], { cwd, env })
   const creations = createContinuously(() => service.address, 4)
   await createdMore(creations)
-  await inject(scope, service.child.pid, 'fsync,fdatasync:delay_enter=20000000', 0)
+  await inject(scope, [service.child.pid], 'fsync,fdatasync:delay_enter=20000000')
   await delay(ERROR_MS)
   const startedAt = performance.now()
   service.child.kill('SIGTERM')
@@ -180,16 +206,12 @@ async function stalledDisk(scope: Scope): Promise<Figure> {
   }
 }
 
-/** Makes system calls of the process fail or wait for this time, or until the end of the experiment if `ms` is 0. */
-async function inject(scope: Scope, pid: number | undefined, what: string, ms: number): Promise<void> {
-  const [calls = ''] = what.split(':')
-  const args = ['-f', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${what}`, `-p${pid}`]
-  const strace = start(scope, args, { cwd: '/', program: ['strace'] })
-  await strace.said(/attached/)
-  if (ms === 0) return
+/** Ends the fault after this time. */
+async function injectFor(ms: number, scope: Scope, pid: number | undefined, fault: string): Promise<void> {
+  const strace = await inject(scope, [pid], fault)
   await delay(ms)
-  strace.child.kill('SIGTERM')
-  await strace.ended
+  strace?.child.kill('SIGTERM')
+  await strace?.ended
 }
 
 /** Resolves when the clients have created some more animals. */

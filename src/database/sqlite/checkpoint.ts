@@ -1,8 +1,13 @@
-// Keeps the write-ahead log (WAL) short. SQLite restarts the WAL after a checkpoint only when no reader uses it. Under
-// constant reads that never happens, and the WAL would grow without limit.
+// Keeps the write-ahead log (WAL) short. A checkpoint copies it to the database file, and SQLite restarts it with the next
+// write if no reader uses it then. Under constant reads that may not happen, and the WAL would grow without limit.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { fileSize, MEMORY, walPath } from './files.ts'
+import type { ReadLock } from './read-lock.ts'
+import type { Wal } from './wal.ts'
+
+/** From this many frames on, those that were not copied yet are copied. */
+const MAX_FRAMES = 1_000
 
 /** From this size on, the checkpoint waits for readers and truncates the WAL. */
 export const MAX_WAL_BYTES = 16 * 1024 * 1024
@@ -12,23 +17,45 @@ const READERS_TIMEOUT_MS = 100
 /** The pause after a checkpoint that timed out, because a reader took longer. */
 const PAUSE_MS = 2_000
 
+interface Connection {
+  readonly database: DatabaseSync
+  readonly wal: Wal
+  readonly readLock: ReadLock | undefined
+}
+
 export interface Checkpoint {
-  isDue(): boolean
-  run(database: DatabaseSync): void
+  isDue(connection: Connection): boolean
+  run(connection: Connection): void
 }
 
 export function createCheckpoint(path: string): Checkpoint {
   let pausedUntil = 0
 
+  function isTooLong(): boolean {
+    return performance.now() >= pausedUntil && fileSize(walPath(path)) >= MAX_WAL_BYTES
+  }
+
   return {
-    isDue() {
-      return path !== MEMORY && performance.now() >= pausedUntil && fileSize(walPath(path)) >= MAX_WAL_BYTES
+    isDue({ wal }) {
+      return path !== MEMORY && (wal.size.frames - wal.size.copied >= MAX_FRAMES || isTooLong())
     },
 
-    run(database) {
-      if (!checkpoint(database, 'truncate')) pausedUntil = performance.now() + PAUSE_MS
+    run(connection) {
+      if (!isTooLong()) copyWal(connection)
+      else {
+        connection.readLock?.release()
+        if (!checkpoint(connection.database, 'truncate')) pausedUntil = performance.now() + PAUSE_MS
+        connection.readLock?.renew()
+      }
     },
   }
+}
+
+/** Copies the part of the WAL that no reader needs. Returns false if the lock for checkpoints could not be had. */
+export function copyWal(connection: Connection): boolean {
+  const { busy } = connection.database.prepare('pragma wal_checkpoint(passive)').get() as { busy: number }
+  connection.readLock?.renew()
+  return busy === 0
 }
 
 /** Copies the WAL to the database file. Returns false if a reader still used the WAL when the time was up. */

@@ -38,7 +38,9 @@ export function openDatabase(path: string, options: OpenOptions): DatabaseSync {
     database = new DatabaseSync(path, { timeout, enableForeignKeyConstraints: true })
     database.exec('pragma journal_mode = wal')
     database.exec('pragma synchronous = full')
-    if (!isWriter) database.exec(`pragma cache_size = -${CACHE_KIB}`)
+    // checkpoint.ts decides when: SQLite would do it before a write is reported, and while the read lock is on an older state.
+    if (isWriter) database.exec('pragma wal_autocheckpoint = 0')
+    else database.exec(`pragma cache_size = -${CACHE_KIB}`)
     if (!isChecked) {
       migrate(database)
       // The tables must not depend on the WAL: if somebody empties it, the service can go on.

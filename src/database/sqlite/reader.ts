@@ -124,8 +124,8 @@ export function createReader(
         turn.revision ??= `${sessionCount}:${turn.session.dataVersion.get()?.data_version}`
         return turn.revision
       } catch (error) {
-        // If the system refuses locks, SQLite blocks this thread for 10 seconds before it gives up. The next read must
-        // not try again: it waits until the writer thread can read.
+        // If the system refuses locks, and read-lock.ts does not hold one, SQLite blocks this thread for 10 seconds before
+        // it gives up. The next read must not try again: it waits until the writer thread can read.
         if (isBroken(error)) release()
         return undefined
       }

@@ -4,6 +4,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { fileIdentity, MEMORY, walPath } from './files.ts'
 import { type OpenOptions, openDatabase } from './open.ts'
+import { openReadLock, type ReadLock } from './read-lock.ts'
 import { isLocked } from './result-codes.ts'
 import { prepareExact, prepareStatements, type Statements } from './statements.ts'
 import { closeWithoutCheckpoint, isWalIntact, type Wal, watchWal } from './wal.ts'
@@ -17,11 +18,14 @@ export interface Session {
   /** The identity of the file when it was opened. */
   readonly file: string | undefined
   readonly wal: Wal
+  /** Only the writer thread has one. */
+  readonly readLock: ReadLock | undefined
 }
 
 export function openSession(path: string, options: OpenOptions): Session {
   const database = openDatabase(path, options)
   try {
+    const wal = watchWal(database, path)
     return {
       database,
       statements: prepareStatements(database),
@@ -29,7 +33,8 @@ export function openSession(path: string, options: OpenOptions): Session {
       begin: prepareExact(database, 'begin'),
       commit: prepareExact(database, 'commit'),
       file: fileIdentity(path),
-      wal: watchWal(database, path),
+      wal,
+      readLock: options.isWriter ? openReadLock(path, wal) : undefined,
     }
   } catch (error) {
     database.close()
@@ -40,8 +45,9 @@ export function openSession(path: string, options: OpenOptions): Session {
 }
 
 /** Closes the file, and does not change it if its write-ahead log (WAL) was truncated. */
-export function closeSession({ database, file, wal }: Session, path: string): void {
+export function closeSession({ database, file, wal, readLock }: Session, path: string): void {
   if (!database.isOpen) return
+  readLock?.close()
   const isInPlace = fileIdentity(path) === file && fileIdentity(walPath(path)) === wal.identity
   if (isInPlace && path !== MEMORY && !isReadable(wal)) closeWithoutCheckpoint(database, path)
   else database.close()

@@ -11,10 +11,19 @@ import { DatabaseLocked } from './result-codes.ts'
 const WAL_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 
+/** In frames: each is one page of the database, as it was after a change. */
+export interface WalSize {
+  readonly frames: number
+  /** How many of them a checkpoint has copied to the database file. */
+  readonly copied: number
+}
+
 export interface Wal {
   /** The identities of the WAL and of its index, the `-shm` file, when the database was opened. */
   readonly identity: string | undefined
   readonly indexIdentity: string | undefined
+  /** The size at the last `measure`. */
+  readonly size: WalSize
   /** Reads how much SQLite has written (1.5 µs). Must not be called in a transaction. */
   measure(): void
   /** Whether the paths still lead to the same files, and the WAL has at least the measured size (2 µs). */
@@ -26,13 +35,18 @@ export function watchWal(database: DatabaseSync, path: string): Wal {
   const identity = identityOf(fileStats(file))
   const indexIdentity = fileIdentity(indexPath(path))
   const { page_size: pageSize } = database.prepare('pragma page_size').get() as { page_size: number }
-  const size = database.prepare('pragma wal_checkpoint(noop)')
+  const readSize = database.prepare('pragma wal_checkpoint(noop)')
+  let size: WalSize = { frames: 0, copied: 0 }
   let minBytes = 0
   return {
     identity,
     indexIdentity,
+    get size() {
+      return size
+    },
     measure() {
-      const { log: frames } = size.get() as { log: number }
+      const { log: frames, checkpointed: copied } = readSize.get() as { log: number; checkpointed: number }
+      size = { frames, copied }
       minBytes = frames > 0 ? WAL_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + pageSize) : 0
     },
     isIntact() {

@@ -4,7 +4,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UnusableDatabase } from '../../store.ts'
-import { createCheckpoint } from './checkpoint.ts'
+import { copyWal, createCheckpoint } from './checkpoint.ts'
 import { fileIdentity, MEMORY, walPath } from './files.ts'
 import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
 import { DatabaseLocked, isBroken, isLocked } from './result-codes.ts'
@@ -21,7 +21,7 @@ export interface WriteTransactions {
   writeThrough<Result>(step: (statements: Statements) => Result): Promise<Result>
   /** Opens the file that the path leads to, if necessary, and reads from it. Returns its identity. */
   prepareFile(): Promise<string | undefined>
-  /** Tells that the reader has closed its connection, so that the file may be opened again. */
+  /** Tells that the reader has closed its connection. The connections of this thread close too, if they are open. */
   onReaderClosed(): void
   close(): void
 }
@@ -45,6 +45,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     wal: undefined,
   }
   let isWaitingForReader = false
+  let lockTimeout: 'none' | 'seen' | 'handled' = 'none'
   let lastWrite: Promise<unknown> = Promise.resolve()
   const checkpoint = createCheckpoint(path)
   const fileCheck = setInterval(checkFiles, FILE_CHECK_INTERVAL_MS).unref()
@@ -109,6 +110,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   function checkWal(current: Session): void {
     if (path === MEMORY || isWalIntact(current.wal)) return
     try {
+      current.readLock?.release()
       rescueWal(current.database, path, current.wal)
     } catch (error) {
       if (isLocked(error)) throw error
@@ -121,7 +123,8 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     options.beforeWrite?.()
     const current = currentSession()
     checkWal(current)
-    const { database, statements, wal } = current
+    const { database, statements, wal, readLock } = current
+    readLock?.check()
     const hasWal = () => path === MEMORY || wal.isIntact()
     const result = inTransaction(database, () => {
       const stepResult = step(statements)
@@ -129,28 +132,52 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
       if (!hasWal()) throw new DatabaseLocked('the write-ahead log is gone')
       return stepResult
     })
+    readLock?.renew()
     if (!hasWal() && !isWalIntact(wal)) {
       throw new UnusableDatabase(`${walPath(path)} was removed while a change was being stored.`)
     }
     return result
   }
 
+  /**
+   * If the operating system has refused to release a lock, SQLite never asks again, and finds the file locked for ever.
+   * Only closing all connections of this process helps. It is done once, because another process may have the lock.
+   */
+  function releaseLocks(current: Session): void {
+    if (lockTimeout !== 'seen' || !copyWal(current)) return
+    lockTimeout = 'handled'
+    releaseReader()
+  }
+
   /** Runs at intervals, because there may be no writes for a long time. The next write reports errors. */
   function checkFiles(): void {
     try {
       if (session !== undefined && fileIdentity(path) !== session.file) closeCurrent(session)
-      else if (session !== undefined) checkWal(session)
+      else if (session !== undefined) {
+        checkWal(session)
+        session.readLock?.checkAndLock()
+        releaseLocks(session)
+      }
     } catch {
       // The next write or check tries again.
     }
   }
 
+  function onWritten(): Promise<void> {
+    if (lockTimeout === 'handled') lockTimeout = 'none'
+    return runCheckpoint()
+  }
+
+  function onFailed(error: Error): void {
+    if (lockTimeout === 'none' && isLocked(error.cause)) lockTimeout = 'seen'
+  }
+
   /** Runs in the turn after a write, when its caller has been answered. A failed checkpoint fails no request. */
   async function runCheckpoint(): Promise<void> {
     try {
-      if (!checkpoint.isDue()) return
+      if (session === undefined || !checkpoint.isDue(session)) return
       await nextTurn()
-      if (session !== undefined) checkpoint.run(session.database)
+      if (session !== undefined) checkpoint.run(session)
     } catch {
       // The next write opens the file again.
       if (session !== undefined) closeCurrent(session)
@@ -161,7 +188,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   function write<Result>(step: (statements: Statements) => Result): Promise<Result> {
     const deadline = lockDeadline()
     const written = lastWrite.then(() => retryWhileLocked(() => writeOnce(step), deadline))
-    lastWrite = written.then(runCheckpoint, () => {})
+    lastWrite = written.then(onWritten, onFailed)
     return written
   }
 
@@ -171,7 +198,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     async writeThrough(step) {
       const result = await write(step)
       try {
-        session?.database.exec('pragma wal_checkpoint(passive)')
+        if (session !== undefined) copyWal(session)
       } catch {
         // The change is in the WAL.
       }
@@ -182,6 +209,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
       return retryWhileLocked(() => {
         const current = currentSession()
         checkWal(current)
+        current.readLock?.checkAndLock()
         // The reader must never block. So whatever may block is tried here first.
         current.statements.ping.get()
         return current.file
@@ -190,6 +218,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
 
     onReaderClosed() {
       isWaitingForReader = false
+      if (session !== undefined) closeCurrent(session)
     },
 
     close() {

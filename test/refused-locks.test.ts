@@ -1,0 +1,68 @@
+// The operating system refuses all file locks, like a network file system whose server does not respond.
+
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { serve } from './support/command.ts'
+import { API_KEY, client, temporaryFolder } from './support/service.ts'
+import { inject, WITHOUT_STRACE } from './support/strace.ts'
+import { waitUntil } from './support/wait.ts'
+
+const REFUSED = 'fcntl:error=ENOLCK'
+
+/** Starts a service with two animals. */
+async function startService(t: TestContext) {
+  const cwd = temporaryFolder(t)
+  const { child, address } = await serve(t, [], { cwd, env: { ANIMAL_STORE_API_KEY: API_KEY } })
+  const { send, close } = client(address)
+  t.after(close)
+
+  async function create(): Promise<number> {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ name: 'Bella', categoryId: 7 })
+    return (await send('POST', '/v1/pets', { headers, body })).status
+  }
+
+  async function refuse(fault: string): Promise<(() => Promise<void>) | undefined> {
+    const strace = await inject(t, [child.pid], fault)
+    if (strace === undefined) {
+      t.skip('this user may not trace processes')
+      return undefined
+    }
+    return async () => {
+      strace.child.kill('SIGTERM')
+      await strace.ended
+    }
+  }
+
+  assert.equal(await create(), 201)
+  assert.equal(await create(), 201)
+  return { create, refuse, get: async (path: string) => (await send('GET', path)).status }
+}
+
+suite('while the system refuses file locks', { concurrency: 2, skip: WITHOUT_STRACE }, () => {
+  test('animals are served, creations get 503, and work again afterwards', async t => {
+    const { create, refuse, get } = await startService(t)
+    const allow = await refuse(REFUSED)
+    if (allow === undefined) return
+    assert.equal(await get('/v1/pets'), 200)
+    assert.equal(await get('/v1/pets/1'), 200)
+    assert.equal(await create(), 503)
+    assert.equal(await get('/v1/pets?limit=1'), 200)
+    assert.equal(await get('/livez'), 200)
+    await allow()
+    await waitUntil(async () => (await create()) === 201, { what: 'an animal is stored' })
+    assert.equal(await get('/v1/pets'), 200)
+  })
+
+  test('a lock that could not be released blocks creations no longer than that', async t => {
+    const { create, refuse, get } = await startService(t)
+    // The first call of the writer thread locks the file for the write, the second should unlock it.
+    const allow = await refuse(`${REFUSED}:when=2+`)
+    if (allow === undefined) return
+    assert.equal(await create(), 201)
+    assert.equal(await create(), 503)
+    await allow()
+    await waitUntil(async () => (await create()) === 201, { what: 'an animal is stored' })
+    assert.equal(await get('/v1/pets'), 200)
+  })
+})
