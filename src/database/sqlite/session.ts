@@ -3,11 +3,12 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { fileIdentity, MEMORY, walPath } from './files.ts'
+import { closeWithoutCheckpoint } from './lost-wal.ts'
 import { type OpenOptions, openDatabase } from './open.ts'
 import { openReadLock, type ReadLock } from './read-lock.ts'
 import { isLocked } from './result-codes.ts'
 import { prepareExact, prepareStatements, type Statements } from './statements.ts'
-import { closeWithoutCheckpoint, isWalIntact, type Wal, watchWal } from './wal.ts'
+import { isWalIntact, type Wal, watchWal } from './wal.ts'
 
 export interface Session {
   readonly database: DatabaseSync

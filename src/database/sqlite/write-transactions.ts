@@ -7,10 +7,11 @@ import { UnusableDatabase } from '../../store.ts'
 import { copyWal, createCheckpoint } from './checkpoint.ts'
 import { fileIdentity, MEMORY, walPath } from './files.ts'
 import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
+import { rescueWal } from './lost-wal.ts'
 import { DatabaseLocked, isBroken, isLocked } from './result-codes.ts'
 import { closeSession, openSession, type Session } from './session.ts'
 import type { Statements } from './statements.ts'
-import { isWalIntact, rescueWal } from './wal.ts'
+import { isWalIntact } from './wal.ts'
 
 const FILE_CHECK_INTERVAL_MS = 500
 
