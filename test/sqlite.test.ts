@@ -155,15 +155,6 @@ suite('a SQLite file', () => {
     assert.ok(statSync(`${path}-wal`).size < MAX_WAL_BYTES / 2)
   })
 
-  test('has a read lock while nobody writes, which another process can get released', async t => {
-    const path = newPath(t)
-    const outside = openDatabase(t, path)
-    await addAnimal(openTestStore(t, path), 'a')
-    const truncate = () => outside.prepare('pragma wal_checkpoint(truncate)').get()?.busy === 0
-    assert.equal(truncate(), false)
-    await waitUntil(truncate, { what: 'the lock is released' })
-  })
-
   test('has its write-ahead log truncated once no reader needs it any more', async t => {
     const path = newPath(t)
     const walSize = () => statSync(`${path}-wal`).size

@@ -6,7 +6,7 @@ import { fileSize, MEMORY, walPath } from './files.ts'
 import type { ReadLock } from './read-lock.ts'
 import type { Wal } from './wal.ts'
 
-/** From this many frames on, those that were not copied yet are copied. */
+/** When this many frames were not copied yet, they are copied. */
 const MAX_FRAMES = 1_000
 
 /** From this size on, the checkpoint waits for readers and truncates the WAL. */
@@ -25,7 +25,8 @@ interface Connection {
 
 export interface Checkpoint {
   isDue(connection: Connection): boolean
-  run(connection: Connection): void
+  /** Returns false if it timed out. */
+  run(connection: Connection): boolean
 }
 
 export function createCheckpoint(path: string): Checkpoint {
@@ -41,17 +42,20 @@ export function createCheckpoint(path: string): Checkpoint {
     },
 
     run(connection) {
-      if (!isTooLong()) copyWal(connection)
-      else {
-        connection.readLock?.release()
-        if (!checkpoint(connection.database, 'truncate')) pausedUntil = performance.now() + PAUSE_MS
-        connection.readLock?.renew()
+      if (!isTooLong()) {
+        copyWal(connection)
+        return true
       }
+      connection.readLock?.release()
+      const isTruncated = checkpoint(connection.database, 'truncate')
+      if (!isTruncated) pausedUntil = performance.now() + PAUSE_MS
+      connection.readLock?.renew()
+      return isTruncated
     },
   }
 }
 
-/** Copies the part of the WAL that no reader needs. Returns false if the lock for checkpoints could not be had. */
+/** Copies the part of the WAL that readers do not prevent. Returns whether the lock for checkpoints was granted. */
 export function copyWal(connection: Connection): boolean {
   const { busy } = connection.database.prepare('pragma wal_checkpoint(passive)').get() as { busy: number }
   connection.readLock?.renew()

@@ -38,7 +38,8 @@ export function openDatabase(path: string, options: OpenOptions): DatabaseSync {
     database = new DatabaseSync(path, { timeout, enableForeignKeyConstraints: true })
     database.exec('pragma journal_mode = wal')
     database.exec('pragma synchronous = full')
-    // checkpoint.ts decides when: SQLite would do it before a write is reported, and while the read lock is on an older state.
+    // checkpoint.ts runs checkpoints instead. SQLite would run them before a write is reported, and before the read lock is
+    // renewed, so it could never copy everything.
     if (isWriter) database.exec('pragma wal_autocheckpoint = 0')
     else database.exec(`pragma cache_size = -${CACHE_KIB}`)
     if (!isChecked) {

@@ -3,78 +3,110 @@
 // for 10 seconds before it gives up, and blocks the thread.
 //
 // SQLite cannot restart the WAL while somebody holds a lock on an older state. So the lock is renewed after each change by
-// this process, and released while other processes write.
+// this process. When another process has written, it is released at the next check, and not taken for a while.
 
-import { DatabaseSync } from 'node:sqlite'
-import type { Wal } from './wal.ts'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import type { Wal, WalSize } from './wal.ts'
 
 export interface ReadLock {
   /** Called after each change by this process. Never throws, because the change is stored already. */
   renew(): void
-  /** Releases the lock if another process has written since the last call of `renew` or `check`. Needs the WAL measured. */
-  check(): void
-  /** The same, and if no other process has written since, locks again. */
-  checkAndLock(): void
+  /** Releases the lock if another process has changed the WAL, according to its last measured size. */
+  releaseIfChanged(): void
+  /** Releases the lock in the same case, and otherwise locks. Returns whether the system has granted a new lock. */
+  lockUnlessChanged(): boolean
   release(): void
   close(): void
 }
 
-export function openReadLock(path: string, wal: Wal): ReadLock {
-  // A read-only connection never copies the WAL to the database file, not even when it closes last.
-  const database = new DatabaseSync(path, { readOnly: true, timeout: 0 })
-  const read = database.prepare('select 1 from sqlite_schema')
-  const begin = database.prepare('begin')
-  const rollback = database.prepare('rollback')
-  wal.measure()
-  let seen = wal.size
-  let isShared = false
+/** How long other processes can run checkpoints undisturbed after one of them has written. */
+const SHARED_PAUSE_MS = 60_000
 
-  function lock(): void {
+/** As long as SQLite asks for a refused lock, so that writes get their turn. */
+const REFUSED_PAUSE_MS = 10_000
+
+interface Connection {
+  readonly database: DatabaseSync
+  readonly begin: StatementSync
+  readonly read: StatementSync
+  readonly rollback: StatementSync
+}
+
+export function createReadLock(path: string, wal: Wal): ReadLock {
+  let connection: Connection | undefined
+  let seen: WalSize | undefined
+  let pausedUntil = 0
+
+  function lock(): boolean {
+    if (performance.now() < pausedUntil) return false
     try {
+      connection ??= connect(path)
       release()
-      begin.run()
-      read.get()
+      connection.begin.run()
+      connection.read.get()
+      return true
     } catch {
-      // The next call tries again. Until then the reader asks for its own locks.
-      release()
+      // Without this lock, the reader asks for its own.
+      close()
+      pausedUntil = performance.now() + REFUSED_PAUSE_MS
+      return false
     }
   }
 
   function release(): void {
-    if (database.isTransaction) rollback.run()
+    if (connection?.database.isTransaction) connection.rollback.run()
   }
 
-  function hasChanged(): boolean {
-    return wal.size.frames !== seen.frames || wal.size.copied !== seen.copied
+  function close(): void {
+    connection?.database.close()
+    connection = undefined
   }
 
-  function check(): void {
-    if (!hasChanged()) return
+  function releaseIfChanged(): void {
+    const { frames, copied } = wal.size
+    if (seen !== undefined && (frames !== seen.frames || copied !== seen.copied)) {
+      pausedUntil = performance.now() + SHARED_PAUSE_MS
+      release()
+    }
     seen = wal.size
-    isShared = true
-    release()
   }
 
   return {
     renew() {
-      if (!isShared) lock()
       try {
+        // Before locking: if another process writes between the two, the next check notices.
         wal.measure()
       } catch {
-        // The next check takes the change for one by another process.
+        // The next check takes this change for one by another process.
       }
       seen = wal.size
+      lock()
     },
 
-    check,
+    releaseIfChanged,
 
-    checkAndLock() {
-      isShared = hasChanged()
-      check()
-      if (!isShared && !database.isTransaction) lock()
+    lockUnlessChanged() {
+      releaseIfChanged()
+      return !connection?.database.isTransaction && lock()
     },
 
     release,
-    close: () => database.close(),
+    close,
+  }
+}
+
+/** A read-only connection never copies the WAL to the database file, not even when it closes last. */
+function connect(path: string): Connection {
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 0 })
+  try {
+    return {
+      database,
+      begin: database.prepare('begin'),
+      read: database.prepare('select 1 from sqlite_schema'),
+      rollback: database.prepare('rollback'),
+    }
+  } catch (error) {
+    database.close()
+    throw error
   }
 }

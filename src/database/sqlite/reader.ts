@@ -44,6 +44,7 @@ export function createReader(
 ): Reader {
   let session = first
   let sessionCount = 1
+  let releaseCount = 0
   let reopening: Promise<void> | undefined
   let reopenedAt = 0
   const readTransaction = createReadTransaction(currentSession)
@@ -61,6 +62,7 @@ export function createReader(
   }
 
   function release(): void {
+    releaseCount++
     readTransaction.end()
     closeSession(session, path)
   }
@@ -75,6 +77,7 @@ export function createReader(
 
   async function openAgain(): Promise<void> {
     release()
+    const releases = releaseCount
     if (fileIdentity(path) === undefined) {
       throw toServiceError(new UnusableDatabase(`The database ${path} no longer exists.`))
     }
@@ -82,7 +85,7 @@ export function createReader(
     const opened = await retryWhileLocked(() =>
       openSession(path, { create: false, isChecked: true, lockTimeoutMs: 0 }),
     )
-    if (opened.file === file) {
+    if (opened.file === file && releaseCount === releases) {
       session = opened
       sessionCount++
       onReopened()

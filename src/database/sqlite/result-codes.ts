@@ -44,6 +44,11 @@ export function isLocked(error: unknown): boolean {
   return hasCode(error, LOCKED)
 }
 
+/** SQLite has waited for a lock in vain. If that was the lock for a read, it reports `protocol`. */
+export function isLockTimeout(error: unknown): boolean {
+  return hasCode(error, { ...LOCKED, protocol: UNAVAILABLE.protocol }) && !(error instanceof DatabaseLocked)
+}
+
 export function isBroken(error: unknown): boolean {
   return hasCode(error, BROKEN)
 }

@@ -5,7 +5,7 @@ import { UnusableDatabase } from '../../store.ts'
 import { fileIdentity, MEMORY, walPath } from './files.ts'
 import { closeWithoutCheckpoint } from './lost-wal.ts'
 import { type OpenOptions, openDatabase } from './open.ts'
-import { openReadLock, type ReadLock } from './read-lock.ts'
+import { createReadLock, type ReadLock } from './read-lock.ts'
 import { isLocked } from './result-codes.ts'
 import { prepareExact, prepareStatements, type Statements } from './statements.ts'
 import { isWalIntact, type Wal, watchWal } from './wal.ts'
@@ -35,7 +35,7 @@ export function openSession(path: string, options: OpenOptions): Session {
       commit: prepareExact(database, 'commit'),
       file: fileIdentity(path),
       wal,
-      readLock: options.isWriter ? openReadLock(path, wal) : undefined,
+      readLock: options.isWriter ? createReadLock(path, wal) : undefined,
     }
   } catch (error) {
     database.close()
@@ -47,8 +47,8 @@ export function openSession(path: string, options: OpenOptions): Session {
 
 /** Closes the file, and does not change it if its write-ahead log (WAL) was truncated. */
 export function closeSession({ database, file, wal, readLock }: Session, path: string): void {
-  if (!database.isOpen) return
   readLock?.close()
+  if (!database.isOpen) return
   const isInPlace = fileIdentity(path) === file && fileIdentity(walPath(path)) === wal.identity
   if (isInPlace && path !== MEMORY && !isReadable(wal)) closeWithoutCheckpoint(database, path)
   else database.close()

@@ -15,6 +15,8 @@ export interface WalSize {
   readonly copied: number
 }
 
+type SizeRow = { busy: number; log: number; checkpointed: number }
+
 export interface Wal {
   /** The identities of the WAL and of its index, the `-shm` file, when the database was opened. */
   readonly identity: string | undefined
@@ -42,7 +44,9 @@ export function watchWal(database: DatabaseSync, path: string): Wal {
       return size
     },
     measure() {
-      const { log: frames, checkpointed: copied } = readSize.get() as { log: number; checkpointed: number }
+      const { busy, log: frames, checkpointed: copied } = readSize.get() as SizeRow
+      // Another process is writing to the index at this moment.
+      if (busy === 1) return
       size = { frames, copied }
       minBytes = frames > 0 ? WAL_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + pageSize) : 0
     },

@@ -2,18 +2,23 @@
 // log (WAL) may be removed or truncated. A write is reported as stored only if both files are in place.
 
 import type { DatabaseSync } from 'node:sqlite'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { UnusableDatabase } from '../../store.ts'
 import { copyWal, createCheckpoint } from './checkpoint.ts'
 import { fileIdentity, MEMORY, walPath } from './files.ts'
 import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
 import { rescueWal } from './lost-wal.ts'
-import { DatabaseLocked, isBroken, isLocked } from './result-codes.ts'
+import { DatabaseLocked, isBroken, isLocked, isLockTimeout } from './result-codes.ts'
 import { closeSession, openSession, type Session } from './session.ts'
 import type { Statements } from './statements.ts'
+import { createStuckLocks } from './stuck-locks.ts'
 import { isWalIntact } from './wal.ts'
 
 const FILE_CHECK_INTERVAL_MS = 500
+
+/** Longer than other processes take to release their read locks. */
+const COPY_TIMEOUT_MS = 3 * FILE_CHECK_INTERVAL_MS
+const COPY_INTERVAL_MS = 20
 
 export interface WriteTransactions {
   /** Runs a step in its own transaction, after earlier writes. Resolves once the changes are on disk. */
@@ -34,7 +39,7 @@ export interface WriteOptions {
   readonly shared?: Session
   /** Called before each write. */
   readonly beforeWrite?: () => void
-  /** Called when the connection was closed because its WAL is gone. The reader must close too. */
+  /** Called when all connections must be closed, that of the reader too. */
   readonly onReleased?: () => void
 }
 
@@ -46,16 +51,16 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     wal: undefined,
   }
   let isWaitingForReader = false
-  let lockTimeout: 'none' | 'seen' | 'handled' = 'none'
   let lastWrite: Promise<unknown> = Promise.resolve()
   const checkpoint = createCheckpoint(path)
+  const stuckLocks = createStuckLocks()
   const fileCheck = setInterval(checkFiles, FILE_CHECK_INTERVAL_MS).unref()
 
   // SQLite goes on writing to a file that was moved or deleted, and those animals would be lost. So the path is checked
   // before each write (2 µs), and if it leads to another file, such as a restored backup, that one is opened.
   function currentSession(): Session {
     if (isWaitingForReader)
-      throw new DatabaseLocked('the write-ahead log is gone, and the reader still uses it')
+      throw new DatabaseLocked('all connections must be closed, and the reader still has one')
     const file = fileIdentity(path)
     if (file === undefined) throw new UnusableDatabase(`The database ${path} no longer exists.`)
     if (session !== undefined && session.file !== file) closeCurrent(session)
@@ -94,8 +99,8 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   }
 
   /**
-   * SQLite rebuilds its view of a WAL only after all connections are closed. So the reader closes too, and other processes
-   * do the same when they notice.
+   * SQLite rebuilds its view of a WAL and of its locks only after all connections of the process are closed. If the WAL is
+   * gone, other processes do the same when they notice.
    */
   function releaseReader(): void {
     isWaitingForReader = true
@@ -125,7 +130,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     const current = currentSession()
     checkWal(current)
     const { database, statements, wal, readLock } = current
-    readLock?.check()
+    readLock?.releaseIfChanged()
     const hasWal = () => path === MEMORY || wal.isIntact()
     const result = inTransaction(database, () => {
       const stepResult = step(statements)
@@ -140,24 +145,15 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     return result
   }
 
-  /**
-   * If the operating system has refused to release a lock, SQLite never asks again, and finds the file locked for ever.
-   * Only closing all connections of this process helps. It is done once, because another process may have the lock.
-   */
-  function releaseLocks(current: Session): void {
-    if (lockTimeout !== 'seen' || !copyWal(current)) return
-    lockTimeout = 'handled'
-    releaseReader()
-  }
-
   /** Runs at intervals, because there may be no writes for a long time. The next write reports errors. */
   function checkFiles(): void {
     try {
       if (session !== undefined && fileIdentity(path) !== session.file) closeCurrent(session)
       else if (session !== undefined) {
         checkWal(session)
-        session.readLock?.checkAndLock()
-        releaseLocks(session)
+        if (session.readLock?.lockUnlessChanged()) stuckLocks.onGranted()
+        if (stuckLocks.isSuspected() && copyWal(session)) stuckLocks.onGranted()
+        if (stuckLocks.takeDecision()) releaseReader()
       }
     } catch {
       // The next write or check tries again.
@@ -165,12 +161,12 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   }
 
   function onWritten(): Promise<void> {
-    if (lockTimeout === 'handled') lockTimeout = 'none'
+    stuckLocks.onGranted()
     return runCheckpoint()
   }
 
   function onFailed(error: Error): void {
-    if (lockTimeout === 'none' && isLocked(error.cause)) lockTimeout = 'seen'
+    if (isLockTimeout(error.cause)) stuckLocks.onTimeout()
   }
 
   /** Runs in the turn after a write, when its caller has been answered. A failed checkpoint fails no request. */
@@ -178,10 +174,26 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     try {
       if (session === undefined || !checkpoint.isDue(session)) return
       await nextTurn()
-      if (session !== undefined) checkpoint.run(session)
+      if (session !== undefined && !checkpoint.run(session)) stuckLocks.onTimeout()
     } catch {
       // The next write opens the file again.
       if (session !== undefined) closeCurrent(session)
+    }
+  }
+
+  /** Copies the change that was stored last to the database file. Other processes may have to release their locks first. */
+  async function copyChange(): Promise<void> {
+    const deadline = performance.now() + COPY_TIMEOUT_MS
+    const frames = session?.wal.size.frames ?? 0
+    try {
+      while (session !== undefined && performance.now() < deadline) {
+        copyWal(session)
+        const { size } = session.wal
+        if (size.copied >= frames || size.frames < frames) return
+        await delay(COPY_INTERVAL_MS)
+      }
+    } catch {
+      // The change is in the WAL.
     }
   }
 
@@ -198,11 +210,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
 
     async writeThrough(step) {
       const result = await write(step)
-      try {
-        if (session !== undefined) copyWal(session)
-      } catch {
-        // The change is in the WAL.
-      }
+      await copyChange()
       return result
     },
 
@@ -210,7 +218,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
       return retryWhileLocked(() => {
         const current = currentSession()
         checkWal(current)
-        current.readLock?.checkAndLock()
+        current.readLock?.lockUnlessChanged()
         // The reader must never block. So whatever may block is tried here first.
         current.statements.ping.get()
         return current.file

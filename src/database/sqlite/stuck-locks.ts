@@ -1,0 +1,42 @@
+// Notices a lock that SQLite keeps for ever, because the operating system refused to release it: writes or checkpoints wait
+// for it in vain, although the system grants locks again. Only closing all connections of the process helps.
+
+/** If another process has the lock, closing does not help. */
+const PAUSE_MS = 60_000
+
+export interface StuckLocks {
+  /** A write or a checkpoint has waited for a lock in vain. */
+  onTimeout(): void
+  /** The system has granted a lock. */
+  onGranted(): void
+  isSuspected(): boolean
+  /** Whether all connections should be closed. Returns true at most once a minute, and suspects nothing after that. */
+  takeDecision(): boolean
+}
+
+export function createStuckLocks(): StuckLocks {
+  let isSuspected = false
+  let isGranted = false
+  let pausedUntil = 0
+
+  return {
+    onTimeout() {
+      if (isSuspected) return
+      isSuspected = true
+      isGranted = false
+    },
+
+    onGranted() {
+      isGranted = true
+    },
+
+    isSuspected: () => isSuspected,
+
+    takeDecision() {
+      if (!isSuspected || !isGranted || performance.now() < pausedUntil) return false
+      isSuspected = false
+      pausedUntil = performance.now() + PAUSE_MS
+      return true
+    },
+  }
+}

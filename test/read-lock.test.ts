@@ -1,0 +1,101 @@
+// The read lock of the writer thread, and locks that SQLite cannot release. refused-locks.test.ts tests both in a service.
+
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { createReadLock } from '../src/database/sqlite/read-lock.ts'
+import { closeSession, openSession } from '../src/database/sqlite/session.ts'
+import { createStuckLocks } from '../src/database/sqlite/stuck-locks.ts'
+import { temporaryFolder } from './support/service.ts'
+import { openDatabase } from './support/sqlite.ts'
+
+const INSERT = "insert into animals (name, category_id) values ('a', 1)"
+
+function open(t: TestContext) {
+  const path = join(temporaryFolder(t), 'a.db')
+  const session = openSession(path, { create: true, isWriter: true, lockTimeoutMs: 0 })
+  t.after(() => closeSession(session, path))
+  const { database, wal, readLock } = session
+  assert.ok(readLock)
+  const other = openDatabase(t, path)
+  return {
+    wal,
+    readLock,
+    path,
+    write: () => database.exec(INSERT),
+    writeElsewhere: () => other.exec(INSERT),
+    /** Fails while there is a read lock on the WAL. */
+    canTruncate: () => other.prepare('pragma wal_checkpoint(truncate)').get()?.busy === 0,
+  }
+}
+
+suite('the read lock', () => {
+  test('is held after a change by this process', t => {
+    const { readLock, write, canTruncate } = open(t)
+    write()
+    assert.equal(canTruncate(), true)
+    write()
+    readLock.renew()
+    assert.equal(canTruncate(), false)
+    readLock.release()
+    assert.equal(canTruncate(), true)
+  })
+
+  test('is held from the start if nobody writes', t => {
+    const { wal, readLock, write, canTruncate } = open(t)
+    write()
+    wal.measure()
+    assert.equal(readLock.lockUnlessChanged(), true)
+    assert.equal(readLock.lockUnlessChanged(), false)
+    assert.equal(canTruncate(), false)
+  })
+
+  test('is released after a change by another process, and not taken again at once', t => {
+    const { wal, readLock, write, writeElsewhere, canTruncate } = open(t)
+    write()
+    readLock.renew()
+    writeElsewhere()
+    wal.measure()
+    assert.equal(readLock.lockUnlessChanged(), false)
+    write()
+    readLock.renew()
+    assert.equal(readLock.lockUnlessChanged(), false)
+    assert.equal(canTruncate(), true)
+  })
+
+  test('fails silently if the database cannot be opened once more', t => {
+    const { wal, path } = open(t)
+    const readLock = createReadLock(join(path, 'missing'), wal)
+    readLock.renew()
+    assert.equal(readLock.lockUnlessChanged(), false)
+    readLock.release()
+    readLock.close()
+  })
+})
+
+suite('all connections are closed because of a stuck lock', () => {
+  test('if a wait was in vain, and the system has granted a lock since', () => {
+    const stuckLocks = createStuckLocks()
+    stuckLocks.onGranted()
+    assert.equal(stuckLocks.takeDecision(), false)
+    stuckLocks.onTimeout()
+    assert.equal(stuckLocks.isSuspected(), true)
+    assert.equal(stuckLocks.takeDecision(), false)
+    stuckLocks.onGranted()
+    stuckLocks.onTimeout()
+    assert.equal(stuckLocks.takeDecision(), true)
+    assert.equal(stuckLocks.isSuspected(), false)
+  })
+
+  test('at most once a minute', () => {
+    const stuckLocks = createStuckLocks()
+    const timeOutAndGrant = () => {
+      stuckLocks.onTimeout()
+      stuckLocks.onGranted()
+      return stuckLocks.takeDecision()
+    }
+    assert.equal(timeOutAndGrant(), true)
+    assert.equal(timeOutAndGrant(), false)
+    assert.equal(stuckLocks.isSuspected(), true)
+  })
+})
