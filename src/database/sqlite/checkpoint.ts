@@ -2,6 +2,7 @@
 // write if no reader uses it then. Under constant reads that may not happen, and the WAL would grow without limit.
 
 import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileSize, MEMORY, walPath } from './files.ts'
 import type { ReadLock } from './read-lock.ts'
 import type { Wal } from './wal.ts'
@@ -16,6 +17,10 @@ const READERS_TIMEOUT_MS = 100
 
 /** The pause after a checkpoint that timed out, because a reader took longer. */
 const PAUSE_MS = 2_000
+
+/** Other processes take up to half a second to notice that they must release their read locks. */
+const COPY_TIMEOUT_MS = 1_500
+const COPY_INTERVAL_MS = 20
 
 interface Connection {
   readonly database: DatabaseSync
@@ -55,11 +60,34 @@ export function createCheckpoint(path: string): Checkpoint {
   }
 }
 
-/** Copies the part of the WAL that readers do not prevent. Returns whether the lock for checkpoints was granted. */
-export function copyWal(connection: Connection): boolean {
-  const { busy } = connection.database.prepare('pragma wal_checkpoint(passive)').get() as { busy: number }
-  connection.readLock?.renew()
-  return busy === 0
+/**
+ * Copies the change that was stored last. Other processes may have to release their read locks first. Gives up quietly,
+ * because the change is in the WAL.
+ */
+export async function copyChange(current: () => Connection | undefined): Promise<void> {
+  const deadline = performance.now() + COPY_TIMEOUT_MS
+  const frames = current()?.wal.size.frames ?? 0
+  try {
+    for (let connection = current(); connection !== undefined; connection = current()) {
+      copyWal(connection)
+      const { size } = connection.wal
+      const isCopied = size.copied >= frames || size.frames < frames
+      if (isCopied || performance.now() > deadline) return
+      await delay(COPY_INTERVAL_MS)
+    }
+  } catch {
+    // The connection was closed, or the disk fails.
+  }
+}
+
+function copyWal({ database, readLock }: Connection): void {
+  copyFrames(database)
+  readLock?.renew()
+}
+
+/** Copies the part of the WAL that no reader needs. Returns whether the lock for checkpoints was granted. */
+export function copyFrames(database: DatabaseSync): boolean {
+  return database.prepare('pragma wal_checkpoint(passive)').get()?.busy === 0
 }
 
 /** Copies the WAL to the database file. Returns false if a reader still used the WAL when the time was up. */

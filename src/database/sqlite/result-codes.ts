@@ -44,7 +44,7 @@ export function isLocked(error: unknown): boolean {
   return hasCode(error, LOCKED)
 }
 
-/** SQLite has waited for a lock in vain. If that was the lock for a read, it reports `protocol`. */
+/** A lock was waited for in vain. If it was a lock for reading, SQLite itself has waited, and reports `protocol`. */
 export function isLockTimeout(error: unknown): boolean {
   return hasCode(error, { ...LOCKED, protocol: UNAVAILABLE.protocol }) && !(error instanceof DatabaseLocked)
 }

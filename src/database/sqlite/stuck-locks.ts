@@ -2,7 +2,7 @@
 // for it in vain, although the system grants locks again. Only closing all connections of the process helps.
 
 /** If another process has the lock, closing does not help. */
-const PAUSE_MS = 60_000
+const PAUSE_MS = 10_000
 
 export interface StuckLocks {
   /** A write or a checkpoint has waited for a lock in vain. */
@@ -10,7 +10,7 @@ export interface StuckLocks {
   /** The system has granted a lock. */
   onGranted(): void
   isSuspected(): boolean
-  /** Whether all connections should be closed. Returns true at most once a minute, and suspects nothing after that. */
+  /** Whether all connections should be closed. Returns true at most once in 10 seconds, and suspects nothing after that. */
   takeDecision(): boolean
 }
 

@@ -2,9 +2,9 @@
 // log (WAL) may be removed or truncated. A write is reported as stored only if both files are in place.
 
 import type { DatabaseSync } from 'node:sqlite'
-import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UnusableDatabase } from '../../store.ts'
-import { copyWal, createCheckpoint } from './checkpoint.ts'
+import { copyChange, copyFrames, createCheckpoint } from './checkpoint.ts'
 import { fileIdentity, MEMORY, walPath } from './files.ts'
 import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
 import { rescueWal } from './lost-wal.ts'
@@ -15,10 +15,6 @@ import { createStuckLocks } from './stuck-locks.ts'
 import { isWalIntact } from './wal.ts'
 
 const FILE_CHECK_INTERVAL_MS = 500
-
-/** Longer than other processes take to release their read locks. */
-const COPY_TIMEOUT_MS = 3 * FILE_CHECK_INTERVAL_MS
-const COPY_INTERVAL_MS = 20
 
 export interface WriteTransactions {
   /** Runs a step in its own transaction, after earlier writes. Resolves once the changes are on disk. */
@@ -145,6 +141,22 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     return result
   }
 
+  /** Closes all connections if a lock is stuck. A write or read that waited for it may have taken seconds already. */
+  function closeIfStuck(current: Session): void {
+    if (stuckLocks.isSuspected() && copyFrames(current.database)) stuckLocks.onGranted()
+    if (stuckLocks.takeDecision()) releaseReader()
+  }
+
+  function onFailed(error: unknown): void {
+    if (!isLockTimeout((error as Error).cause)) return
+    stuckLocks.onTimeout()
+    try {
+      if (session !== undefined) closeIfStuck(session)
+    } catch {
+      // The next check tries again.
+    }
+  }
+
   /** Runs at intervals, because there may be no writes for a long time. The next write reports errors. */
   function checkFiles(): void {
     try {
@@ -152,8 +164,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
       else if (session !== undefined) {
         checkWal(session)
         if (session.readLock?.lockUnlessChanged()) stuckLocks.onGranted()
-        if (stuckLocks.isSuspected() && copyWal(session)) stuckLocks.onGranted()
-        if (stuckLocks.takeDecision()) releaseReader()
+        closeIfStuck(session)
       }
     } catch {
       // The next write or check tries again.
@@ -165,10 +176,6 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     return runCheckpoint()
   }
 
-  function onFailed(error: Error): void {
-    if (isLockTimeout(error.cause)) stuckLocks.onTimeout()
-  }
-
   /** Runs in the turn after a write, when its caller has been answered. A failed checkpoint fails no request. */
   async function runCheckpoint(): Promise<void> {
     try {
@@ -178,22 +185,6 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     } catch {
       // The next write opens the file again.
       if (session !== undefined) closeCurrent(session)
-    }
-  }
-
-  /** Copies the change that was stored last to the database file. Other processes may have to release their locks first. */
-  async function copyChange(): Promise<void> {
-    const deadline = performance.now() + COPY_TIMEOUT_MS
-    const frames = session?.wal.size.frames ?? 0
-    try {
-      while (session !== undefined && performance.now() < deadline) {
-        copyWal(session)
-        const { size } = session.wal
-        if (size.copied >= frames || size.frames < frames) return
-        await delay(COPY_INTERVAL_MS)
-      }
-    } catch {
-      // The change is in the WAL.
     }
   }
 
@@ -210,19 +201,24 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
 
     async writeThrough(step) {
       const result = await write(step)
-      await copyChange()
+      await copyChange(() => session)
       return result
     },
 
-    prepareFile() {
-      return retryWhileLocked(() => {
-        const current = currentSession()
-        checkWal(current)
-        current.readLock?.lockUnlessChanged()
-        // The reader must never block. So whatever may block is tried here first.
-        current.statements.ping.get()
-        return current.file
-      })
+    async prepareFile() {
+      try {
+        return await retryWhileLocked(() => {
+          const current = currentSession()
+          checkWal(current)
+          // The reader must never block. So whatever may block is tried here first.
+          current.statements.ping.get()
+          current.readLock?.lockUnlessChanged()
+          return current.file
+        })
+      } catch (error) {
+        onFailed(error)
+        throw error
+      }
     },
 
     onReaderClosed() {
