@@ -157,7 +157,7 @@ function diskErrors(count: number): (scope: Scope) => Promise<Figure> {
   }
 }
 
-/** Clients create animals only after the first list: if locks are refused right after a commit, that may take 10 s. */
+/** Clients create animals only after the first list: right after a commit, a list may take 10 s (docs/reliability.md). */
 async function refusedLocks(scope: Scope): Promise<Figure> {
   const cwd = temporaryFolder(scope)
   const { address, child } = await serve(scope, ['--log-level', 'silent'], { cwd, env })

@@ -85,6 +85,7 @@ export function createReader(
     const opened = await retryWhileLocked(() =>
       openSession(path, { create: false, isChecked: true, lockTimeoutMs: 0 }),
     )
+    // If the writer thread has asked for a release meanwhile, no connection may stay open.
     if (opened.file === file && releaseCount === releases) {
       session = opened
       sessionCount++

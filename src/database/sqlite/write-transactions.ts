@@ -141,7 +141,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     return result
   }
 
-  /** Closes all connections if a lock is stuck. A write or read that waited for it may have taken seconds already. */
+  /** Closes all connections if a lock is stuck. */
   function closeIfStuck(current: Session): void {
     if (stuckLocks.isSuspected() && copyFrames(current.database)) stuckLocks.onGranted()
     if (stuckLocks.takeDecision()) releaseReader()
@@ -150,6 +150,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   function onFailed(error: unknown): void {
     if (!isLockTimeout((error as Error).cause)) return
     stuckLocks.onTimeout()
+    // Not only at the next interval: if many commands wait for a stuck lock, each blocks this thread for 10 seconds.
     try {
       if (session !== undefined) closeIfStuck(session)
     } catch {
