@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { serve } from './support/command.ts'
+import { childrenOf } from './support/processes.ts'
 import { API_KEY, client, temporaryFolder } from './support/service.ts'
 import { inject, WITHOUT_STRACE } from './support/strace.ts'
 import { waitUntil } from './support/wait.ts'
@@ -12,10 +14,16 @@ const REFUSED = 'fcntl:error=ENOLCK'
 /** How long SQLite blocks a thread that asks for a refused lock. */
 const SQLITE_GIVES_UP_MS = 9_000
 
+/** In this time the writer threads of all workers have noticed a change by another one. */
+const NOTICED_MS = 2_000
+
 /** Starts a service with two animals. */
-async function startService(t: TestContext) {
+async function startService(t: TestContext, workers = 1) {
   const cwd = temporaryFolder(t)
-  const { child, address } = await serve(t, [], { cwd, env: { ANIMAL_STORE_API_KEY: API_KEY } })
+  const { child, address } = await serve(t, ['--workers', `${workers}`], {
+    cwd,
+    env: { ANIMAL_STORE_API_KEY: API_KEY },
+  })
   const { send, close } = client(address)
   t.after(close)
 
@@ -26,7 +34,7 @@ async function startService(t: TestContext) {
   }
 
   async function refuse(fault: string): Promise<(() => Promise<void>) | undefined> {
-    const strace = await inject(t, [child.pid], fault)
+    const strace = await inject(t, [child.pid, ...childrenOf(child.pid)], fault)
     if (strace === undefined) {
       t.skip('this user may not trace processes')
       return undefined
@@ -57,6 +65,19 @@ suite('while the system refuses file locks', { concurrency: 2, skip: WITHOUT_STR
     await allow()
     await waitUntil(async () => (await create()) === 201, { what: 'an animal is stored' })
     assert.equal(await get('/v1/pets'), 200)
+  })
+
+  test('all workers serve animals that one of them has stored', async t => {
+    const { refuse, get } = await startService(t, 2)
+    await delay(NOTICED_MS)
+    const allow = await refuse(REFUSED)
+    if (allow === undefined) return
+    const startedAt = performance.now()
+    // They run at the same time, so each has its own connection, and both workers get some.
+    const statuses = await Promise.all(Array.from({ length: 10 }, () => get('/v1/pets')))
+    assert.deepEqual(new Set(statuses), new Set([200]))
+    assert.ok(performance.now() - startedAt < SQLITE_GIVES_UP_MS)
+    await allow()
   })
 
   test('a lock that could not be released blocks creations no longer than that', async t => {

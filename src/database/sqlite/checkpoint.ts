@@ -5,10 +5,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileSize, MEMORY, walPath } from './files.ts'
 import type { ReadLock } from './read-lock.ts'
-import type { Wal } from './wal.ts'
-
-/** When this many frames were not copied yet, they are copied. */
-const MAX_FRAMES = 1_000
+import { LONG_WAL_FRAMES, type Wal } from './wal.ts'
 
 /** From this size on, the checkpoint waits for readers and truncates the WAL. */
 export const MAX_WAL_BYTES = 16 * 1024 * 1024
@@ -18,7 +15,7 @@ const READERS_TIMEOUT_MS = 100
 /** The pause after a checkpoint that timed out, because a reader took longer. */
 const PAUSE_MS = 2_000
 
-/** Other processes take up to half a second to notice that they must release their read locks. */
+/** Other processes take a while to notice that they must renew their read locks. */
 const COPY_TIMEOUT_MS = 1_500
 const COPY_INTERVAL_MS = 20
 
@@ -43,7 +40,7 @@ export function createCheckpoint(path: string): Checkpoint {
 
   return {
     isDue({ wal }) {
-      return path !== MEMORY && (wal.size.frames - wal.size.copied >= MAX_FRAMES || isTooLong())
+      return path !== MEMORY && (wal.size.frames - wal.size.copied >= LONG_WAL_FRAMES || isTooLong())
     },
 
     run(connection) {
@@ -61,7 +58,7 @@ export function createCheckpoint(path: string): Checkpoint {
 }
 
 /**
- * Copies the change that was stored last. Other processes may have to release their read locks first. Gives up quietly,
+ * Copies the change that was stored last. Other processes may have to renew their read locks first. Gives up quietly,
  * because the change is in the WAL.
  */
 export async function copyChange(current: () => Connection | undefined): Promise<void> {
@@ -80,14 +77,11 @@ export async function copyChange(current: () => Connection | undefined): Promise
   }
 }
 
-function copyWal({ database, readLock }: Connection): void {
-  copyFrames(database)
-  readLock?.renew()
-}
-
 /** Copies the part of the WAL that no reader needs. Returns whether the lock for checkpoints was granted. */
-export function copyFrames(database: DatabaseSync): boolean {
-  return database.prepare('pragma wal_checkpoint(passive)').get()?.busy === 0
+export function copyWal({ database, readLock }: Connection): boolean {
+  const isGranted = database.prepare('pragma wal_checkpoint(passive)').get()?.busy === 0
+  if (isGranted) readLock?.renew()
+  return isGranted
 }
 
 /** Copies the WAL to the database file. Returns false if a reader still used the WAL when the time was up. */

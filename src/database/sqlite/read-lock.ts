@@ -2,25 +2,25 @@
 // so the main thread can read without asking the operating system for a lock. If the system refuses it, SQLite asks again
 // for 10 seconds before it gives up, and blocks the thread.
 //
-// SQLite cannot restart the WAL while somebody holds a lock on an older state. So the lock is renewed after each change by
-// this process. When another process has written, it is released at the next check, and not taken for a while.
+// SQLite cannot restart the WAL while somebody holds a lock on an older state. So the lock is renewed after each change. If
+// other processes write too, one of them always holds such a lock, so all release theirs when the WAL has become long.
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import type { Wal, WalSize } from './wal.ts'
+import { LONG_WAL_FRAMES, type Wal, type WalSize } from './wal.ts'
 
 export interface ReadLock {
   /** Called after each change by this process. Never throws, because the change is stored already. */
   renew(): void
-  /** Releases the lock if another process has changed the WAL, according to its last measured size. */
-  releaseIfChanged(): void
-  /** Releases the lock in the same case, and otherwise locks. Returns whether the system has granted a new lock. */
-  lockUnlessChanged(): boolean
+  /** Renews the lock if another process has changed the WAL, according to its last measured size. */
+  renewIfChanged(): void
+  /** Does the same, and locks if no lock is held. Returns whether the system has granted a lock that was missing. */
+  renewOrLock(): boolean
   release(): void
   close(): void
 }
 
-/** How long other processes can run checkpoints undisturbed after one of them has written. */
-const SHARED_PAUSE_MS = 60_000
+/** How long a long WAL is left to other processes after one of them has written. */
+const SHARED_MS = 60_000
 
 /** As long as SQLite asks for a refused lock, so that writes get their turn. */
 const REFUSED_PAUSE_MS = 10_000
@@ -33,17 +33,27 @@ interface Connection {
 }
 
 export function createReadLock(path: string, wal: Wal): ReadLock {
-  let connection: Connection | undefined
+  let holder: Connection | undefined
+  let spare: Connection | undefined
   let seen: WalSize | undefined
+  let sharedUntil = 0
   let pausedUntil = 0
 
+  /** Locks the newest state before it releases an older one, so that the main thread always has a lock to share. */
   function lock(): boolean {
-    if (performance.now() < pausedUntil) return false
+    const now = performance.now()
+    if (now < sharedUntil && wal.size.frames >= LONG_WAL_FRAMES) release()
+    else if (now >= pausedUntil) return lockNewest()
+    return false
+  }
+
+  function lockNewest(): boolean {
     try {
-      connection ??= connect(path)
+      spare ??= connect(path)
+      spare.begin.run()
+      spare.read.get()
       release()
-      connection.begin.run()
-      connection.read.get()
+      ;[holder, spare] = [spare, holder]
       return true
     } catch {
       // Without this lock, the reader asks for its own.
@@ -54,21 +64,27 @@ export function createReadLock(path: string, wal: Wal): ReadLock {
   }
 
   function release(): void {
-    if (connection?.database.isTransaction) connection.rollback.run()
+    if (isHeld()) holder?.rollback.run()
+  }
+
+  function isHeld(): boolean {
+    return holder?.database.isTransaction === true
   }
 
   function close(): void {
-    connection?.database.close()
-    connection = undefined
+    holder?.database.close()
+    spare?.database.close()
+    holder = undefined
+    spare = undefined
   }
 
-  function releaseIfChanged(): void {
+  function renewIfChanged(): void {
     const { frames, copied } = wal.size
-    if (seen !== undefined && (frames !== seen.frames || copied !== seen.copied)) {
-      pausedUntil = performance.now() + SHARED_PAUSE_MS
-      release()
-    }
+    const isChanged = seen !== undefined && (frames !== seen.frames || copied !== seen.copied)
     seen = wal.size
+    if (!isChanged) return
+    sharedUntil = performance.now() + SHARED_MS
+    lock()
   }
 
   return {
@@ -83,11 +99,12 @@ export function createReadLock(path: string, wal: Wal): ReadLock {
       lock()
     },
 
-    releaseIfChanged,
+    renewIfChanged,
 
-    lockUnlessChanged() {
-      releaseIfChanged()
-      return !connection?.database.isTransaction && lock()
+    renewOrLock() {
+      const wasHeld = isHeld()
+      renewIfChanged()
+      return !wasHeld && (isHeld() || lock())
     },
 
     release,

@@ -9,7 +9,8 @@ export interface StuckLocks {
   onTimeout(): void
   /** The system has granted a lock. */
   onGranted(): void
-  isSuspected(): boolean
+  /** Whether a granted lock would lead to a decision. */
+  needsProof(): boolean
   /** Whether all connections should be closed. Returns true at most once in 10 seconds, and suspects nothing after that. */
   takeDecision(): boolean
 }
@@ -18,6 +19,10 @@ export function createStuckLocks(): StuckLocks {
   let isSuspected = false
   let isGranted = false
   let pausedUntil = 0
+
+  function canDecide(): boolean {
+    return isSuspected && performance.now() >= pausedUntil
+  }
 
   return {
     onTimeout() {
@@ -30,10 +35,10 @@ export function createStuckLocks(): StuckLocks {
       isGranted = true
     },
 
-    isSuspected: () => isSuspected,
+    needsProof: () => canDecide() && !isGranted,
 
     takeDecision() {
-      if (!isSuspected || !isGranted || performance.now() < pausedUntil) return false
+      if (!canDecide() || !isGranted) return false
       isSuspected = false
       pausedUntil = performance.now() + PAUSE_MS
       return true

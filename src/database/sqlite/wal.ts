@@ -8,6 +8,9 @@ import { fileIdentity, fileStats, identityOf, indexPath, walPath } from './files
 const WAL_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 
+/** 4 MB. From this length on, the WAL is copied to the database file, so that SQLite can restart it. */
+export const LONG_WAL_FRAMES = 1_000
+
 /** In frames: each is one page of the database, as it was after a change. */
 export interface WalSize {
   readonly frames: number

@@ -4,7 +4,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UnusableDatabase } from '../../store.ts'
-import { copyChange, copyFrames, createCheckpoint } from './checkpoint.ts'
+import { copyChange, copyWal, createCheckpoint } from './checkpoint.ts'
 import { fileIdentity, MEMORY, walPath } from './files.ts'
 import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
 import { rescueWal } from './lost-wal.ts'
@@ -14,7 +14,7 @@ import type { Statements } from './statements.ts'
 import { createStuckLocks } from './stuck-locks.ts'
 import { isWalIntact } from './wal.ts'
 
-const FILE_CHECK_INTERVAL_MS = 500
+const FILE_CHECK_INTERVAL_MS = 200
 
 export interface WriteTransactions {
   /** Runs a step in its own transaction, after earlier writes. Resolves once the changes are on disk. */
@@ -126,7 +126,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     const current = currentSession()
     checkWal(current)
     const { database, statements, wal, readLock } = current
-    readLock?.releaseIfChanged()
+    readLock?.renewIfChanged()
     const hasWal = () => path === MEMORY || wal.isIntact()
     const result = inTransaction(database, () => {
       const stepResult = step(statements)
@@ -143,7 +143,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
 
   /** Closes all connections if a lock is stuck. */
   function closeIfStuck(current: Session): void {
-    if (stuckLocks.isSuspected() && copyFrames(current.database)) stuckLocks.onGranted()
+    if (stuckLocks.needsProof() && copyWal(current)) stuckLocks.onGranted()
     if (stuckLocks.takeDecision()) releaseReader()
   }
 
@@ -164,7 +164,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
       if (session !== undefined && fileIdentity(path) !== session.file) closeCurrent(session)
       else if (session !== undefined) {
         checkWal(session)
-        if (session.readLock?.lockUnlessChanged()) stuckLocks.onGranted()
+        if (session.readLock?.renewOrLock()) stuckLocks.onGranted()
         closeIfStuck(session)
       }
     } catch {
@@ -213,7 +213,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
           checkWal(current)
           // The reader must never block. So whatever may block is tried here first.
           current.statements.ping.get()
-          current.readLock?.lockUnlessChanged()
+          current.readLock?.renewOrLock()
           return current.file
         })
       } catch (error) {
