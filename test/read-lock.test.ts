@@ -1,16 +1,25 @@
 // The read lock of the writer thread, and locks that SQLite cannot release. refused-locks.test.ts tests both in a service.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
+import { copyWal } from '../src/database/sqlite/checkpoint.ts'
 import { createReadLock } from '../src/database/sqlite/read-lock.ts'
 import { closeSession, openSession } from '../src/database/sqlite/session.ts'
 import { createStuckLocks } from '../src/database/sqlite/stuck-locks.ts'
-import { LONG_WAL_FRAMES } from '../src/database/sqlite/wal.ts'
+import { LONG_WAL_FRAMES, STUCK_WAL_FRAMES } from '../src/database/sqlite/wal.ts'
+import { createWriteTransactions } from '../src/database/sqlite/write-transactions.ts'
 import { temporaryFolder } from './support/service.ts'
 import { openDatabase } from './support/sqlite.ts'
+import { waitUntil } from './support/wait.ts'
 
 const INSERT = "insert into animals (name, category_id) values ('a', 1)"
+
+/** Where the `-shm` file has the read marks: the states that were locked last (https://www.sqlite.org/walformat.html). */
+const READ_MARKS_OFFSET = 100
+const READ_MARKS = 5
 
 function open(t: TestContext) {
   const path = join(temporaryFolder(t), 'a.db')
@@ -25,16 +34,26 @@ function open(t: TestContext) {
     readLock,
     path,
     write: () => database.exec(INSERT),
+    copy: () => copyWal(session),
     writeElsewhere: () => other.exec(INSERT),
-    writeLongWal: () => other.exec(`create table long_wal as select zeroblob(${LONG_WAL_FRAMES * 4096})`),
-    /** Fails while there is a read lock on an older state of the WAL. */
+    writeLongWal: () => writePages(other, LONG_WAL_FRAMES),
+    /** False while there is a read lock on an older state of the WAL, or on the database file alone. */
     canCopyAll: () => {
       const size = other.prepare('pragma wal_checkpoint(passive)').get()
       return size?.checkpointed === size?.log
     },
-    /** Fails while there is a read lock on the WAL. */
+    /** False while there is a read lock on the WAL. */
     canTruncate: () => other.prepare('pragma wal_checkpoint(truncate)').get()?.busy === 0,
+    readMarks: () => {
+      const index = readFileSync(`${path}-shm`)
+      return Array.from({ length: READ_MARKS }, (_, slot) => index.readUInt32LE(READ_MARKS_OFFSET + 4 * slot))
+    },
   }
+}
+
+function writePages(database: DatabaseSync, pages: number): void {
+  database.exec('create table if not exists long_wal (bytes blob)')
+  database.exec(`insert into long_wal values (zeroblob(${pages * 4096}))`)
 }
 
 suite('the read lock', () => {
@@ -53,9 +72,33 @@ suite('the read lock', () => {
     const { wal, readLock, write, canTruncate } = open(t)
     write()
     wal.measure()
-    assert.equal(readLock.renewOrLock(), true)
-    assert.equal(readLock.renewOrLock(), false)
+    assert.equal(readLock.check(), true)
+    assert.equal(readLock.check(), false)
     assert.equal(canTruncate(), false)
+  })
+
+  test('on the newest state is taken before the older one is released', t => {
+    const { wal, readLock, write, readMarks } = open(t)
+    write()
+    readLock.renew()
+    const older = wal.size.frames
+    write()
+    readLock.renew()
+    // SQLite would use the mark of the older state for the newer one if no lock were held on it.
+    assert.ok(readMarks().includes(older))
+    assert.ok(readMarks().includes(wal.size.frames))
+  })
+
+  test('is renewed after a checkpoint, so that SQLite can restart the WAL', t => {
+    const { wal, readLock, write, copy } = open(t)
+    write()
+    write()
+    readLock.renew()
+    const { frames } = wal.size
+    assert.equal(copy(), true)
+    write()
+    readLock.renew()
+    assert.ok(wal.size.frames < frames)
   })
 
   test('is renewed after a change by another process, so that the whole WAL can be copied', t => {
@@ -65,32 +108,34 @@ suite('the read lock', () => {
     writeElsewhere()
     assert.equal(canCopyAll(), false)
     wal.measure()
-    assert.equal(readLock.renewOrLock(), false)
+    readLock.renewIfChanged()
     assert.equal(canCopyAll(), true)
   })
 
-  test('leaves a long WAL to other processes that write, and a short one not', t => {
-    const { wal, readLock, write, writeElsewhere, writeLongWal, canTruncate } = open(t)
+  test('is given up while other processes write a long WAL, until it is copied', t => {
+    const { wal, readLock, writeElsewhere, writeLongWal, canTruncate, canCopyAll, copy } = open(t)
     writeLongWal()
     readLock.renew()
+    assert.equal(readLock.isGivenUp(), false)
     assert.equal(canTruncate(), false)
     writeElsewhere()
     wal.measure()
-    assert.equal(readLock.renewOrLock(), false)
-    write()
-    readLock.renew()
-    assert.equal(readLock.renewOrLock(), false)
+    assert.equal(readLock.check(), false)
+    assert.equal(readLock.isGivenUp(), true)
     assert.equal(canTruncate(), true)
-    write()
-    readLock.renew()
-    assert.equal(canTruncate(), false)
+
+    writeLongWal()
+    assert.equal(copy(), true)
+    assert.equal(readLock.isGivenUp(), false)
+    writeElsewhere()
+    assert.equal(canCopyAll(), false)
   })
 
   test('fails silently if the database cannot be opened once more', t => {
     const { wal, path } = open(t)
     const readLock = createReadLock(join(path, 'missing'), wal)
     readLock.renew()
-    assert.equal(readLock.renewOrLock(), false)
+    assert.equal(readLock.check(), false)
     readLock.release()
     readLock.close()
   })
@@ -101,13 +146,13 @@ suite('all connections are closed because of a stuck lock', () => {
     const stuckLocks = createStuckLocks()
     stuckLocks.onGranted()
     assert.equal(stuckLocks.takeDecision(), false)
-    assert.equal(stuckLocks.needsProof(), false)
+    assert.equal(stuckLocks.shouldTestLocks(), false)
     stuckLocks.onTimeout()
-    assert.equal(stuckLocks.needsProof(), true)
+    assert.equal(stuckLocks.shouldTestLocks(), true)
     assert.equal(stuckLocks.takeDecision(), false)
     stuckLocks.onGranted()
     stuckLocks.onTimeout()
-    assert.equal(stuckLocks.needsProof(), false)
+    assert.equal(stuckLocks.shouldTestLocks(), false)
     assert.equal(stuckLocks.takeDecision(), true)
   })
 
@@ -119,6 +164,44 @@ suite('all connections are closed because of a stuck lock', () => {
       return stuckLocks.takeDecision()
     }
     assert.equal(timeOutAndGrant(), true)
+    stuckLocks.onTimeout()
+    assert.equal(stuckLocks.shouldTestLocks(), false)
     assert.equal(timeOutAndGrant(), false)
+  })
+})
+
+suite('a process that does not write', () => {
+  async function start(t: TestContext) {
+    const { path } = open(t)
+    let isReleased = false
+    const transactions = createWriteTransactions(path, {
+      checkedFile: undefined,
+      onReleased: () => {
+        isReleased = true
+      },
+    })
+    t.after(transactions.close)
+    await transactions.prepareFile()
+    const other = openDatabase(t, path)
+    other.exec('pragma wal_autocheckpoint = 0')
+    return { path, other, isReleased: () => isReleased }
+  }
+
+  test('copies a long WAL that another one has written, and locks again', async t => {
+    const { other } = await start(t)
+    writePages(other, LONG_WAL_FRAMES)
+    const size = other.prepare('pragma wal_checkpoint(noop)')
+    await waitUntil(() => size.get()?.log === size.get()?.checkpointed, { what: 'the WAL is copied' })
+    other.exec(INSERT)
+    // The lock is on the database file alone, which must not change then.
+    assert.equal(other.prepare('pragma wal_checkpoint(passive)').get()?.checkpointed, 0)
+  })
+
+  test('closes all connections if its lock may be the one that keeps the WAL from being restarted', async t => {
+    const { path, other, isReleased } = await start(t)
+    const reader = openDatabase(t, path)
+    reader.exec('begin; select * from animals')
+    writePages(other, STUCK_WAL_FRAMES)
+    await waitUntil(isReleased, { what: 'all connections are closed' })
   })
 })

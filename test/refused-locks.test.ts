@@ -1,8 +1,8 @@
 // The operating system refuses all file locks, like a network file system whose server does not respond.
 
 import assert from 'node:assert/strict'
+import { readFileSync, statSync } from 'node:fs'
 import { suite, type TestContext, test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { serve } from './support/command.ts'
 import { childrenOf } from './support/processes.ts'
 import { API_KEY, client, temporaryFolder } from './support/service.ts'
@@ -14,8 +14,15 @@ const REFUSED = 'fcntl:error=ENOLCK'
 /** How long SQLite blocks a thread that asks for a refused lock. */
 const SQLITE_GIVES_UP_MS = 9_000
 
-/** In this time the writer threads of all workers have noticed a change by another one. */
-const NOTICED_MS = 2_000
+/** The bytes of a `-shm` file on which SQLite takes read locks. */
+const READ_LOCK_BYTES = { first: 123, last: 127 }
+
+function readLocks(pid: number, ino: number): number[] {
+  const lock = new RegExp(`READ +${pid} \\S+:${ino} (\\d+) `, 'g')
+  return [...readFileSync('/proc/locks', 'utf8').matchAll(lock)]
+    .map(([, byte]) => Number(byte))
+    .filter(byte => byte >= READ_LOCK_BYTES.first && byte <= READ_LOCK_BYTES.last)
+}
 
 /** Starts a service with two animals. */
 async function startService(t: TestContext, workers = 1) {
@@ -45,9 +52,15 @@ async function startService(t: TestContext, workers = 1) {
     }
   }
 
+  function haveSameReadLock(): boolean {
+    const { ino } = statSync(`${cwd}/data/production.db-shm`)
+    const locks = childrenOf(child.pid).map(pid => readLocks(pid, ino).join())
+    return new Set(locks).size === 1 && locks[0] !== ''
+  }
+
   assert.equal(await create(), 201)
   assert.equal(await create(), 201)
-  return { create, refuse, get: async (path: string) => (await send('GET', path)).status }
+  return { create, refuse, haveSameReadLock, get: async (path: string) => (await send('GET', path)).status }
 }
 
 suite('while the system refuses file locks', { concurrency: 2, skip: WITHOUT_STRACE }, () => {
@@ -68,8 +81,8 @@ suite('while the system refuses file locks', { concurrency: 2, skip: WITHOUT_STR
   })
 
   test('all workers serve animals that one of them has stored', async t => {
-    const { refuse, get } = await startService(t, 2)
-    await delay(NOTICED_MS)
+    const { refuse, get, haveSameReadLock } = await startService(t, 2)
+    await waitUntil(haveSameReadLock, { what: 'all workers have a read lock on the same state' })
     const allow = await refuse(REFUSED)
     if (allow === undefined) return
     const startedAt = performance.now()

@@ -15,11 +15,11 @@ const READERS_TIMEOUT_MS = 100
 /** The pause after a checkpoint that timed out, because a reader took longer. */
 const PAUSE_MS = 2_000
 
-/** Other processes take a while to notice that they must renew their read locks. */
+/** Other processes renew their read locks at intervals, see write-transactions.ts. */
 const COPY_TIMEOUT_MS = 1_500
 const COPY_INTERVAL_MS = 20
 
-interface Connection {
+export interface Connection {
   readonly database: DatabaseSync
   readonly wal: Wal
   readonly readLock: ReadLock | undefined
@@ -80,6 +80,7 @@ export async function copyChange(current: () => Connection | undefined): Promise
 /** Copies the part of the WAL that no reader needs. Returns whether the lock for checkpoints was granted. */
 export function copyWal({ database, readLock }: Connection): boolean {
   const isGranted = database.prepare('pragma wal_checkpoint(passive)').get()?.busy === 0
+  // If the system refuses locks, renewing may block this thread for 10 seconds, and lose the lock that is held.
   if (isGranted) readLock?.renew()
   return isGranted
 }

@@ -1,9 +1,10 @@
-// Holds a read lock on the write-ahead log (WAL) while nothing is written. The connections of a process share their locks,
-// so the main thread can read without asking the operating system for a lock. If the system refuses it, SQLite asks again
-// for 10 seconds before it gives up, and blocks the thread.
+// Holds a read lock on the newest state of the write-ahead log (WAL). The connections of a process share their locks, so the
+// main thread can read without asking the operating system for a lock. If the system refuses it, SQLite asks again for 10
+// seconds before it gives up, and blocks the thread.
 //
-// SQLite cannot restart the WAL while somebody holds a lock on an older state. So the lock is renewed after each change. If
-// other processes write too, one of them always holds such a lock, so all release theirs when the WAL has become long.
+// SQLite restarts the WAL only if nobody reads from it. So the lock is renewed after each change and each checkpoint: once
+// everything is in the database file, the new lock does not use the WAL. While several processes write, one of them nearly
+// always has an older lock. So each gives up its lock while the WAL is long and not copied.
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { LONG_WAL_FRAMES, type Wal, type WalSize } from './wal.ts'
@@ -13,14 +14,16 @@ export interface ReadLock {
   renew(): void
   /** Renews the lock if another process has changed the WAL, according to its last measured size. */
   renewIfChanged(): void
-  /** Does the same, and locks if no lock is held. Returns whether the system has granted a lock that was missing. */
-  renewOrLock(): boolean
+  /** Called at intervals. Renews the lock, and returns whether it was missing and the system has granted it. */
+  check(): boolean
+  /** Whether there is no lock until the WAL is copied to the database file. */
+  isGivenUp(): boolean
   release(): void
   close(): void
 }
 
-/** How long a long WAL is left to other processes after one of them has written. */
-const SHARED_MS = 60_000
+/** After a change by another process, others count as writing for this long. */
+const OTHERS_WRITE_MS = 60_000
 
 /** As long as SQLite asks for a refused lock, so that writes get their turn. */
 const REFUSED_PAUSE_MS = 10_000
@@ -36,31 +39,37 @@ export function createReadLock(path: string, wal: Wal): ReadLock {
   let holder: Connection | undefined
   let spare: Connection | undefined
   let seen: WalSize | undefined
-  let sharedUntil = 0
+  let othersWriteUntil = 0
   let pausedUntil = 0
 
-  /** Locks the newest state before it releases an older one, so that the main thread always has a lock to share. */
+  /** Renews the lock or gives it up. Returns whether the newest state is locked. */
   function lock(): boolean {
-    const now = performance.now()
-    if (now < sharedUntil && wal.size.frames >= LONG_WAL_FRAMES) release()
-    else if (now >= pausedUntil) return lockNewest()
-    return false
-  }
-
-  function lockNewest(): boolean {
     try {
-      spare ??= connect(path)
-      spare.begin.run()
-      spare.read.get()
+      if (!isGivenUp()) return performance.now() >= pausedUntil && lockNewest()
       release()
-      ;[holder, spare] = [spare, holder]
-      return true
     } catch {
       // Without this lock, the reader asks for its own.
       close()
       pausedUntil = performance.now() + REFUSED_PAUSE_MS
-      return false
     }
+    return false
+  }
+
+  /** Releases the older lock only after that, so that the main thread always has one to share. */
+  function lockNewest(): boolean {
+    // Both at the first lock: later there may be no file descriptor left.
+    holder ??= connect(path)
+    spare ??= connect(path)
+    spare.begin.run()
+    spare.read.get()
+    release()
+    ;[holder, spare] = [spare, holder]
+    return true
+  }
+
+  function isGivenUp(): boolean {
+    const { frames, copied } = wal.size
+    return performance.now() < othersWriteUntil && frames >= LONG_WAL_FRAMES && copied < frames
   }
 
   function release(): void {
@@ -78,13 +87,12 @@ export function createReadLock(path: string, wal: Wal): ReadLock {
     spare = undefined
   }
 
-  function renewIfChanged(): void {
+  function isChangedByOthers(): boolean {
     const { frames, copied } = wal.size
     const isChanged = seen !== undefined && (frames !== seen.frames || copied !== seen.copied)
+    if (isChanged) othersWriteUntil = performance.now() + OTHERS_WRITE_MS
     seen = wal.size
-    if (!isChanged) return
-    sharedUntil = performance.now() + SHARED_MS
-    lock()
+    return isChanged
   }
 
   return {
@@ -99,14 +107,19 @@ export function createReadLock(path: string, wal: Wal): ReadLock {
       lock()
     },
 
-    renewIfChanged,
-
-    renewOrLock() {
-      const wasHeld = isHeld()
-      renewIfChanged()
-      return !wasHeld && (isHeld() || lock())
+    renewIfChanged() {
+      if (isChangedByOthers()) lock()
     },
 
+    // Even if nothing has changed: if the main thread reads during a renewal, the two may lock different copies of the same
+    // state, and its next read may need the other one.
+    check() {
+      isChangedByOthers()
+      const wasHeld = isHeld()
+      return lock() && !wasHeld
+    },
+
+    isGivenUp,
     release,
     close,
   }

@@ -1,16 +1,19 @@
 // Notices a lock that SQLite keeps for ever, because the operating system refused to release it: writes or checkpoints wait
 // for it in vain, although the system grants locks again. Only closing all connections of the process helps.
 
+import type { DatabaseSync } from 'node:sqlite'
+import { type Connection, copyWal } from './checkpoint.ts'
+
 /** If another process has the lock, closing does not help. */
 const PAUSE_MS = 10_000
 
 export interface StuckLocks {
-  /** A write or a checkpoint has waited for a lock in vain. */
+  /** A write or a checkpoint, here or in another process, has waited for a lock in vain. */
   onTimeout(): void
   /** The system has granted a lock. */
   onGranted(): void
-  /** Whether a granted lock would lead to a decision. */
-  needsProof(): boolean
+  /** Whether the caller should test if the system grants locks again, and call `onGranted` if so. */
+  shouldTestLocks(): boolean
   /** Whether all connections should be closed. Returns true at most once in 10 seconds, and suspects nothing after that. */
   takeDecision(): boolean
 }
@@ -35,7 +38,7 @@ export function createStuckLocks(): StuckLocks {
       isGranted = true
     },
 
-    needsProof: () => canDecide() && !isGranted,
+    shouldTestLocks: () => canDecide() && !isGranted,
 
     takeDecision() {
       if (!canDecide() || !isGranted) return false
@@ -43,5 +46,20 @@ export function createStuckLocks(): StuckLocks {
       pausedUntil = performance.now() + PAUSE_MS
       return true
     },
+  }
+}
+
+/** Whether the system grants locks. Tests two different ones, because one of them may be stuck. */
+export function grantsLocks(connection: Connection): boolean {
+  return copyWal(connection) || canLockForWriting(connection.database)
+}
+
+function canLockForWriting(database: DatabaseSync): boolean {
+  try {
+    database.exec('begin immediate')
+    database.exec('rollback')
+    return true
+  } catch {
+    return false
   }
 }

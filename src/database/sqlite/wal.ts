@@ -8,8 +8,11 @@ import { fileIdentity, fileStats, identityOf, indexPath, walPath } from './files
 const WAL_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 
-/** 4 MB. From this length on, the WAL is copied to the database file, so that SQLite can restart it. */
+/** 4 MB with pages of 4 KiB. This many frames are copied to the database file, so that SQLite can restart the WAL. */
 export const LONG_WAL_FRAMES = 1_000
+
+/** Longer than a WAL ever gets unless somebody reads for a long time, or a lock is stuck. */
+export const STUCK_WAL_FRAMES = 8 * LONG_WAL_FRAMES
 
 /** In frames: each is one page of the database, as it was after a change. */
 export interface WalSize {

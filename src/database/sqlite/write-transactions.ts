@@ -11,10 +11,11 @@ import { rescueWal } from './lost-wal.ts'
 import { DatabaseLocked, isBroken, isLocked, isLockTimeout } from './result-codes.ts'
 import { closeSession, openSession, type Session } from './session.ts'
 import type { Statements } from './statements.ts'
-import { createStuckLocks } from './stuck-locks.ts'
-import { isWalIntact } from './wal.ts'
+import { createStuckLocks, grantsLocks } from './stuck-locks.ts'
+import { isWalIntact, STUCK_WAL_FRAMES } from './wal.ts'
 
-const FILE_CHECK_INTERVAL_MS = 200
+/** Also how long the read lock may be out of date after another process has written. */
+const CHECK_INTERVAL_MS = 200
 
 export interface WriteTransactions {
   /** Runs a step in its own transaction, after earlier writes. Resolves once the changes are on disk. */
@@ -50,7 +51,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   let lastWrite: Promise<unknown> = Promise.resolve()
   const checkpoint = createCheckpoint(path)
   const stuckLocks = createStuckLocks()
-  const fileCheck = setInterval(checkFiles, FILE_CHECK_INTERVAL_MS).unref()
+  const fileCheck = setInterval(checkFiles, CHECK_INTERVAL_MS).unref()
 
   // SQLite goes on writing to a file that was moved or deleted, and those animals would be lost. So the path is checked
   // before each write (2 µs), and if it leads to another file, such as a restored backup, that one is opened.
@@ -65,8 +66,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   }
 
   // SQLite finds the WAL by its name. It would apply the old file's WAL to the new file, and corrupt the new file. The
-  // WAL may hold the newest animals of the old file, so we must not delete it: SQLite does when the last connection
-  // closes.
+  // WAL may hold the newest animals of the old file, so it is not deleted: SQLite does that with the last connection.
   function openFile(file: string): Session {
     if (file !== last.file && last.wal !== undefined && fileIdentity(walPath(path)) === last.wal) {
       throw new UnusableDatabase(
@@ -126,6 +126,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     const current = currentSession()
     checkWal(current)
     const { database, statements, wal, readLock } = current
+    // An older lock would keep this write from restarting the WAL.
     readLock?.renewIfChanged()
     const hasWal = () => path === MEMORY || wal.isIntact()
     const result = inTransaction(database, () => {
@@ -141,9 +142,10 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     return result
   }
 
-  /** Closes all connections if a lock is stuck. */
+  /** Closes all connections if a lock is stuck. In a process that does not write, only the length of the WAL shows that. */
   function closeIfStuck(current: Session): void {
-    if (stuckLocks.needsProof() && copyWal(current)) stuckLocks.onGranted()
+    if (current.wal.size.frames >= STUCK_WAL_FRAMES) stuckLocks.onTimeout()
+    if (stuckLocks.shouldTestLocks() && grantsLocks(current)) stuckLocks.onGranted()
     if (stuckLocks.takeDecision()) releaseReader()
   }
 
@@ -164,7 +166,8 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
       if (session !== undefined && fileIdentity(path) !== session.file) closeCurrent(session)
       else if (session !== undefined) {
         checkWal(session)
-        if (session.readLock?.renewOrLock()) stuckLocks.onGranted()
+        if (session.readLock?.check()) stuckLocks.onGranted()
+        if (session.readLock?.isGivenUp()) copyWal(session)
         closeIfStuck(session)
       }
     } catch {
@@ -213,7 +216,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
           checkWal(current)
           // The reader must never block. So whatever may block is tried here first.
           current.statements.ping.get()
-          current.readLock?.renewOrLock()
+          current.readLock?.check()
           return current.file
         })
       } catch (error) {
