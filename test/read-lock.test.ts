@@ -147,11 +147,11 @@ suite('all connections are closed because of a stuck lock', () => {
     stuckLocks.onGranted()
     assert.equal(stuckLocks.takeDecision(), false)
     assert.equal(stuckLocks.shouldTestLocks(), false)
-    stuckLocks.onTimeout()
+    stuckLocks.suspect()
     assert.equal(stuckLocks.shouldTestLocks(), true)
     assert.equal(stuckLocks.takeDecision(), false)
     stuckLocks.onGranted()
-    stuckLocks.onTimeout()
+    stuckLocks.suspect()
     assert.equal(stuckLocks.shouldTestLocks(), false)
     assert.equal(stuckLocks.takeDecision(), true)
   })
@@ -159,12 +159,12 @@ suite('all connections are closed because of a stuck lock', () => {
   test('at most once in 10 seconds', () => {
     const stuckLocks = createStuckLocks()
     const timeOutAndGrant = () => {
-      stuckLocks.onTimeout()
+      stuckLocks.suspect()
       stuckLocks.onGranted()
       return stuckLocks.takeDecision()
     }
     assert.equal(timeOutAndGrant(), true)
-    stuckLocks.onTimeout()
+    stuckLocks.suspect()
     assert.equal(stuckLocks.shouldTestLocks(), false)
     assert.equal(timeOutAndGrant(), false)
   })
@@ -195,6 +195,14 @@ suite('a process that does not write', () => {
     other.exec(INSERT)
     // The lock is on the database file alone, which must not change then.
     assert.equal(other.prepare('pragma wal_checkpoint(passive)').get()?.checkpointed, 0)
+  })
+
+  test('closes no connection because of a large transaction', async t => {
+    const { other, isReleased } = await start(t)
+    writePages(other, STUCK_WAL_FRAMES)
+    const size = other.prepare('pragma wal_checkpoint(noop)')
+    await waitUntil(() => size.get()?.log === size.get()?.checkpointed, { what: 'the WAL is copied' })
+    assert.equal(isReleased(), false)
   })
 
   test('closes all connections if its lock may be the one that keeps the WAL from being restarted', async t => {

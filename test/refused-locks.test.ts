@@ -17,6 +17,7 @@ const SQLITE_GIVES_UP_MS = 9_000
 /** The bytes of a `-shm` file on which SQLite takes read locks. */
 const READ_LOCK_BYTES = { first: 123, last: 127 }
 
+/** Linux shows adjacent locks as one, so this is the first byte of each group. */
 function readLocks(pid: number, ino: number): number[] {
   const lock = new RegExp(`READ +${pid} \\S+:${ino} (\\d+) `, 'g')
   return [...readFileSync('/proc/locks', 'utf8').matchAll(lock)]
@@ -85,11 +86,9 @@ suite('while the system refuses file locks', { concurrency: 2, skip: WITHOUT_STR
     await waitUntil(haveSameReadLock, { what: 'all workers have a read lock on the same state' })
     const allow = await refuse(REFUSED)
     if (allow === undefined) return
-    const startedAt = performance.now()
-    // They run at the same time, so each has its own connection, and both workers get some.
+    // Each request has its own connection, so that they are spread over both workers.
     const statuses = await Promise.all(Array.from({ length: 10 }, () => get('/v1/pets')))
     assert.deepEqual(new Set(statuses), new Set([200]))
-    assert.ok(performance.now() - startedAt < SQLITE_GIVES_UP_MS)
     await allow()
   })
 

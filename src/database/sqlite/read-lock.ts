@@ -2,21 +2,25 @@
 // main thread can read without asking the operating system for a lock. If the system refuses it, SQLite asks again for 10
 // seconds before it gives up, and blocks the thread.
 //
-// SQLite restarts the WAL only if nobody reads from it. So the lock is renewed after each change and each checkpoint: once
-// everything is in the database file, the new lock does not use the WAL. While several processes write, one of them nearly
-// always has an older lock. So each gives up its lock while the WAL is long and not copied.
+// SQLite restarts the WAL only when no connection reads from it. So the lock is renewed after each change and each checkpoint:
+// once the whole WAL is copied, a new lock is on the database file alone. If several processes write, one of them nearly
+// always still has a lock on an older state, and the WAL would never be copied completely. So each process gives up its lock
+// while the WAL is long and not completely copied.
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { isLockTimeout } from './result-codes.ts'
 import { LONG_WAL_FRAMES, type Wal, type WalSize } from './wal.ts'
 
 export interface ReadLock {
-  /** Called after each change by this process. Never throws, because the change is stored already. */
+  /** Called after each change and each checkpoint by this process. Never throws, because the change is already stored. */
   renew(): void
   /** Renews the lock if another process has changed the WAL, according to its last measured size. */
   renewIfChanged(): void
   /** Called at intervals. Renews the lock, and returns whether it was missing and the system has granted it. */
   check(): boolean
-  /** Whether there is no lock until the WAL is copied to the database file. */
+  /** Whether the system has refused the lock lately. It may have refused to release an older one, too. */
+  isRefused(): boolean
+  /** Whether this process does without the lock, because others write and the WAL is long and not completely copied. */
   isGivenUp(): boolean
   release(): void
   close(): void
@@ -41,21 +45,23 @@ export function createReadLock(path: string, wal: Wal): ReadLock {
   let seen: WalSize | undefined
   let othersWriteUntil = 0
   let pausedUntil = 0
+  let refusedUntil = 0
 
   /** Renews the lock or gives it up. Returns whether the newest state is locked. */
   function lock(): boolean {
     try {
       if (!isGivenUp()) return performance.now() >= pausedUntil && lockNewest()
       release()
-    } catch {
+    } catch (error) {
       // Without this lock, the reader asks for its own.
       close()
       pausedUntil = performance.now() + REFUSED_PAUSE_MS
+      if (isLockTimeout(error)) refusedUntil = pausedUntil
     }
     return false
   }
 
-  /** Releases the older lock only after that, so that the main thread always has one to share. */
+  /** The older lock is released only afterwards, so that the main thread always has one to share. */
   function lockNewest(): boolean {
     // Both at the first lock: later there may be no file descriptor left.
     holder ??= connect(path)
@@ -111,14 +117,15 @@ export function createReadLock(path: string, wal: Wal): ReadLock {
       if (isChangedByOthers()) lock()
     },
 
-    // Even if nothing has changed: if the main thread reads during a renewal, the two may lock different copies of the same
-    // state, and its next read may need the other one.
+    // Renews even if nothing has changed. If the main thread begins to read during a renewal, two read marks may get the same
+    // value. SQLite then uses the later one, and this lock may be on the earlier one.
     check() {
       isChangedByOthers()
       const wasHeld = isHeld()
       return lock() && !wasHeld
     },
 
+    isRefused: () => performance.now() < refusedUntil,
     isGivenUp,
     release,
     close,

@@ -8,8 +8,8 @@ import { type Connection, copyWal } from './checkpoint.ts'
 const PAUSE_MS = 10_000
 
 export interface StuckLocks {
-  /** A write or a checkpoint, here or in another process, has waited for a lock in vain. */
-  onTimeout(): void
+  /** A lock may be stuck: a write, a read or a checkpoint has waited for one in vain, or the WAL is very long. */
+  suspect(): void
   /** The system has granted a lock. */
   onGranted(): void
   /** Whether the caller should test if the system grants locks again, and call `onGranted` if so. */
@@ -28,7 +28,7 @@ export function createStuckLocks(): StuckLocks {
   }
 
   return {
-    onTimeout() {
+    suspect() {
       if (isSuspected) return
       isSuspected = true
       isGranted = false
@@ -51,7 +51,9 @@ export function createStuckLocks(): StuckLocks {
 
 /** Whether the system grants locks. Tests two different ones, because one of them may be stuck. */
 export function grantsLocks(connection: Connection): boolean {
-  return copyWal(connection) || canLockForWriting(connection.database)
+  if (copyWal(connection)) return true
+  // To write, SQLite needs a read lock first. If the system refuses it, that blocks this thread for 10 seconds.
+  return !connection.readLock?.isRefused() && canLockForWriting(connection.database)
 }
 
 function canLockForWriting(database: DatabaseSync): boolean {

@@ -8,10 +8,10 @@ import { fileIdentity, fileStats, identityOf, indexPath, walPath } from './files
 const WAL_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 
-/** 4 MB with pages of 4 KiB. This many frames are copied to the database file, so that SQLite can restart the WAL. */
+/** From this length on (4 MB with pages of 4 KiB), the WAL is copied to the database file, so that SQLite can restart it. */
 export const LONG_WAL_FRAMES = 1_000
 
-/** Longer than a WAL ever gets unless somebody reads for a long time, or a lock is stuck. */
+/** The WAL gets this long only if somebody reads for a long time, one transaction is very large, or a lock is stuck. */
 export const STUCK_WAL_FRAMES = 8 * LONG_WAL_FRAMES
 
 /** In frames: each is one page of the database, as it was after a change. */
@@ -71,4 +71,9 @@ export function isWalIntact(wal: Wal): boolean {
     if (wal.isIntact()) return true
   }
   return false
+}
+
+/** Whether a reader, or a stuck lock, has kept the WAL from being copied for a long time. */
+export function isVeryLong({ frames, copied }: WalSize): boolean {
+  return frames >= STUCK_WAL_FRAMES && copied < frames
 }

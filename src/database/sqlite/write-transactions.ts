@@ -12,7 +12,7 @@ import { DatabaseLocked, isBroken, isLocked, isLockTimeout } from './result-code
 import { closeSession, openSession, type Session } from './session.ts'
 import type { Statements } from './statements.ts'
 import { createStuckLocks, grantsLocks } from './stuck-locks.ts'
-import { isWalIntact, STUCK_WAL_FRAMES } from './wal.ts'
+import { isVeryLong, isWalIntact } from './wal.ts'
 
 /** Also how long the read lock may be out of date after another process has written. */
 const CHECK_INTERVAL_MS = 200
@@ -66,7 +66,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   }
 
   // SQLite finds the WAL by its name. It would apply the old file's WAL to the new file, and corrupt the new file. The
-  // WAL may hold the newest animals of the old file, so it is not deleted: SQLite does that with the last connection.
+  // WAL may hold the newest animals of the old file, so it stays. SQLite deletes it with the last connection.
   function openFile(file: string): Session {
     if (file !== last.file && last.wal !== undefined && fileIdentity(walPath(path)) === last.wal) {
       throw new UnusableDatabase(
@@ -144,14 +144,14 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
 
   /** Closes all connections if a lock is stuck. In a process that does not write, only the length of the WAL shows that. */
   function closeIfStuck(current: Session): void {
-    if (current.wal.size.frames >= STUCK_WAL_FRAMES) stuckLocks.onTimeout()
+    if (isVeryLong(current.wal.size) || current.readLock?.isRefused()) stuckLocks.suspect()
     if (stuckLocks.shouldTestLocks() && grantsLocks(current)) stuckLocks.onGranted()
     if (stuckLocks.takeDecision()) releaseReader()
   }
 
   function onFailed(error: unknown): void {
     if (!isLockTimeout((error as Error).cause)) return
-    stuckLocks.onTimeout()
+    stuckLocks.suspect()
     // Not only at the next interval: if many commands wait for a stuck lock, each blocks this thread for 10 seconds.
     try {
       if (session !== undefined) closeIfStuck(session)
@@ -185,7 +185,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     try {
       if (session === undefined || !checkpoint.isDue(session)) return
       await nextTurn()
-      if (session !== undefined && !checkpoint.run(session)) stuckLocks.onTimeout()
+      if (session !== undefined && !checkpoint.run(session)) stuckLocks.suspect()
     } catch {
       // The next write opens the file again.
       if (session !== undefined) closeCurrent(session)
