@@ -66,7 +66,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   }
 
   // SQLite finds the WAL by its name. It would apply the old file's WAL to the new file, and corrupt the new file. The
-  // WAL may hold the newest animals of the old file, so it stays. SQLite deletes it with the last connection.
+  // WAL may hold the newest animals of the old file, so it stays. SQLite deletes it when the last connection closes.
   function openFile(file: string): Session {
     if (file !== last.file && last.wal !== undefined && fileIdentity(walPath(path)) === last.wal) {
       throw new UnusableDatabase(
@@ -142,7 +142,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     return result
   }
 
-  /** Closes all connections if a lock is stuck. In a process that does not write, only the length of the WAL shows that. */
+  /** Closes all connections if a lock is stuck. A process that does not write sees only these two signs of it. */
   function closeIfStuck(current: Session): void {
     if (isVeryLong(current.wal.size) || current.readLock?.isRefused()) stuckLocks.suspect()
     if (stuckLocks.shouldTestLocks() && grantsLocks(current)) stuckLocks.onGranted()
