@@ -68,6 +68,23 @@ suite('keys', { concurrency: 2 }, () => {
     assert.deepEqual(states, ['active', 'revoked'])
   })
 
+  test('rotate gives each successor the original lifetime, also if the key was rotated before', async t => {
+    const cwd = temporaryFolder(t)
+    const rotate = async (id: string) => JSON.parse((await runIn(cwd, 'rotate', id, '--json')).out)
+    const lifetimeOf = ({ createdAt, expiresAt }: { createdAt: string; expiresAt: string | null }) =>
+      expiresAt === null ? 'unlimited' : Date.parse(expiresAt) - Date.parse(createdAt)
+    const unlimited = await createIn(cwd, '--name', 'x')
+    const limited = await createIn(cwd, '--name', 'x', '--expires', '90d')
+    for (const [{ id }, lifetime] of [
+      [unlimited, 'unlimited'],
+      [limited, 90 * 24 * 3600 * 1000],
+    ] as const) {
+      const first = await rotate(id)
+      const lifetimes = [first, await rotate(id), await rotate(first.id)].map(lifetimeOf)
+      assert.deepEqual(lifetimes, [lifetime, lifetime, lifetime])
+    }
+  })
+
   test('list prints a table of the keys of one environment', async t => {
     const cwd = temporaryFolder(t)
     await createIn(cwd, '--name', 'one')

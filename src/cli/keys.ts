@@ -61,17 +61,19 @@ export const rotateKey = command({
   async run({ overlap, json, ...target }, [id = ''], streams) {
     await withStore({ ...target, say: streams.say }, async (store, environment) => {
       const now = new Date()
-      const old = (await store.listKeys(environment)).find(key => key.id === id)
+      const keys = await store.listKeys(environment)
+      const old = keys.find(key => key.id === id)
       if (old === undefined) throw noSuchKey(id, environment)
       if (!isActive(old, now.getTime()))
         throw new CommandFailed(`Key ${id} is ${stateOf(old)}; create a new one instead.`)
-      // The successor has the same lifetime as the old key.
-      const expiresAt = old.expiresAt && later(now, old.expiresAt.getTime() - old.createdAt.getTime())
+      // An earlier rotation may have shortened the lifetime of this key, but not that of its newest successor.
+      const newest = keys.findLast(key => key.idempotencyScope === old.idempotencyScope) ?? old
+      const lifetime = newest.expiresAt && newest.expiresAt.getTime() - newest.createdAt.getTime()
       const { secret, apiKey } = generateKey({
         name: old.name,
         environment,
         createdAt: now,
-        expiresAt,
+        expiresAt: lifetime === undefined ? undefined : later(now, lifetime),
         idempotencyScope: old.idempotencyScope,
       })
       const isRotated = await store.rotateKey(id, apiKey, later(now, overlap))
