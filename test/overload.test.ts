@@ -10,7 +10,7 @@ import { createApp } from '../src/http/app.ts'
 import { jsonReply } from '../src/http/server/reply.ts'
 import type { Store } from '../src/store.ts'
 import { startTestServer } from './support/http-server.ts'
-import { type RawConnection, requestHead } from './support/raw-http.ts'
+import { type RawConnection, requestHead, statusesOf } from './support/raw-http.ts'
 import { API_KEY, client } from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -72,6 +72,51 @@ suite('hundreds of connections that retry at once', () => {
     await waitUntil(() => other() >= othersBefore + 5, { what: 'another connection is answered five times' })
     assert.ok(checks() - checksBefore >= 10, `${checks() - checksBefore} checks were answered`)
   })
+})
+
+test('requests that arrive together are served a few in each event-loop turn', async t => {
+  const { openSeveral, requestsPerTurn } = await countingServer(t)
+  const connections = await openSeveral(CONNECTIONS)
+  for (const { socket } of connections) socket.write(requestHead('GET / HTTP/1.1', 'host: x'))
+  const isAnswered = ({ received }: RawConnection) => received().endsWith('{}')
+  await waitUntil(() => connections.every(isAnswered), { what: 'all requests are answered' })
+  const most = Math.max(...requestsPerTurn)
+  assert.ok(most <= 64, `${most} requests in one turn`)
+})
+
+test('beyond the limit, a connection closes after the pipelined requests that were accepted', async t => {
+  const gate = Promise.withResolvers<void>()
+  const paths: string[] = []
+  const { open, warnings } = await startTestServer(t, {
+    limits: { requests: 20 },
+    async answer(path) {
+      paths.push(path)
+      await gate.promise
+      return jsonReply(200, '{}')
+    },
+  })
+  const request = (path: string) => requestHead(`GET ${path} HTTP/1.1`, 'host: x')
+  const [pipelining, other] = [await open(), await open()]
+  pipelining.socket.write(Array.from({ length: 2_000 }, (_, index) => request(`/${index}`)).join(''))
+  await waitUntil(() => warnings().length === 1, { what: 'the limit is reached' })
+  other.socket.write(request('/other'))
+  await waitUntil(() => paths.length === 21, { what: 'all accepted requests are served' })
+  gate.resolve()
+  assert.deepEqual(statusesOf(await pipelining.closed), Array(20).fill(200))
+  assert.deepEqual(
+    new Set(paths),
+    new Set(['/other', ...Array.from({ length: 20 }, (_, index) => `/${index}`)]),
+  )
+  assert.equal(warnings()[0].msg, 'closed connections that pipeline too many requests')
+  // The other connection was not closed, and a new one gets the parser of the first.
+  const next = await open()
+  for (const { socket } of [other, next]) socket.write(request('/next'))
+  await waitUntil(
+    () => statusesOf(other.received()).length === 2 && statusesOf(next.received()).length === 1,
+    {
+      what: 'both connections are served',
+    },
+  )
 })
 
 test('connections that pipeline are read one at a time', async t => {

@@ -18,6 +18,8 @@ export interface Connections {
   inFlight(socket: Duplex): Exchange[]
   /** Returns the number of open connections. */
   count(): number
+  /** Returns the number of requests in flight on all connections. */
+  requestCount(): number
   sockets(): Iterable<Duplex>
 }
 
@@ -27,6 +29,7 @@ export function createConnections(limit: number, log: Logger): Connections {
    * one that has been idle longest comes first.
    */
   const exchangesOf = new Map<Duplex, Exchange[]>()
+  let requestCount = 0
   const logFull = createThrottledLog(count =>
     log.warn({ closed: count, limit }, 'closed idle connections: there are too many connections'),
   )
@@ -34,13 +37,18 @@ export function createConnections(limit: number, log: Logger): Connections {
     log.warn({ closed: count, limit }, 'refused new connections: there are too many, and all are busy'),
   )
 
+  function remove(socket: Duplex): void {
+    requestCount -= exchangesOf.get(socket)?.length ?? 0
+    exchangesOf.delete(socket)
+  }
+
   function closeLongestIdle(newest: Duplex): void {
     for (const [socket, exchanges] of exchangesOf) {
       if (exchanges.some(isBusy)) continue
       // The newest connection is the last of the list: if the loop reaches it, all others are busy.
       if (socket === newest) logRefused()
       else logFull()
-      exchangesOf.delete(socket)
+      remove(socket)
       socket.destroy()
       return
     }
@@ -49,13 +57,18 @@ export function createConnections(limit: number, log: Logger): Connections {
   return {
     add(socket) {
       exchangesOf.set(socket, [])
-      socket.once('close', () => exchangesOf.delete(socket))
+      socket.once('close', () => remove(socket))
       if (exchangesOf.size > limit) closeLongestIdle(socket)
     },
 
     begin(socket, exchange) {
-      const exchanges = exchangesOf.get(socket) ?? []
-      while (exchanges[0] !== undefined && isDone(exchanges[0])) exchanges.shift()
+      const exchanges = exchangesOf.get(socket)
+      if (exchanges === undefined) return 1
+      while (exchanges[0] !== undefined && isDone(exchanges[0])) {
+        exchanges.shift()
+        requestCount--
+      }
+      requestCount++
       return exchanges.push(exchange)
     },
 
@@ -64,7 +77,10 @@ export function createConnections(limit: number, log: Logger): Connections {
       if (exchanges === undefined) return
       // If the list kept the request until the next one arrived, the request would survive into the old generation.
       // Collecting it there costs as much CPU as serving it.
-      if (exchanges[0] === exchange) exchanges.shift()
+      if (exchanges[0] === exchange) {
+        exchanges.shift()
+        requestCount--
+      }
       exchangesOf.delete(socket)
       exchangesOf.set(socket, exchanges)
     },
@@ -74,6 +90,8 @@ export function createConnections(limit: number, log: Logger): Connections {
     },
 
     count: () => exchangesOf.size,
+
+    requestCount: () => requestCount,
 
     sockets: () => exchangesOf.keys(),
   }

@@ -7,11 +7,11 @@ import type { Exchange } from './exchange.ts'
 /** With fewer connections, a turn is short enough, unless they pipeline. */
 const MANY_CONNECTIONS = 256
 
-/** How many requests are read in a turn while others wait. A turn then takes about a millisecond. */
-const READ_PER_TURN = 16
+/** How many requests are served in a turn while others wait. A turn then takes about a millisecond. */
+const SERVED_PER_TURN = 16
 
 /** The same after a turn that accepted a connection: others are probably waiting to be accepted. */
-const READ_BESIDE_ACCEPTING = 8
+const SERVED_BESIDE_ACCEPTING = 8
 
 /** How many connections with health checks are read in addition. */
 const URGENT_PER_TURN = 4
@@ -23,18 +23,21 @@ export interface TurnsOptions {
 }
 
 export interface Turns {
-  addConnection(): void
+  addConnection(socket: Socket): void
   /**
-   * Called for each request. If a turn has too many requests, connections are read in rotation: a connection that was
-   * answered is read again after those that wait. Until then its next request stays in the operating system's buffers.
+   * Called for each request. If a turn has too many requests, returns a promise that resolves in a later turn, when the
+   * request may be served. Connections are then read in rotation: a connection that was answered is read again after
+   * those that wait. Until then its next request stays in the operating system's buffers.
    */
-  addRequest(exchange: Exchange, isPipelined: boolean): void
+  addRequest(exchange: Exchange, isPipelined: boolean): Promise<void> | undefined
 }
 
 export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns {
   /** Connections that are not read until it is their turn, in order. */
   const urgent = new Set<Socket>()
   const others = new Set<Socket>()
+  /** The requests that wait on each connection, because Node has read too many in one turn. */
+  const waiting = new Map<Socket, (() => void)[]>()
   let requests = 0
   let resumed = 0
   let hasAccepted = false
@@ -50,12 +53,32 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
     isScheduled = false
     // A connection that pipelines sends hundreds of requests at once, so only one such connection is read in a turn.
     const requestsPerConnection = Math.max(requests / Math.max(resumed, 1), 1)
-    const limit = hasAccepted ? READ_BESIDE_ACCEPTING : READ_PER_TURN
-    resumed = resumeFirst(others, Math.max(Math.floor(limit / requestsPerConnection), 1))
-    resumed += resumeFirst(urgent, URGENT_PER_TURN)
-    requests = 0
+    const limit = hasAccepted ? SERVED_BESIDE_ACCEPTING : SERVED_PER_TURN
+    requests = serveWaiting(limit)
+    resumed = waiting.size > 0 ? 0 : resume(others, Math.max(Math.floor(limit / requestsPerConnection), 1))
+    resumed += resume(urgent, URGENT_PER_TURN)
     hasAccepted = false
-    if (urgent.size + others.size > 0) schedule()
+    if (urgent.size + others.size + waiting.size > 0) schedule()
+  }
+
+  /** One request of each connection, then the second ones. Returns how many were served. */
+  function serveWaiting(limit: number): number {
+    let served = 0
+    for (const [socket, requestsOf] of waiting) {
+      if (served === limit) break
+      waiting.delete(socket)
+      requestsOf.shift()?.()
+      // The loop comes to it again after the others.
+      if (requestsOf.length > 0) waiting.set(socket, requestsOf)
+      served++
+    }
+    return served
+  }
+
+  function resume(sockets: Set<Socket>, count: number): number {
+    const first = takeFirst(sockets, count)
+    for (const socket of first) socket.resume()
+    return first.length
   }
 
   function pause({ request: { complete, socket }, path }: Exchange, isPipelined: boolean): void {
@@ -72,29 +95,35 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
   }
 
   return {
-    addConnection() {
+    addConnection(socket) {
       hasAccepted = true
+      socket.once('close', () => waiting.delete(socket))
     },
 
     addRequest(exchange, isPipelined) {
       if (!isPipelined && connectionCount() < MANY_CONNECTIONS) return
       requests++
       schedule()
+      if (requests <= SERVED_PER_TURN && others.size + waiting.size === 0) return
       // Node itself resumes the socket to read the rest of a request, so the socket is paused after that.
-      if (requests > READ_PER_TURN || others.size > 0)
-        exchange.response.once('finish', () => pause(exchange, isPipelined))
+      exchange.response.once('finish', () => pause(exchange, isPipelined))
+      if (requests <= SERVED_PER_TURN && waiting.size === 0) return
+      if (isUrgent(exchange.path) && !isPipelined) return
+      // In a microtask, because Node resumes the socket when the parser has read the whole request.
+      const { socket } = exchange.request
+      queueMicrotask(() => socket.pause())
+      return new Promise(resolve => {
+        const requestsOf = waiting.get(socket)
+        if (requestsOf === undefined) waiting.set(socket, [resolve])
+        else requestsOf.push(resolve)
+      })
     },
   }
 }
 
-/** Returns how many were resumed. */
-function resumeFirst(waiting: Set<Socket>, count: number): number {
-  let resumed = 0
-  for (const socket of waiting) {
-    if (resumed === count) break
-    waiting.delete(socket)
-    socket.resume()
-    resumed++
-  }
-  return resumed
+/** Removes the first elements from a set, and returns them. */
+function takeFirst<Element>(set: Set<Element>, count: number): Element[] {
+  const first = [...set.values().take(count)]
+  for (const element of first) set.delete(element)
+  return first
 }

@@ -16,7 +16,9 @@ import { isLastRequest } from './message-checks.ts'
 import { isDelivered, isWaiting, type Reply, send } from './reply.ts'
 import { logRequest, newRequestId, type OnAnswered } from './request-log.ts'
 import { parseTarget } from './request-target.ts'
+import { skipRequests } from './skip-input.ts'
 import { createSlowReaders } from './slow-readers.ts'
+import { createThrottledLog } from './throttled-log.ts'
 
 const OPTIONS = {
   headersTimeout: 10_000,
@@ -71,6 +73,9 @@ export function createHttpServer({
   const connections = createConnections(limits.connections, log)
   const turns = createTurns({ connectionCount: connections.count, isUrgent })
   const slowReaders = createSlowReaders(limits.waitingBytes, log)
+  const logPipelined = createThrottledLog(count =>
+    log.warn({ closed: count, limit: limits.requests }, 'closed connections that pipeline too many requests'),
+  )
   const openedAt = new WeakMap<Duplex, number>()
   const broken = new WeakSet<Duplex>()
   /** Connections whose last request has arrived. Nothing that follows on them is treated as a request. */
@@ -78,8 +83,10 @@ export function createHttpServer({
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = request
+    if (connections.requestCount() >= limits.requests) finishPipeline(socket)
     if (finished.has(socket)) {
-      // This response waits behind the last one, and is never sent. Node stops reading when too many responses wait.
+      skipRequests(socket)
+      // This response waits behind the last one, and is never sent.
       response.end()
       return
     }
@@ -103,9 +110,11 @@ export function createHttpServer({
       animalId: undefined,
       headers: NO_HEADERS,
     }
-    turns.addRequest(exchange, connections.begin(socket, exchange) > 1)
+    const isPipelined = connections.begin(socket, exchange) > 1
     try {
       logRequest(exchange, log, clientAddress, onAnswered)
+      const turn = turns.addRequest(exchange, isPipelined)
+      if (turn !== undefined) await turn
       // Awaited even if it is not a promise: `await` returns to the parser, which then marks a request without a body
       // as complete.
       send(exchange, await answer(exchange), isAccepting())
@@ -120,13 +129,22 @@ export function createHttpServer({
     }
   }
 
+  /** Closes the connection after the requests that are in flight on it, if there are any. */
+  function finishPipeline(socket: Socket): void {
+    const last = connections.inFlight(socket).at(-1)
+    if (last === undefined) return
+    finished.add(socket)
+    closeAfter(last.response)
+    logPipelined()
+  }
+
   const server = createServer(OPTIONS, serve)
   // By default Node silently drops headers after the thousandth.
   server.maxHeadersCount = 0
   server.on('connection', socket => {
     connections.add(socket)
     if (onAnswered !== undefined) openedAt.set(socket, performance.now())
-    turns.addConnection()
+    turns.addConnection(socket)
   })
   // Without these two listeners Node answers by itself, before the credential is checked.
   server.on('checkContinue', serve)
