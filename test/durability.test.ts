@@ -206,3 +206,14 @@ suite('while a table is missing', { concurrency: true }, () => {
     })
   }
 })
+
+test('while a column is missing, requests get 503, readiness fails, and the service recovers', async t => {
+  const path = join(temporaryFolder(t), 'animals.db')
+  const { send } = await startTestService(t, { database: { kind: 'sqlite', path } })
+  const statuses = async () => [(await send('GET', '/v1/pets')).status, (await send('GET', '/readyz')).status]
+  assert.deepEqual(await statuses(), [200, 200])
+  runSql(path, 'alter table animals rename column name to hidden')
+  assert.deepEqual(await statuses(), [503, 503])
+  runSql(path, 'alter table animals rename column hidden to name')
+  assert.deepEqual(await statuses(), [200, 200])
+})

@@ -116,8 +116,10 @@ export function prepareStatements(database: DatabaseSync) {
     ),
 
     // Touches every table that requests need.
+    // Names every column, so that it fails if one is missing.
     ping: prepare(`
-      select exists (select 1 from animals), exists (select 1 from api_keys),
-        exists (select 1 from idempotency_keys)`),
+      select exists (select id, name, category_id, status from animals),
+        exists (select id, name, environment, digest, scope, created_at, expires_at, revoked_at from api_keys),
+        exists (select scope, key, animal_id, created_at from idempotency_keys)`),
   }
 }
