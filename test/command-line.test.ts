@@ -79,7 +79,8 @@ suite('animal-store', { concurrency: 2 }, () => {
     [['serve', '--nonsense', '9001'], /^--nonsense is not a flag of this command; see --help\n$/],
     [['serve', 'postgres//admin:hunter2@h/a'], /^"…" is one argument too many\n$/],
     [['migrate', ' postgres://admin:hunter2@h/a'], /^"postgres:…" is one argument too many\n$/],
-    [['keys', 'list', 'host=h password=hunter2'], /^"…" is one argument too many\n$/],
+    [['serve', 'postgres;//admin:hunter2@h/a'], /^"…" is one argument too many\n$/],
+    [['keys', 'list', 'host=h password = hunter2'], /^"…" is one argument too many\n$/],
     [[], /Usage: animal-store COMMAND/],
     [['--port', '1'], /Usage: animal-store COMMAND|There is no command/],
   ]

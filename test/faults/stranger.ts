@@ -1,9 +1,11 @@
-// A process that opens many connections and keeps them: idle ones, or ones that never read what they asked for. It does
-// not reopen a connection that the service closes. Prints a line once all connections were opened.
+// A process that opens many connections and keeps them: idle ones, ones that never read what they asked for, or ones that
+// pipeline requests, all at the same moment. It does not reopen a connection that the service closes. Prints a line once
+// all connections were opened.
 //
-//   node test/faults/stranger.ts ADDRESS CONNECTIONS PATH reads|never-reads API_KEY
+//   node test/faults/stranger.ts ADDRESS CONNECTIONS PATH reads|never-reads|pipelines API_KEY
 
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 
 const [address = '', connections = '1', path = '/', how = 'reads', apiKey = ''] = process.argv.slice(2)
 const { hostname, port } = new URL(address)
@@ -14,6 +16,9 @@ const REPEATED = how === 'never-reads' ? 8 : 1
 
 /** How many connections are opened at the same time. */
 const AT_ONCE = 100
+
+/** As many as fit into the 64 KiB that the service reads at once. */
+const PIPELINED = Math.floor(65_536 / REQUEST.length)
 
 let opened = 0
 let sent = 0
@@ -39,7 +44,19 @@ function open(): void {
   socket.on('close', openNext)
 }
 
-for (let index = 0; index < AT_ONCE; index++) open()
+async function pipeline(): Promise<void> {
+  const sockets: Socket[] = []
+  while (sockets.length < Number(connections)) {
+    const socket = connect(Number(port), hostname).on('error', () => {})
+    await once(socket, 'connect')
+    sockets.push(socket)
+  }
+  for (const socket of sockets) socket.resume().write(REQUEST.repeat(PIPELINED))
+  process.stdout.write('opened\n')
+}
+
+if (how === 'pipelines') await pipeline()
+else for (let index = 0; index < AT_ONCE; index++) open()
 
 // Keeps the process alive when the service has closed every connection.
 setInterval(() => {}, 1_000)

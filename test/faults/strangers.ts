@@ -1,4 +1,4 @@
-// Strangers that take all connections, and clients that never read their responses.
+// Strangers that take all connections or pipeline requests, and clients that never read their responses.
 //
 //   node test/faults/strangers.ts [--quick]
 
@@ -13,11 +13,11 @@ import { inScope, isAnswered, memoryOf, startProgram, startService } from './pro
 /** How long the memory is watched after the last request. */
 const WATCH_MS = 3_000
 
-/** What the process may need: the responses that wait (`SERVER_LIMITS`), 2,000 connections, and garbage. */
-const MAX_GROWTH_MIB = 160
+/** What the process may need: the requests and responses that wait (`SERVER_LIMITS`), 2,000 connections, and garbage. */
+const MAX_GROWTH_MIB = 224
 
 export async function strangers({ quick }: { quick: boolean }): Promise<Figure[]> {
-  return [await idleConnections(), await slowReaders(quick ? 500 : 2_000)]
+  return [await idleConnections(), ...(await pipelines()), await slowReaders(quick ? 500 : 2_000)]
 }
 
 function idleConnections(): Promise<Figure> {
@@ -34,6 +34,40 @@ function idleConnections(): Promise<Figure> {
       measured: `${answered} of ${attempts}`,
       holds: answered === attempts,
     }
+  })
+}
+
+function pipelines(): Promise<Figure[]> {
+  return inScope(async scope => {
+    const { address, pid } = await startService(scope)
+    const before = memoryOf(pid)
+    const connections = 1_000
+    const stranger = startProgram(scope, 'stranger.ts', [address, String(connections), '/docs', 'pipelines'])
+    await once(stranger.stdout, 'data')
+    const start = performance.now()
+    let most = before
+    let slowestMs = 0
+    while (performance.now() - start < WATCH_MS) {
+      const asked = performance.now()
+      await waitUntil(() => isAnswered(address), { what: '/livez is answered', timeoutMs: 60_000 })
+      slowestMs = Math.max(slowestMs, performance.now() - asked)
+      most = Math.max(most, memoryOf(pid))
+      await delay(20)
+    }
+    const promise = `${connections} connections of a stranger pipeline 64 KiB of requests at once`
+    return [
+      {
+        promise: `${promise}: memory is bounded`,
+        measured: `from ${Math.round(before)} to ${Math.round(most)} MiB`,
+        holds: most - before <= MAX_GROWTH_MIB,
+      },
+      {
+        promise: `${promise}: /livez is answered within 5 s`,
+        measured: `at most ${(slowestMs / 1_000).toFixed(1)} s`,
+        holds: slowestMs <= 5_000,
+        isSpeed: true,
+      },
+    ]
   })
 }
 

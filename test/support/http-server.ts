@@ -12,7 +12,7 @@ import { connectRaw, type RawConnection } from './raw-http.ts'
 import type { Scope } from './service.ts'
 
 export interface TestServerOptions {
-  readonly answer: (path: string) => Reply | Promise<Reply>
+  readonly answer: (path: string, exchange: Exchange) => Reply | Promise<Reply>
   readonly isUrgent?: (path: string) => boolean
   readonly limits?: Partial<ServerLimits>
 }
@@ -24,7 +24,7 @@ export async function startTestServer(
   const lines: string[] = []
   const { server } = createHttpServer({
     requestId: newRequestId,
-    answer: ({ path }: Exchange) => answer(path),
+    answer: exchange => answer(exchange.path, exchange),
     isAccepting: () => true,
     isUrgent,
     log: pino({ level: 'warn', base: null }, { write: line => void lines.push(line) }),

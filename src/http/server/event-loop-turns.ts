@@ -25,9 +25,9 @@ export interface TurnsOptions {
 export interface Turns {
   addConnection(socket: Socket): void
   /**
-   * Called for each request. If a turn has too many requests, returns a promise that resolves in a later turn, when the
-   * request may be served. Connections are then read in rotation: a connection that was answered is read again after
-   * those that wait. Until then its next request stays in the operating system's buffers.
+   * Called for each request. Returns a promise if the request must wait, because the turn has too many. It resolves in a
+   * later turn. Connections are then also read in rotation: one that was answered is read again after those that wait.
+   * Until then its next request stays in the operating system's buffers.
    */
   addRequest(exchange: Exchange, isPipelined: boolean): Promise<void> | undefined
 }
@@ -54,15 +54,16 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
     // A connection that pipelines sends hundreds of requests at once, so only one such connection is read in a turn.
     const requestsPerConnection = Math.max(requests / Math.max(resumed, 1), 1)
     const limit = hasAccepted ? SERVED_BESIDE_ACCEPTING : SERVED_PER_TURN
-    requests = serveWaiting(limit)
+    requests = 0
+    serveWaiting(limit)
     resumed = waiting.size > 0 ? 0 : resume(others, Math.max(Math.floor(limit / requestsPerConnection), 1))
     resumed += resume(urgent, URGENT_PER_TURN)
     hasAccepted = false
     if (urgent.size + others.size + waiting.size > 0) schedule()
   }
 
-  /** One request of each connection, then the second ones. Returns how many were served. */
-  function serveWaiting(limit: number): number {
+  /** One request of each connection, then the second ones. */
+  function serveWaiting(limit: number): void {
     let served = 0
     for (const [socket, requestsOf] of waiting) {
       if (served === limit) break
@@ -72,7 +73,6 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
       if (requestsOf.length > 0) waiting.set(socket, requestsOf)
       served++
     }
-    return served
   }
 
   function resume(sockets: Set<Socket>, count: number): number {
@@ -97,6 +97,7 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
   return {
     addConnection(socket) {
       hasAccepted = true
+      // Their promises never resolve, so these requests are not served.
       socket.once('close', () => waiting.delete(socket))
     },
 

@@ -14,7 +14,7 @@ export const MAX_CHUNK_EXTENSION_BYTES = 16 * 1024
 /** The most that one process keeps for all of its clients together. */
 export interface ServerLimits {
   readonly connections: number
-  /** The requests in flight, beyond which no pipelined request is accepted. */
+  /** With this many requests in flight, no further pipelined request is accepted. */
   readonly requests: number
   /** The size of all responses that wait for clients to read them. */
   readonly waitingBytes: number
@@ -22,7 +22,7 @@ export interface ServerLimits {
 
 export const SERVER_LIMITS: ServerLimits = {
   connections: 10_000,
-  requests: 10_000,
+  requests: 5_000,
   waitingBytes: 64 * 1024 * 1024,
 }
 

@@ -123,9 +123,13 @@ export function createHttpServer({
       socket.destroy()
     }
     if (isDelivered(exchange)) connections.end(socket, exchange)
-    else if (isWaiting(exchange)) {
-      slowReaders.add(exchange)
-      response.once('close', () => request.complete && connections.end(socket, exchange))
+    else {
+      if (isWaiting(exchange)) slowReaders.add(exchange)
+      const end = () => {
+        if (response.closed && request.complete) connections.end(socket, exchange)
+      }
+      response.once('close', end)
+      request.once('close', end)
     }
   }
 

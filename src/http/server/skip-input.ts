@@ -9,14 +9,14 @@ interface Parser {
   [index: number]: unknown
 }
 
-/** Skips the rest of a body, chunk by chunk. */
+/** Skips the rest of the body, but not its end, and all further requests. */
 export function skipBody(socket: Socket): void {
-  skip(socket, ['kOnBody'])
+  skip(socket, ['kOnBody', 'kOnHeaders', 'kOnHeadersComplete'])
 }
 
-/** Skips all further requests. The last one must be complete. */
+/** Skips all further requests. The last request that is served must be complete. */
 export function skipRequests(socket: Socket): void {
-  skip(socket, ['kOnHeaders', 'kOnHeadersComplete', 'kOnBody', 'kOnMessageComplete'])
+  skip(socket, ['kOnBody', 'kOnHeaders', 'kOnHeadersComplete', 'kOnMessageComplete'])
 }
 
 /** Node has no documented way to do this. Without it, what is skipped costs more CPU time and memory. */
@@ -28,7 +28,7 @@ function skip(socket: Socket & { readonly parser?: Parser | null }, callbacks: r
     const callback = index === undefined ? undefined : parser[index]
     if (index === undefined || callback === undefined) continue
     parser[index] = undefined
-    // Node uses the parser again for another connection.
+    // Node uses the parser again for another connection. It would do so earlier after a CONNECT, which is skipped too.
     socket.once('close', () => {
       parser[index] = callback
     })
