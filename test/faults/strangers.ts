@@ -14,7 +14,7 @@ import { inScope, isAnswered, memoryOf, startProgram, startService } from './pro
 const WATCH_MS = 3_000
 
 /** What the process may need: the requests and responses that wait (`SERVER_LIMITS`), 2,000 connections, and garbage. */
-const MAX_GROWTH_MIB = 224
+const MAX_GROWTH_MIB = 160
 
 export async function strangers({ quick }: { quick: boolean }): Promise<Figure[]> {
   return [await idleConnections(), ...(await pipelines()), await slowReaders(quick ? 500 : 2_000)]
