@@ -97,7 +97,7 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
   return {
     addConnection(socket) {
       hasAccepted = true
-      // Their promises never resolve, so these requests are not served.
+      // The requests that wait on it are then never served.
       socket.once('close', () => waiting.delete(socket))
     },
 

@@ -83,7 +83,7 @@ export function createHttpServer({
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = request
-    if (connections.requestCount() >= limits.requests) finishPipeline(socket)
+    if (connections.requestCount() >= limits.requests && !finished.has(socket)) finishPipeline(socket)
     if (finished.has(socket)) {
       skipRequests(socket)
       // This response waits behind the last one, and is never sent.

@@ -28,7 +28,7 @@ function skip(socket: Socket & { readonly parser?: Parser | null }, callbacks: r
     const callback = index === undefined ? undefined : parser[index]
     if (index === undefined || callback === undefined) continue
     parser[index] = undefined
-    // Node uses the parser again for another connection. It would do so earlier after a CONNECT, which is skipped too.
+    // Node gives the parser to another connection then. After a CONNECT it would do so earlier, but that is skipped too.
     socket.once('close', () => {
       parser[index] = callback
     })
