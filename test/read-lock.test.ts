@@ -24,8 +24,11 @@ const READ_MARKS = 5
 function open(t: TestContext) {
   const path = join(temporaryFolder(t), 'a.db')
   const session = openSession(path, { create: true, isWriter: true, lockTimeoutMs: 0 })
-  t.after(() => closeSession(session, path))
   const { database, wal, readLock } = session
+  t.after(() => {
+    closeSession(session, path)
+    wal.close()
+  })
   assert.ok(readLock)
   const other = openDatabase(t, path)
   other.exec('pragma wal_autocheckpoint = 0')

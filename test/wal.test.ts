@@ -1,8 +1,8 @@
-// The write-ahead log (WAL) of a running service is removed, replaced or truncated: no animal that is acknowledged
+// The write-ahead log (WAL) of a running service is removed, replaced, truncated or overwritten: no animal that is acknowledged
 // later is lost, and the service recovers without help.
 
 import assert from 'node:assert/strict'
-import { copyFileSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { copyFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { serve } from './support/command.ts'
@@ -18,7 +18,7 @@ interface Damage {
   readonly damage: (path: string) => void
   /** Whether it is also tested with two processes on one file. */
   readonly hasWorkers?: boolean
-  /** Whether the animals from before are lost, because the WAL that held them was truncated. */
+  /** Whether the animals from before are lost, because the WAL that held them was truncated or overwritten. */
   readonly losesEarlier?: boolean
 }
 
@@ -36,6 +36,11 @@ const DAMAGES: Record<string, Damage> = {
     damage: path => renameSync(`${path}-copy`, `${path}-wal`),
   },
   emptied: { damage: path => truncateSync(`${path}-wal`), losesEarlier: true, hasWorkers: true },
+  'overwritten with zeros': {
+    damage: path => writeFileSync(`${path}-wal`, Buffer.alloc(statSync(`${path}-wal`).size)),
+    losesEarlier: true,
+    hasWorkers: true,
+  },
   'cut in the middle of a transaction': {
     damage: path => truncateSync(`${path}-wal`, statSync(`${path}-wal`).size - 5_000),
     losesEarlier: true,

@@ -1,4 +1,4 @@
-// Saves what can be saved when the write-ahead log (WAL) of an open database was removed, replaced or truncated.
+// Saves what can be saved when the write-ahead log (WAL) of an open database was removed, replaced, truncated or overwritten.
 
 import { closeSync, constants, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,7 +9,7 @@ import type { Wal } from './wal.ts'
 
 /**
  * If the WAL or its index was removed or replaced, writes the contents of the WAL to the database file: SQLite still
- * has both files open. Does nothing if the WAL was truncated, because SQLite can no longer read all of it.
+ * has both files open. Does nothing if the WAL was truncated or overwritten, because SQLite can no longer read all of it.
  */
 export function rescueWal(database: DatabaseSync, path: string, wal: Wal): void {
   const isWalGone = fileIdentity(walPath(path)) !== wal.identity

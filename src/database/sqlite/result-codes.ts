@@ -22,13 +22,14 @@ const UNAVAILABLE = {
 
 const ERROR = { error: 1 }
 
+const CORRUPT = { corrupt: UNAVAILABLE.corrupt, notadb: UNAVAILABLE.notadb }
+
 /** The file, or its write-ahead log, may be another one now. Opening it again may help. */
 const BROKEN = {
+  ...CORRUPT,
   ioerr: UNAVAILABLE.ioerr,
-  corrupt: UNAVAILABLE.corrupt,
   cantopen: UNAVAILABLE.cantopen,
   protocol: UNAVAILABLE.protocol,
-  notadb: UNAVAILABLE.notadb,
 }
 
 /** The database cannot be used at this moment, as if another process held a lock. */
@@ -47,6 +48,10 @@ export function isLocked(error: unknown): boolean {
 /** A lock was waited for in vain. If it was a lock for reading, SQLite itself has waited, and reports `protocol`. */
 export function isLockTimeout(error: unknown): boolean {
   return hasCode(error, { ...LOCKED, protocol: UNAVAILABLE.protocol }) && !(error instanceof DatabaseLocked)
+}
+
+export function isCorrupt(error: unknown): boolean {
+  return hasCode(error, CORRUPT)
 }
 
 export function isBroken(error: unknown): boolean {

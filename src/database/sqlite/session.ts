@@ -25,8 +25,9 @@ export interface Session {
 
 export function openSession(path: string, options: OpenOptions): Session {
   const database = openDatabase(path, options)
+  let wal: Wal | undefined
   try {
-    const wal = watchWal(database, path)
+    wal = watchWal(database, path, options.isWriter === true)
     return {
       database,
       statements: prepareStatements(database),
@@ -38,6 +39,7 @@ export function openSession(path: string, options: OpenOptions): Session {
       readLock: options.isWriter ? createReadLock(path, wal) : undefined,
     }
   } catch (error) {
+    wal?.close()
     database.close()
     if (isLocked(error)) throw error
     const reason = error instanceof Error ? error.message : String(error)
@@ -45,7 +47,7 @@ export function openSession(path: string, options: OpenOptions): Session {
   }
 }
 
-/** Closes the file, and does not change it if its write-ahead log (WAL) was truncated. */
+/** Closes the file, and does not change it if its write-ahead log (WAL) was truncated or overwritten. */
 export function closeSession({ database, file, wal, readLock }: Session, path: string): void {
   readLock?.close()
   if (!database.isOpen) return

@@ -1,12 +1,11 @@
-// Measures the write-ahead log (WAL) of an open database, and detects that it was removed, replaced or truncated. SQLite
-// continues to write to such a file, and everything in it would be lost with the process.
+// Measures the write-ahead log (WAL) of an open database, and detects that it was removed, replaced, truncated or
+// overwritten. SQLite continues to write to such a file, and everything in it would be lost with the process.
 
+import { closeSync, fstatSync, openSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { fileIdentity, fileStats, identityOf, indexPath, walPath } from './files.ts'
-
-/** https://www.sqlite.org/fileformat2.html#walformat */
-const WAL_HEADER_BYTES = 32
-const FRAME_HEADER_BYTES = 24
+import { isCorrupt } from './result-codes.ts'
+import { createFrameCheck, FRAME_HEADER_BYTES, WAL_HEADER_BYTES } from './wal-frames.ts'
 
 /** From this length on (4 MB with pages of 4 KiB), the WAL is copied to the database file, so that SQLite can restart it. */
 export const LONG_WAL_FRAMES = 1_000
@@ -32,17 +31,30 @@ export interface Wal {
   /** Reads how much SQLite has written (1.5 µs). Must not be called in a transaction. */
   measure(): void
   /** Whether the paths still lead to the same files, and the WAL has at least the measured size (2 µs). */
+  isInPlace(): boolean
+  /** The same. Of the writer thread's session also whether SQLite would find all measured frames after a crash. */
   isIntact(): boolean
+  /** Must be called after the session was closed. Until then, no other file can get the inode number of this one. */
+  close(): void
 }
 
-export function watchWal(database: DatabaseSync, path: string): Wal {
+export function watchWal(database: DatabaseSync, path: string, checksFrames: boolean): Wal {
   const file = walPath(path)
-  const identity = identityOf(fileStats(file))
-  const indexIdentity = fileIdentity(indexPath(path))
   const { page_size: pageSize } = database.prepare('pragma page_size').get() as { page_size: number }
   const readSize = database.prepare('pragma wal_checkpoint(noop)')
+  const descriptor = checksFrames ? openSync(file, 'r') : undefined
+  const identity = identityOf(descriptor === undefined ? fileStats(file) : fstatSync(descriptor))
+  const indexIdentity = fileIdentity(indexPath(path))
+  const areFramesValid = descriptor === undefined ? () => true : createFrameCheck(descriptor, pageSize)
   let size: WalSize = { frames: 0, copied: 0 }
   let minBytes = 0
+
+  function isInPlace(): boolean {
+    const stats = fileStats(file)
+    const isSame = identityOf(stats) === identity && fileIdentity(indexPath(path)) === indexIdentity
+    return stats !== undefined && isSame && stats.size >= minBytes
+  }
+
   return {
     identity,
     indexIdentity,
@@ -56,19 +68,24 @@ export function watchWal(database: DatabaseSync, path: string): Wal {
       size = { frames, copied }
       minBytes = frames > 0 ? WAL_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + pageSize) : 0
     },
-    isIntact() {
-      const stats = fileStats(file)
-      const isSame = identityOf(stats) === identity && fileIdentity(indexPath(path)) === indexIdentity
-      return stats !== undefined && isSame && stats.size >= minBytes
+    isInPlace,
+    isIntact: () => isInPlace() && areFramesValid(size.frames),
+    close() {
+      if (descriptor !== undefined) closeSync(descriptor)
     },
   }
 }
 
-/** Measures first. Another process may truncate the WAL in a checkpoint between the two steps, so it looks twice. */
+/** Measures first. Another process may truncate or restart the WAL between the two steps, so it looks twice. */
 export function isWalIntact(wal: Wal): boolean {
-  for (let look = 0; look < 2; look++) {
-    wal.measure()
-    if (wal.isIntact()) return true
+  try {
+    for (let look = 0; look < 2; look++) {
+      wal.measure()
+      if (wal.isIntact()) return true
+    }
+  } catch (error) {
+    // SQLite reads the schema before it measures, and may find parts of another file there.
+    if (!isCorrupt(error)) throw error
   }
   return false
 }

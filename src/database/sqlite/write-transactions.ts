@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UnusableDatabase } from '../../store.ts'
 import { copyChange, copyWal, createCheckpoint } from './checkpoint.ts'
 import { fileIdentity, MEMORY, walPath } from './files.ts'
+import { createLastFile } from './last-file.ts'
 import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
 import { rescueWal } from './lost-wal.ts'
 import { DatabaseLocked, isBroken, isLocked, isLockTimeout } from './result-codes.ts'
@@ -42,11 +43,7 @@ export interface WriteOptions {
 
 export function createWriteTransactions(path: string, options: WriteOptions): WriteTransactions {
   let session = options.shared
-  /** The files of the last session. */
-  let last: { readonly file: string | undefined; readonly wal: string | undefined } = {
-    file: options.checkedFile,
-    wal: undefined,
-  }
+  const lastFile = createLastFile(path, options.checkedFile)
   let isWaitingForReader = false
   let lastWrite: Promise<unknown> = Promise.resolve()
   const checkpoint = createCheckpoint(path)
@@ -59,23 +56,16 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     if (isWaitingForReader)
       throw new DatabaseLocked('all connections must be closed, and the reader still has one')
     const file = fileIdentity(path)
+    if (file === undefined || (session !== undefined && session.file !== file)) lastFile.onMoved()
     if (file === undefined) throw new UnusableDatabase(`The database ${path} no longer exists.`)
     if (session !== undefined && session.file !== file) closeCurrent(session)
     session ??= openFile(file)
     return session
   }
 
-  // SQLite finds the WAL by its name. It would apply the old file's WAL to the new file, and corrupt the new file. The
-  // WAL may hold the newest animals of the old file, so it stays. SQLite deletes it when the last connection closes.
   function openFile(file: string): Session {
-    if (file !== last.file && last.wal !== undefined && fileIdentity(walPath(path)) === last.wal) {
-      throw new UnusableDatabase(
-        `The database ${path} was replaced, but ${walPath(path)} still belongs to the old one.`,
-      )
-    }
-    const opened = openOrRelease(file === last.file)
-    last = { file: opened.file, wal: opened.wal.identity }
-    if (!isWalIntact(opened.wal)) release(opened)
+    const opened = openOrRelease(lastFile.isSame(file))
+    lastFile.onOpened(opened)
     return opened
   }
 
@@ -86,12 +76,6 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
       if (isBroken((error as Error).cause)) releaseReader()
       throw error
     }
-  }
-
-  function release(current: Session): never {
-    closeCurrent(current)
-    releaseReader()
-    throw new DatabaseLocked('the write-ahead log is gone')
   }
 
   /**
@@ -118,7 +102,8 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
       if (isLocked(error)) throw error
       // What cannot be read is lost. The rest is still in the database file.
     }
-    release(current)
+    releaseReader()
+    throw new DatabaseLocked('the write-ahead log is gone or damaged')
   }
 
   function writeOnce<Result>(step: (statements: Statements) => Result): Result {
@@ -128,16 +113,18 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     const { database, statements, wal, readLock } = current
     // An older lock would keep this write from restarting the WAL.
     readLock?.renewIfChanged()
-    const hasWal = () => path === MEMORY || wal.isIntact()
     const result = inTransaction(database, () => {
       const stepResult = step(statements)
       // Checked within the transaction, where no other process can write or restart the WAL.
-      if (!hasWal()) throw new DatabaseLocked('the write-ahead log is gone')
+      if (path !== MEMORY && !wal.isInPlace()) throw new DatabaseLocked('the write-ahead log is gone')
       return stepResult
     })
     readLock?.renew()
-    if (!hasWal() && !isWalIntact(wal)) {
-      throw new UnusableDatabase(`${walPath(path)} was removed while a change was being stored.`)
+    // Somebody may have removed or truncated the WAL after that, while SQLite wrote to it.
+    if (path !== MEMORY && !wal.isIntact() && !isWalIntact(wal)) {
+      throw new UnusableDatabase(
+        `${walPath(path)} was removed, truncated or overwritten while a change was being stored.`,
+      )
     }
     return result
   }
@@ -163,8 +150,11 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   /** Runs at intervals, because there may be no writes for a long time. The next write reports errors. */
   function checkFiles(): void {
     try {
-      if (session !== undefined && fileIdentity(path) !== session.file) closeCurrent(session)
-      else if (session !== undefined) {
+      if (session === undefined || isWaitingForReader) return
+      if (fileIdentity(path) !== session.file) {
+        lastFile.onMoved()
+        closeCurrent(session)
+      } else {
         checkWal(session)
         if (session.readLock?.check()) stuckLocks.onGranted()
         if (session.readLock?.isGivenUp()) copyWal(session)
@@ -233,6 +223,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     close() {
       clearInterval(fileCheck)
       if (session !== undefined && session !== options.shared) closeCurrent(session)
+      lastFile.close()
     },
   }
 }
