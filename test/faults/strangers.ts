@@ -2,6 +2,7 @@
 //
 //   node test/faults/strangers.ts [--quick]
 
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SERVER_LIMITS } from '../../src/http/server/limits.ts'
@@ -103,7 +104,9 @@ async function fillPage(address: string, path: string): Promise<number> {
   const { send, close } = client(address)
   const body = JSON.stringify({ name: '\u0001'.repeat(1_000), categoryId: 1 })
   const headers = { 'content-type': 'application/json' }
-  await Promise.all(Array.from({ length: 100 }, () => send('POST', '/v1/pets', { headers, body })))
+  const create = () => send('POST', '/v1/pets', { headers, body })
+  for (const { status, text } of await Promise.all(Array.from({ length: 100 }, create)))
+    assert.equal(status, 201, text)
   const { text } = await send('GET', path)
   close()
   return text.length

@@ -16,11 +16,18 @@ const STALLED_MS = 60_000
 /** How long a client may go on sending its body after the response. */
 const LINGER_MS = 1_000
 
+/**
+ * From this length on, a body is kept as bytes. Node copies a string twice for each response, once into the heap, where the
+ * copy stays until the next full garbage collection; clients that read slowly share the bytes of a cached page.
+ */
+const LARGE_CHARACTERS = 64 * 1024
+
 /** Headers of every reply except documents: no cache may keep it, and no browser may guess another media type. */
 export const API_HEADERS = ['cache-control', 'no-store', 'x-content-type-options', 'nosniff'] as const
 
 /** Takes rendered JSON. */
-export function jsonReply(status: number, body: string, headers: readonly string[] = []): Reply {
+export function jsonReply(status: number, json: string, headers: readonly string[] = []): Reply {
+  const body = json.length < LARGE_CHARACTERS ? json : Buffer.from(json)
   const length = String(Buffer.byteLength(body))
   const contentHeaders = ['content-type', 'application/json', 'content-length', length]
   return { status, headers: [...contentHeaders, ...API_HEADERS, ...headers], body }
