@@ -22,9 +22,16 @@ const QUOTE = 0x22
 const COMMA = 0x2c
 const COLON = 0x3a
 const OPEN_BRACKET = 0x5b
+const BACKSLASH = 0x5c
 const OPEN_BRACE = 0x7b
 /** The character code of a closing bracket or brace is that of the opening one plus this. */
 const CLOSING = 2
+
+/** Such as `\u0061`. */
+const UNICODE_ESCAPE_LENGTH = 6
+
+/** In other escapes, the character behind the backslash stands for itself. */
+const ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
 
 const STRING = /"[^"\\\0-\x1f]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\\0-\x1f]*)*"/y
 const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
@@ -66,7 +73,7 @@ function findMembers<Name extends string>(
   if (text.charCodeAt(at) === OPEN_BRACE + CLOSING) return at + 1
   for (;;) {
     const nameEnd = endOf(STRING, text, at)
-    const name = findName(text.slice(at, nameEnd), names)
+    const name = findName(text, at, nameEnd, names)
     const valueAt = afterColon(text, nameEnd)
     const end = endOfValue(text, valueAt)
     if (name !== undefined) sources.set(name, text.slice(valueAt, end))
@@ -77,27 +84,50 @@ function findMembers<Name extends string>(
   }
 }
 
-/** A name may be written with escapes, such as `"n\u0061me"`. */
-function findName<Name extends string>(source: string, names: readonly Name[]): Name | undefined {
-  return names.find(name => {
-    const { length } = name
-    if (source.length === length + 2) return source.startsWith(name, 1)
-    // An escape takes at most six characters.
-    const mayBeEscaped =
-      source.length > length + 2 && source.length <= length * 6 + 2 && source.includes('\\')
-    return mayBeEscaped && JSON.parse(source) === name
-  })
+function findName<Name extends string>(
+  text: string,
+  start: number,
+  end: number,
+  names: readonly Name[],
+): Name | undefined {
+  for (const name of names) if (isName(text, start, end, name)) return name
+  return undefined
 }
+
+/** Whether the string from `start` to `end` is this name. It may be written with escapes, such as `"n\u0061me"`. */
+function isName(text: string, start: number, end: number, name: string): boolean {
+  const length = end - start - 2
+  if (length === name.length) return text.startsWith(name, start + 1)
+  if (length < name.length || length > name.length * UNICODE_ESCAPE_LENGTH) return false
+  let at = start + 1
+  for (let index = 0; index < name.length; index++) {
+    const isEscape = text.charCodeAt(at) === BACKSLASH
+    if ((isEscape ? unescaped(text, at) : text[at]) !== name[index]) return false
+    if (isEscape) at += text[at + 1] === 'u' ? UNICODE_ESCAPE_LENGTH : 2
+    else at++
+  }
+  return at === end - 1
+}
+
+/** Returns the character that the escape at this position stands for. `JSON.parse` takes five times as long. */
+function unescaped(text: string, at: number): string | undefined {
+  const letter = text[at + 1] as string
+  if (letter !== 'u') return ESCAPES[letter] ?? letter
+  return String.fromCharCode(Number.parseInt(text.slice(at + 2, at + UNICODE_ESCAPE_LENGTH), 16))
+}
+
+/** The opening brackets and braces that are not closed yet. Kept between calls: growing takes most of the time. */
+let open = new Uint8Array(1_024)
 
 /** Returns where the value that starts at `start` ends. It does not recurse, so that nesting may be deep. */
 function endOfValue(text: string, start: number): number {
-  /** The opening brackets and braces that are not closed yet. */
-  const open: number[] = []
+  let depth = 0
   let at = start
   for (;;) {
     const code = text.charCodeAt(at)
-    if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      open.push(code)
+    if (isOpening(code)) {
+      if (depth === open.length) open = grown(open)
+      open[depth++] = code
       at = skipSpace(text, at + 1)
       if (text.charCodeAt(at) !== code + CLOSING) {
         if (code === OPEN_BRACE) at = afterColon(text, endOf(STRING, text, at))
@@ -105,12 +135,12 @@ function endOfValue(text: string, start: number): number {
       }
     } else at = endOf(code === QUOTE ? STRING : SCALAR, text, at)
     for (;;) {
-      const innermost = open.at(-1)
-      if (innermost === undefined) return at
+      if (depth === 0) return at
+      const innermost = open[depth - 1] as number
       at = skipSpace(text, at)
       const next = text.charCodeAt(at)
       if (next === innermost + CLOSING) {
-        open.pop()
+        depth--
         at++
       } else if (next === COMMA) {
         at = skipSpace(text, at + 1)
@@ -119,6 +149,16 @@ function endOfValue(text: string, start: number): number {
       } else throw unexpected(at)
     }
   }
+}
+
+function isOpening(code: number): boolean {
+  return code === OPEN_BRACE || code === OPEN_BRACKET
+}
+
+function grown(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(2 * bytes.length)
+  larger.set(bytes)
+  return larger
 }
 
 function endOf(token: RegExp, text: string, at: number): number {
