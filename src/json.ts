@@ -110,7 +110,7 @@ function isName(text: string, start: number, end: number, name: string): boolean
 }
 
 /** Returns the character that the escape at this position stands for. `JSON.parse` takes five times as long. */
-function unescaped(text: string, at: number): string | undefined {
+function unescaped(text: string, at: number): string {
   const letter = text[at + 1] as string
   if (letter !== 'u') return ESCAPES[letter] ?? letter
   return String.fromCharCode(Number.parseInt(text.slice(at + 2, at + UNICODE_ESCAPE_LENGTH), 16))
@@ -125,7 +125,7 @@ function endOfValue(text: string, start: number): number {
   let at = start
   for (;;) {
     const code = text.charCodeAt(at)
-    if (isOpening(code)) {
+    if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       if (depth === open.length) open = grown(open)
       open[depth++] = code
       at = skipSpace(text, at + 1)
@@ -149,10 +149,6 @@ function endOfValue(text: string, start: number): number {
       } else throw unexpected(at)
     }
   }
-}
-
-function isOpening(code: number): boolean {
-  return code === OPEN_BRACE || code === OPEN_BRACKET
 }
 
 function grown(bytes: Uint8Array): Uint8Array<ArrayBuffer> {

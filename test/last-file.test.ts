@@ -1,7 +1,7 @@
 // A database file that takes the place of another one is recognised, even if it has the same inode number.
 
 import assert from 'node:assert/strict'
-import { copyFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { createLastFile } from '../src/database/sqlite/last-file.ts'
@@ -10,10 +10,18 @@ import { UnusableDatabase } from '../src/store.ts'
 import { temporaryFolder } from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
 
-/** A database that was open, and whose WAL is still next to it. */
-function start(t: TestContext) {
+/** A database that was open, and whose WAL is still next to it. File systems measure times in steps of milliseconds. */
+async function start(t: TestContext) {
   const path = join(temporaryFolder(t), 'a.db')
   const session = openSession(path, { create: true, isWriter: true, lockTimeoutMs: 0 })
+  await waitUntil(
+    () => {
+      chmodSync(path, 0o600)
+      const { birthtimeMs, ctimeMs } = statSync(path)
+      return birthtimeMs !== ctimeMs
+    },
+    { what: 'a change later than the creation' },
+  )
   const lastFile = createLastFile(path, undefined)
   lastFile.onOpened(session)
   t.after(lastFile.close)
@@ -23,7 +31,7 @@ function start(t: TestContext) {
   return { path, file: session.file as string, lastFile }
 }
 
-/** Replaces the file by one with another creation time, which file systems measure in steps of some milliseconds. */
+/** Replaces the file by one with another creation time. */
 async function replaceLater(path: string): Promise<void> {
   const { birthtimeMs } = statSync(path)
   renameSync(path, `${path}-old`)
@@ -38,21 +46,19 @@ async function replaceLater(path: string): Promise<void> {
 }
 
 suite('the file that was open last', () => {
-  test('is the same one after it was moved away and back', t => {
-    const { path, file, lastFile } = start(t)
+  test('is the same one after it was moved away and back', async t => {
+    const { path, file, lastFile } = await start(t)
     assert.equal(lastFile.isSame(file), true)
     renameSync(path, `${path}-moved`)
-    lastFile.onMoved()
     renameSync(`${path}-moved`, path)
     assert.equal(lastFile.isSame(file), true)
   })
 
   test('is another one if it was created later, and must not be used with the old WAL', async t => {
-    const { path, file, lastFile } = start(t)
+    const { path, file, lastFile } = await start(t)
     if (statSync(path).birthtimeMs === 0)
       return t.skip('this file system does not store when a file was created')
     await replaceLater(path)
-    lastFile.onMoved()
     // As if the new file had the inode number of the old one.
     assert.throws(() => lastFile.isSame(file), UnusableDatabase)
     assert.throws(() => lastFile.isSame('another number'), UnusableDatabase)
@@ -60,8 +66,8 @@ suite('the file that was open last', () => {
     assert.equal(lastFile.isSame(file), false)
   })
 
-  test('keeps the inode number of its WAL until another file is used', t => {
-    const { path, lastFile } = start(t)
+  test('keeps the inode number of its WAL until another file is used', async t => {
+    const { path, lastFile } = await start(t)
     rmSync(`${path}-wal`)
     // Several file systems give the number of a deleted file to the next one.
     writeFileSync(`${path}-wal`, '')

@@ -5,6 +5,8 @@ import fs, { copyFileSync, openSync, readFileSync, statSync, truncateSync, write
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
+import { copyWal } from '../src/database/sqlite/checkpoint.ts'
+import { isLocked } from '../src/database/sqlite/result-codes.ts'
 import { closeSession, openSession } from '../src/database/sqlite/session.ts'
 import { createFrameCheck } from '../src/database/sqlite/wal-frames.ts'
 import { createWriteTransactions } from '../src/database/sqlite/write-transactions.ts'
@@ -49,6 +51,24 @@ suite('the frames of a WAL', () => {
     assert.ok(frames() < before)
     assert.equal(areFramesValid(frames()), true)
     assert.equal(areFramesValid(frames() + 1), false)
+  })
+
+  test('are valid after a failed check and a rollback', t => {
+    const { database, wal, write, frames, areFramesValid } = open(t)
+    database.exec('pragma cache_size = 5')
+    for (let count = 0; count < 40; count++) write()
+    const before = frames()
+    const header = readFileSync(wal).subarray(0, WAL_HEADER_BYTES)
+    assert.equal(areFramesValid(before), true)
+    database.exec('pragma wal_checkpoint(restart)')
+    // The cache is too small, so SQLite writes to the WAL before the commit.
+    const insert = `insert into numbers select randomblob(3000) from (values ${Array(20).fill('(1)')})`
+    database.exec(`begin; ${insert}`)
+    assert.ok(!readFileSync(wal).subarray(0, WAL_HEADER_BYTES).equals(header))
+    assert.equal(areFramesValid(before), false)
+    database.exec('rollback')
+    database.exec(`${insert}; ${insert}`)
+    assert.equal(areFramesValid(frames()), true)
   })
 
   test('are not valid if a single byte is changed', t => {
@@ -112,6 +132,36 @@ function afterNextCheck(t: TestContext, path: string, callback: () => void): () 
     isDue = true
   }
 }
+
+suite('a WAL that contains zeros is not copied to the database file', () => {
+  /** A database with animals in the file and in the WAL, which is then overwritten. */
+  function damaged(t: TestContext, isWriter: boolean) {
+    const path = join(temporaryFolder(t), 'a.db')
+    const session = openSession(path, { create: true, isWriter, lockTimeoutMs: 0 })
+    t.after(() => session.wal.close())
+    const insert = "insert into animals (name, category_id) values ('a', 1)"
+    session.database.exec(`${insert}; pragma wal_checkpoint(truncate); ${insert}; create table more (name)`)
+    writeFileSync(`${path}-wal`, Buffer.alloc(statSync(`${path}-wal`).size))
+    return { path, session, bytes: readFileSync(path) }
+  }
+
+  for (const isWriter of [true, false]) {
+    test(`when the connection of the ${isWriter ? 'writer' : 'reader'} closes last`, t => {
+      const { path, session, bytes } = damaged(t, isWriter)
+      closeSession(session, path)
+      assert.deepEqual(readFileSync(path), bytes)
+      assert.equal(queryValue(path, 'select count(*) from animals'), 1)
+      assert.equal(queryValue(path, 'pragma integrity_check'), 'ok')
+    })
+  }
+
+  test('by a checkpoint', t => {
+    const { path, session, bytes } = damaged(t, true)
+    assert.throws(() => copyWal(session), isLocked)
+    closeSession(session, path)
+    assert.deepEqual(readFileSync(path), bytes)
+  })
+})
 
 suite('the WAL is truncated after it was checked, before SQLite writes to it', () => {
   const cuts: Record<string, (size: number) => number> = {

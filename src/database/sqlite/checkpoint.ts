@@ -5,7 +5,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileSize, MEMORY, walPath } from './files.ts'
 import type { ReadLock } from './read-lock.ts'
-import { LONG_WAL_FRAMES, type Wal } from './wal.ts'
+import { DatabaseLocked } from './result-codes.ts'
+import { isWalIntact, LONG_WAL_FRAMES, type Wal } from './wal.ts'
 
 /** From this size on, the checkpoint waits for readers and truncates the WAL. */
 export const MAX_WAL_BYTES = 16 * 1024 * 1024
@@ -48,6 +49,7 @@ export function createCheckpoint(path: string): Checkpoint {
         copyWal(connection)
         return true
       }
+      requireIntact(connection.wal)
       connection.readLock?.release()
       const isTruncated = checkpoint(connection.database, 'truncate')
       if (!isTruncated) pausedUntil = performance.now() + PAUSE_MS
@@ -78,11 +80,17 @@ export async function copyChange(current: () => Connection | undefined): Promise
 }
 
 /** Copies the part of the WAL that no reader needs. Returns whether the lock for checkpoints was granted. */
-export function copyWal({ database, readLock }: Connection): boolean {
+export function copyWal({ database, wal, readLock }: Connection): boolean {
+  requireIntact(wal)
   const isGranted = database.prepare('pragma wal_checkpoint(passive)').get()?.busy === 0
   // If the system refuses locks, renewing may block this thread for 10 seconds, and lose the lock that is held.
   if (isGranted) readLock?.renew()
   return isGranted
+}
+
+/** A checkpoint does not verify what it copies. */
+function requireIntact(wal: Wal): void {
+  if (!isWalIntact(wal)) throw new DatabaseLocked('the write-ahead log is gone or damaged')
 }
 
 /** Copies the WAL to the database file. Returns false if a reader still used the WAL when the time was up. */

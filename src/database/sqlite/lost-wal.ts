@@ -33,7 +33,7 @@ export function rescueWal(database: DatabaseSync, path: string, wal: Wal): void 
 }
 
 /**
- * The connection that closes last copies the WAL to the database file. From a truncated WAL it would copy some pages of a
+ * The connection that closes last copies the WAL to the database file. From a damaged WAL it would copy some pages of a
  * transaction and not the others. A read-only connection never copies, so such a connection closes last here.
  */
 export function closeWithoutCheckpoint(database: DatabaseSync, path: string): void {
@@ -42,7 +42,7 @@ export function closeWithoutCheckpoint(database: DatabaseSync, path: string): vo
     last = new DatabaseSync(path, { readOnly: true })
     last.prepare('select 1 from sqlite_schema').get()
   } catch {
-    // The truncated WAL cannot be read, but the file is locked now.
+    // The WAL cannot be read, but the file is locked now.
   }
   database.close()
   last?.close()

@@ -8,7 +8,7 @@ import { type OpenOptions, openDatabase } from './open.ts'
 import { createReadLock, type ReadLock } from './read-lock.ts'
 import { isLocked } from './result-codes.ts'
 import { prepareExact, prepareStatements, type Statements } from './statements.ts'
-import { isWalIntact, type Wal, watchWal } from './wal.ts'
+import { isWalComplete, type Wal, watchWal } from './wal.ts'
 
 export interface Session {
   readonly database: DatabaseSync
@@ -47,7 +47,10 @@ export function openSession(path: string, options: OpenOptions): Session {
   }
 }
 
-/** Closes the file, and does not change it if its write-ahead log (WAL) was truncated or overwritten. */
+/**
+ * Closes the file, and does not change it if its write-ahead log (WAL) was truncated or overwritten. The `wal` of the writer
+ * thread stays open, for last-file.ts.
+ */
 export function closeSession({ database, file, wal, readLock }: Session, path: string): void {
   readLock?.close()
   if (!database.isOpen) return
@@ -58,7 +61,7 @@ export function closeSession({ database, file, wal, readLock }: Session, path: s
 
 function isReadable(wal: Wal): boolean {
   try {
-    return isWalIntact(wal)
+    return isWalComplete(wal)
   } catch {
     return false
   }

@@ -85,17 +85,19 @@ export function createFrameCheck(descriptor: number, pageSize: number): AreFrame
     if (count === 0) return true
     if (!isHeaderValid()) return false
     if (!hasNativeOrder()) return true
-    let { frames: done, checksum } = count > beforeLast.frames ? beforeLast : start
+    let last = count > beforeLast.frames ? beforeLast : start
+    let { frames: done, checksum } = last
     while (done < count) {
       const length = Math.min(count - done, FRAMES_PER_READ) * frameBytes
       if (!isRead(frames.buffer, length, WAL_HEADER_BYTES + done * frameBytes)) return false
       for (let offset = 0; offset < length; offset += frameBytes) {
         const after = checkFrame(offset, checksum)
         if (after === undefined) return false
-        beforeLast = { frames: done++, checksum }
+        last = { frames: done++, checksum }
         checksum = after
       }
     }
+    beforeLast = last
     return true
   }
 }

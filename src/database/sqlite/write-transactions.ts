@@ -1,5 +1,6 @@
 // Runs write transactions on a file that may be moved, deleted or replaced while the service runs, and whose write-ahead
-// log (WAL) may be removed or truncated. A write is reported as stored only if both files are in place.
+// log (WAL) may be removed, truncated or overwritten. A write is reported as stored only if both files are in place, and SQLite
+// would find it in the WAL after a crash.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -56,7 +57,6 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     if (isWaitingForReader)
       throw new DatabaseLocked('all connections must be closed, and the reader still has one')
     const file = fileIdentity(path)
-    if (file === undefined || (session !== undefined && session.file !== file)) lastFile.onMoved()
     if (file === undefined) throw new UnusableDatabase(`The database ${path} no longer exists.`)
     if (session !== undefined && session.file !== file) closeCurrent(session)
     session ??= openFile(file)
@@ -66,6 +66,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   function openFile(file: string): Session {
     const opened = openOrRelease(lastFile.isSame(file))
     lastFile.onOpened(opened)
+    if (!isWalIntact(opened.wal)) release(opened)
     return opened
   }
 
@@ -76,6 +77,12 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
       if (isBroken((error as Error).cause)) releaseReader()
       throw error
     }
+  }
+
+  function release(current: Session): never {
+    closeCurrent(current)
+    releaseReader()
+    throw new DatabaseLocked('the write-ahead log is gone or damaged')
   }
 
   /**
@@ -102,8 +109,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
       if (isLocked(error)) throw error
       // What cannot be read is lost. The rest is still in the database file.
     }
-    releaseReader()
-    throw new DatabaseLocked('the write-ahead log is gone or damaged')
+    release(current)
   }
 
   function writeOnce<Result>(step: (statements: Statements) => Result): Result {
@@ -121,7 +127,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     })
     readLock?.renew()
     // Somebody may have removed or truncated the WAL after that, while SQLite wrote to it.
-    if (path !== MEMORY && !wal.isIntact() && !isWalIntact(wal)) {
+    if (path !== MEMORY && !isWalIntact(wal)) {
       throw new UnusableDatabase(
         `${walPath(path)} was removed, truncated or overwritten while a change was being stored.`,
       )
@@ -150,11 +156,8 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   /** Runs at intervals, because there may be no writes for a long time. The next write reports errors. */
   function checkFiles(): void {
     try {
-      if (session === undefined || isWaitingForReader) return
-      if (fileIdentity(path) !== session.file) {
-        lastFile.onMoved()
-        closeCurrent(session)
-      } else {
+      if (session !== undefined && fileIdentity(path) !== session.file) closeCurrent(session)
+      else if (session !== undefined) {
         checkWal(session)
         if (session.readLock?.check()) stuckLocks.onGranted()
         if (session.readLock?.isGivenUp()) copyWal(session)

@@ -42,7 +42,11 @@ export function createPageCache(maxBytes = MAX_BYTES): PageCache {
   }
 }
 
-/** V8 takes at most two bytes for a character. */
 function sizeOf(query: string, { body, headers }: Reply): number {
-  return 2 * (query.length + body.length + headers.join('').length) + OVERHEAD_BYTES
+  return sizeOfText(query) + sizeOfText(body) + sizeOfText(headers.join('')) + OVERHEAD_BYTES
+}
+
+/** V8 takes at most two bytes for a character of a string. */
+function sizeOfText(text: string | Buffer): number {
+  return typeof text === 'string' ? 2 * text.length : text.length
 }
