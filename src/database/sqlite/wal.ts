@@ -101,6 +101,15 @@ export function isWalIntact(wal: Wal): boolean {
   return look(wal, wal.isIntact)
 }
 
+/** The same after a commit. Never throws: a write that fails because of a lock would be repeated. */
+export function isStored(wal: Wal): boolean {
+  try {
+    return isWalIntact(wal)
+  } catch {
+    return false
+  }
+}
+
 /** Measures the WAL first, and reads all of it. */
 export function isWalComplete(wal: Wal): boolean {
   return look(wal, wal.isComplete)

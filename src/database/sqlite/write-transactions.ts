@@ -14,7 +14,7 @@ import { DatabaseLocked, isBroken, isLocked, isLockTimeout } from './result-code
 import { closeSession, openSession, type Session } from './session.ts'
 import type { Statements } from './statements.ts'
 import { createStuckLocks, grantsLocks } from './stuck-locks.ts'
-import { isVeryLong, isWalIntact } from './wal.ts'
+import { isStored, isVeryLong, isWalIntact } from './wal.ts'
 
 /** Also how long the read lock may be out of date after another process has written. */
 const CHECK_INTERVAL_MS = 200
@@ -127,7 +127,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     })
     readLock?.renew()
     // Somebody may have removed or truncated the WAL after that, while SQLite wrote to it.
-    if (path !== MEMORY && !isWalIntact(wal)) {
+    if (path !== MEMORY && !isStored(wal)) {
       throw new UnusableDatabase(
         `${walPath(path)} was removed, truncated or overwritten while a change was being stored.`,
       )
