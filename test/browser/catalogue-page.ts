@@ -130,7 +130,8 @@ export async function readStock(page: Page): Promise<(string | null)[]> {
  */
 export async function stopClock(page: Page): Promise<void> {
   await page.clock.install({ time: 0 })
-  await page.clock.pauseAt(1_000)
+  // Until then the clock runs, and it cannot be set back.
+  await page.clock.pauseAt(30_000)
 }
 
 /** Answers every API request of the page with this error. */
