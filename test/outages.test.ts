@@ -174,8 +174,8 @@ suite('when PostgreSQL', () => {
     try {
       for (let count = 0; count < 2; count++)
         assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 503)
-      // Only the first failure is logged. That may be a connection that was closed or, on a busy machine, opened too slowly.
-      assert.match(service.logText(), /25006|read-only|administrator command|connection timeout/)
+      // Only the first failure is logged. That may be a connection that was closed.
+      assert.match(service.logText(), /25006|read-only|administrator command/)
       await waitUntil(async () => (await service.send('GET', '/v1/pets')).status === 200, {
         what: 'listings are served',
       })
