@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { renderAnimals } from '../src/animal.ts'
 import { type Clock, systemClock } from '../src/clock.ts'
+import { COMMAND_TIMEOUTS } from '../src/database/postgres/limits.ts'
 import { openPool } from '../src/database/postgres/pool.ts'
 import {
   FIND_ANIMALS,
@@ -213,7 +214,7 @@ suite('prepared statements', () => {
   test('for reads are not planned again and again, however few reads a statement has', async t => {
     const url = await borrowDatabase(t)
     await createAnimals(await openDirectly(t, url), 15)
-    const pool = openPool(url, { connections: 1, warn: assert.fail })
+    const pool = openPool(url, { connections: 1, timeouts: COMMAND_TIMEOUTS, warn: assert.fail })
     t.after(() => pool.close())
     for (const [text, values] of [
       [LIST_PAGES, ['{1}', '{20}']],
