@@ -10,21 +10,24 @@ const PARAMETERS = ['limit', 'status', 'after', 'before']
 export function parseListQuery(text: string): Page {
   // URLSearchParams drops a leading question mark, which here is the second one and belongs to a name.
   const query = new URLSearchParams(text.startsWith('?') ? `%3F${text.slice(1)}` : text)
-  // Ignoring an unknown filter would give a wrong answer (docs/decisions/unknown-parameters.md).
-  for (const name of query.keys()) {
+  const values = new Map<string, string>()
+  for (const [name, value] of query) {
+    // Ignoring an unknown filter would give a wrong answer (docs/decisions/unknown-parameters.md).
     if (!PARAMETERS.includes(name)) throw invalid(`The query may contain only ${PARAMETERS.join(', ')}.`)
-    if (query.getAll(name).length > 1) throw invalid(`${name} must be given at most once.`)
+    if (values.has(name)) throw invalid(`${name} must be given at most once.`)
+    values.set(name, value)
   }
-  const limit = query.get('limit')
-  const status = query.get('status')
-  const after = query.get('after')
-  const before = query.get('before')
-  if (after !== null && before !== null) throw invalid('The query may contain after or before, not both.')
+  const limit = values.get('limit')
+  const status = values.get('status')
+  const after = values.get('after')
+  const before = values.get('before')
+  if (after !== undefined && before !== undefined)
+    throw invalid('The query may contain after or before, not both.')
   return {
-    limit: limit === null ? PAGE_LIMIT.default : parseLimit(limit),
-    status: status === null ? undefined : parseStatus(status),
-    after: after === null ? undefined : parseId('after', after),
-    before: before === null ? undefined : parseId('before', before),
+    limit: limit === undefined ? PAGE_LIMIT.default : parseLimit(limit),
+    status: status === undefined ? undefined : parseStatus(status),
+    after: after === undefined ? undefined : parseId('after', after),
+    before: before === undefined ? undefined : parseId('before', before),
   }
 }
 
