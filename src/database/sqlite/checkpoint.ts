@@ -3,7 +3,7 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileSize, MEMORY, walPath } from './files.ts'
+import { MEMORY } from './files.ts'
 import type { ReadLock } from './read-lock.ts'
 import { DatabaseLocked } from './result-codes.ts'
 import { isWalIntact, LONG_WAL_FRAMES, type Wal } from './wal.ts'
@@ -35,17 +35,17 @@ export interface Checkpoint {
 export function createCheckpoint(path: string): Checkpoint {
   let pausedUntil = 0
 
-  function isTooLong(): boolean {
-    return performance.now() >= pausedUntil && fileSize(walPath(path)) >= MAX_WAL_BYTES
+  function isTooLong({ fileBytes }: Wal): boolean {
+    return performance.now() >= pausedUntil && fileBytes >= MAX_WAL_BYTES
   }
 
   return {
     isDue({ wal }) {
-      return path !== MEMORY && (wal.size.frames - wal.size.copied >= LONG_WAL_FRAMES || isTooLong())
+      return path !== MEMORY && (wal.size.frames - wal.size.copied >= LONG_WAL_FRAMES || isTooLong(wal))
     },
 
     run(connection) {
-      if (!isTooLong()) {
+      if (!isTooLong(connection.wal)) {
         copyWal(connection)
         return true
       }

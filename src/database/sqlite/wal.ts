@@ -34,6 +34,8 @@ export interface Wal {
   readonly indexIdentity: string | undefined
   /** The size at the last `measure`. */
   readonly size: WalSize
+  /** The size of the file when it was last found in place. After a restart of the WAL, frames take only a part of it. */
+  readonly fileBytes: number
   /** Reads how much SQLite has written (1.5 µs). Returns false if that is unknown now. Must not be called in a transaction. */
   measure(): boolean
   /** Whether the paths still lead to the same files, and the WAL has at least the measured size (2 µs). */
@@ -56,11 +58,13 @@ export function watchWal(database: DatabaseSync, path: string, isWriter: boolean
   const areFramesValid = descriptor === undefined ? () => true : createFrameCheck(descriptor, pageSize)
   let size: WalSize = { frames: 0, copied: 0 }
   let minBytes = 0
+  let fileBytes = 0
 
   function isInPlace(): boolean {
     const stats = fileStats(file)
+    fileBytes = stats?.size ?? 0
     const isSame = identityOf(stats) === identity && fileIdentity(indexPath(path)) === indexIdentity
-    return stats !== undefined && isSame && stats.size >= minBytes
+    return isSame && fileBytes >= minBytes
   }
 
   function areAllFramesValid(): boolean {
@@ -77,6 +81,9 @@ export function watchWal(database: DatabaseSync, path: string, isWriter: boolean
     indexIdentity,
     get size() {
       return size
+    },
+    get fileBytes() {
+      return fileBytes
     },
     measure() {
       const { busy, log: frames, checkpointed: copied } = readSize.get() as SizeRow

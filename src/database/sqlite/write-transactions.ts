@@ -14,7 +14,7 @@ import { DatabaseLocked, isBroken, isLocked, isLockTimeout } from './result-code
 import { closeSession, openSession, type Session } from './session.ts'
 import type { Statements } from './statements.ts'
 import { createStuckLocks, grantsLocks } from './stuck-locks.ts'
-import { isStored, isVeryLong, isWalIntact } from './wal.ts'
+import { isStored, isVeryLong, isWalIntact, type Wal } from './wal.ts'
 
 /** Also how long the read lock may be out of date after another process has written. */
 const CHECK_INTERVAL_MS = 200
@@ -46,6 +46,11 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   let session = options.shared
   const lastFile = createLastFile(path, options.checkedFile)
   let isWaitingForReader = false
+  /**
+   * Whether the last write was found in the WAL. Then the next one does not verify the WAL before it begins, only within its
+   * transaction and afterwards.
+   */
+  let isVerified = false
   let lastWrite: Promise<unknown> = Promise.resolve()
   const checkpoint = createCheckpoint(path)
   const stuckLocks = createStuckLocks()
@@ -115,24 +120,33 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   function writeOnce<Result>(step: (statements: Statements) => Result): Result {
     options.beforeWrite?.()
     const current = currentSession()
-    checkWal(current)
     const { database, statements, wal, readLock } = current
+    const wasVerified = isVerified
+    isVerified = false
+    if (wasVerified) wal.measure()
+    else checkWal(current)
     // An older lock would keep this write from restarting the WAL.
     readLock?.renewIfChanged()
     const result = inTransaction(database, () => {
-      const stepResult = step(statements)
       // Checked within the transaction, where no other process can write or restart the WAL.
       if (path !== MEMORY && !wal.isInPlace()) throw new DatabaseLocked('the write-ahead log is gone')
-      return stepResult
+      return step(statements)
     })
     readLock?.renew()
-    // Somebody may have removed or truncated the WAL after that, while SQLite wrote to it.
-    if (path !== MEMORY && !isStored(wal)) {
+    if (path !== MEMORY) {
+      requireStored(wal)
+      isVerified = true
+    }
+    return result
+  }
+
+  /** Somebody may have removed, truncated or overwritten the WAL before SQLite wrote to it, or meanwhile. */
+  function requireStored(wal: Wal): void {
+    if (!isStored(wal)) {
       throw new UnusableDatabase(
         `${walPath(path)} was removed, truncated or overwritten while a change was being stored.`,
       )
     }
-    return result
   }
 
   /** Closes all connections if a lock is stuck. A process that does not write sees only these two signs of it. */
