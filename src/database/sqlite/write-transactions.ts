@@ -14,7 +14,7 @@ import { DatabaseLocked, isBroken, isLocked, isLockTimeout } from './result-code
 import { closeSession, openSession, type Session } from './session.ts'
 import type { Statements } from './statements.ts'
 import { createStuckLocks, grantsLocks } from './stuck-locks.ts'
-import { isStored, isVeryLong, isWalIntact, type Wal } from './wal.ts'
+import { isStored, isVeryLong, isWalIntact } from './wal.ts'
 
 /** Also how long the read lock may be out of date after another process has written. */
 const CHECK_INTERVAL_MS = 200
@@ -46,10 +46,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   let session = options.shared
   const lastFile = createLastFile(path, options.checkedFile)
   let isWaitingForReader = false
-  /**
-   * Whether the last write was found in the WAL. Then the next one does not verify the WAL before it begins, only within its
-   * transaction and afterwards.
-   */
+  /** Whether the last write was found in the WAL. Then the next one verifies it within its transaction and afterwards only. */
   let isVerified = false
   let lastWrite: Promise<unknown> = Promise.resolve()
   const checkpoint = createCheckpoint(path)
@@ -133,20 +130,14 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
       return step(statements)
     })
     readLock?.renew()
-    if (path !== MEMORY) {
-      requireStored(wal)
-      isVerified = true
-    }
-    return result
-  }
-
-  /** Somebody may have removed, truncated or overwritten the WAL before SQLite wrote to it, or meanwhile. */
-  function requireStored(wal: Wal): void {
-    if (!isStored(wal)) {
+    // Somebody may have removed, truncated or overwritten the WAL before SQLite wrote to it, or meanwhile.
+    if (path !== MEMORY && !isStored(wal)) {
       throw new UnusableDatabase(
         `${walPath(path)} was removed, truncated or overwritten while a change was being stored.`,
       )
     }
+    isVerified = path !== MEMORY
+    return result
   }
 
   /** Closes all connections if a lock is stuck. A process that does not write sees only these two signs of it. */
