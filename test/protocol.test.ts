@@ -202,6 +202,24 @@ onEveryDatabase('malformed requests', startTestService => {
       )
     })
   }
+
+  for (const [line, ...headers] of [
+    ['GET /v1/pets', KEY],
+    ['DELETE /v1/pets', KEY],
+    ['GET /nothing', KEY],
+    ['GET /v1/pets'],
+    ['GET /livez'],
+  ] as const) {
+    const credential = headers.length === 0 ? 'without a key' : 'with a key'
+    test(`rejects a broken chunk in ${line} ${credential} with 400, although the body is not needed`, async () => {
+      const { address, send } = service()
+      await send('GET', '/v1/pets')
+      const head = requestHead(`${line} HTTP/1.1`, 'host: x', ...headers, 'transfer-encoding: chunked')
+      const received = await sendRaw(address, head + BROKEN_CHUNK)
+      assert.equal(parseRaw(received).status, 400)
+      assert.equal(received.split('HTTP/1.1 ').length, 2)
+    })
+  }
 })
 
 onEveryDatabase('connections', startTestService => {

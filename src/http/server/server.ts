@@ -117,7 +117,9 @@ export function createHttpServer({
       if (turn !== undefined) await turn
       // Awaited even if it is not a promise: `await` returns to the parser, which then marks a request without a body
       // as complete.
-      send(exchange, await answer(exchange), isAccepting())
+      const reply = await answer(exchange)
+      // A request that the parser has rejected meanwhile gets the parser's error.
+      if (request.complete || !broken.has(socket)) send(exchange, reply, isAccepting())
     } catch (error) {
       log.fatal({ requestId: exchange.id, err: error }, 'a response could not be sent')
       socket.destroy()
