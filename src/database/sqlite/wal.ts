@@ -34,7 +34,7 @@ export interface Wal {
   readonly indexIdentity: string | undefined
   /** The size at the last `measure`. */
   readonly size: WalSize
-  /** The size of the file when it was last found in place. After a restart of the WAL, frames take only a part of it. */
+  /** The size of the file at the last `isInPlace`. After a restart of the WAL, its frames take only a part of it. */
   readonly fileBytes: number
   /** Reads how much SQLite has written (1.5 µs). Returns false if that is unknown now. Must not be called in a transaction. */
   measure(): boolean

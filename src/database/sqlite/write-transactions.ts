@@ -46,8 +46,6 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   let session = options.shared
   const lastFile = createLastFile(path, options.checkedFile)
   let isWaitingForReader = false
-  /** Whether the last write was found in the WAL. Then the next one verifies it within its transaction and afterwards only. */
-  let isVerified = false
   let lastWrite: Promise<unknown> = Promise.resolve()
   const checkpoint = createCheckpoint(path)
   const stuckLocks = createStuckLocks()
@@ -117,26 +115,23 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   function writeOnce<Result>(step: (statements: Statements) => Result): Result {
     options.beforeWrite?.()
     const current = currentSession()
+    checkWal(current)
     const { database, statements, wal, readLock } = current
-    const wasVerified = isVerified
-    isVerified = false
-    if (wasVerified) wal.measure()
-    else checkWal(current)
     // An older lock would keep this write from restarting the WAL.
     readLock?.renewIfChanged()
     const result = inTransaction(database, () => {
+      const stepResult = step(statements)
       // Checked within the transaction, where no other process can write or restart the WAL.
       if (path !== MEMORY && !wal.isInPlace()) throw new DatabaseLocked('the write-ahead log is gone')
-      return step(statements)
+      return stepResult
     })
     readLock?.renew()
-    // Somebody may have removed, truncated or overwritten the WAL before SQLite wrote to it, or meanwhile.
+    // Somebody may have removed or truncated the WAL after that, while SQLite wrote to it.
     if (path !== MEMORY && !isStored(wal)) {
       throw new UnusableDatabase(
         `${walPath(path)} was removed, truncated or overwritten while a change was being stored.`,
       )
     }
-    isVerified = path !== MEMORY
     return result
   }
 
