@@ -209,6 +209,7 @@ onEveryDatabase('malformed requests', startTestService => {
     ['GET /nothing', KEY],
     ['GET /v1/pets'],
     ['GET /livez'],
+    ['HEAD /v1/pets', KEY],
   ] as const) {
     const credential = headers.length === 0 ? 'without a key' : 'with a key'
     test(`rejects a broken chunk in ${line} ${credential} with 400, although the body is not needed`, async () => {
@@ -216,8 +217,9 @@ onEveryDatabase('malformed requests', startTestService => {
       await send('GET', '/v1/pets')
       const head = requestHead(`${line} HTTP/1.1`, 'host: x', ...headers, 'transfer-encoding: chunked')
       const received = await sendRaw(address, head + BROKEN_CHUNK)
-      assert.equal(parseRaw(received).status, 400)
       assert.equal(received.split('HTTP/1.1 ').length, 2)
+      if (line.startsWith('HEAD')) assert.match(received, /^HTTP\/1\.1 400 .*\r\n\r\n$/s)
+      else assert.equal(parseRaw(received).status, 400)
     })
   }
 })

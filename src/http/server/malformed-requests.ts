@@ -3,6 +3,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { invalid, renderError, type ServiceError } from '../../error.ts'
+import type { Exchange } from './exchange.ts'
 import { chunkExtensionsTooLarge, headersTooLarge, requestTimeout } from './protocol-errors.ts'
 import { API_HEADERS } from './reply.ts'
 
@@ -23,13 +24,13 @@ export function fromParserError({ code }: NodeJS.ErrnoException): ServiceError {
 
 /**
  * Writes the error to a connection that cannot be used any further, and closes it. Returns false if the connection was
- * already closed.
+ * already closed. There is no exchange if the parser rejected the headers.
  */
 export function writeRawError(
   socket: Duplex,
   error: ServiceError,
   requestId: string,
-  extraHeaders: readonly string[] = [],
+  exchange?: Exchange,
 ): boolean {
   if (!socket.writable) {
     socket.destroy()
@@ -41,11 +42,12 @@ export function writeRawError(
     ...['x-request-id', requestId, 'date', new Date().toUTCString(), 'connection', 'close'],
     ...API_HEADERS,
     ...error.headers,
-    ...extraHeaders,
+    ...(exchange?.headers ?? []),
   ]
   const lines = [`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`]
   for (let index = 0; index < headers.length; index += 2)
     lines.push(`${headers[index]}: ${headers[index + 1]}`)
-  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
+  const sentBody = exchange?.request.method === 'HEAD' ? '' : body
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${sentBody}`, () => socket.destroy())
   return true
 }

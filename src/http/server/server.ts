@@ -183,7 +183,7 @@ export function createHttpServer({
       socket.destroy()
     } else {
       const parserError = fromParserError(error)
-      const wasSent = writeRawError(socket, parserError, incomplete.id, incomplete.headers)
+      const wasSent = writeRawError(socket, parserError, incomplete.id, incomplete)
       // For the log line of this request.
       if (wasSent) incomplete.response.statusCode = parserError.status
     }
