@@ -6,10 +6,14 @@ import { suite, type TestContext, test } from 'node:test'
 import { serve } from './support/command.ts'
 import { childrenOf } from './support/processes.ts'
 import { API_KEY, client, temporaryFolder } from './support/service.ts'
+import { runSql } from './support/sqlite.ts'
 import { inject, WITHOUT_STRACE } from './support/strace.ts'
 import { waitUntil } from './support/wait.ts'
 
 const REFUSED = 'fcntl:error=ENOLCK'
+
+/** Reads afterwards, so that SQLite marks the newest state. Otherwise it could share a lock on an older one. */
+const WRITE_AND_READ = "insert into animals (name, category_id) values ('a', 1); select * from animals"
 
 /** How long SQLite blocks a thread that asks for a refused lock. */
 const SQLITE_GIVES_UP_MS = 9_000
@@ -61,7 +65,14 @@ async function startService(t: TestContext, workers = 1) {
 
   assert.equal(await create(), 201)
   assert.equal(await create(), 201)
-  return { create, refuse, haveSameReadLock, get: async (path: string) => (await send('GET', path)).status }
+  const writeElsewhere = () => runSql(`${cwd}/data/production.db`, WRITE_AND_READ)
+  return {
+    create,
+    refuse,
+    haveSameReadLock,
+    writeElsewhere,
+    get: async (path: string) => (await send('GET', path)).status,
+  }
 }
 
 suite('while the system refuses file locks', { concurrency: 2, skip: WITHOUT_STRACE }, () => {
@@ -90,6 +101,20 @@ suite('while the system refuses file locks', { concurrency: 2, skip: WITHOUT_STR
     const statuses = await Promise.all(Array.from({ length: 10 }, () => get('/v1/pets')))
     assert.deepEqual(new Set(statuses), new Set([200]))
     await allow()
+  })
+
+  test('a change by another process blocks nothing: its readers get 503 until the locks work again', async t => {
+    const { create, refuse, writeElsewhere, get } = await startService(t)
+    const allow = await refuse(REFUSED)
+    if (allow === undefined) return
+    const startedAt = performance.now()
+    writeElsewhere()
+    const statuses = await Promise.all([get('/v1/pets'), get('/v1/pets/1'), get('/livez')])
+    assert.deepEqual(statuses, [503, 503, 200])
+    assert.ok(performance.now() - startedAt < SQLITE_GIVES_UP_MS)
+    await allow()
+    await waitUntil(async () => (await get('/v1/pets/3')) === 200, { what: 'the change is served' })
+    await waitUntil(async () => (await create()) === 201, { what: 'an animal is stored' })
   })
 
   test('a lock that could not be released blocks creations no longer than that', async t => {

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseJson } from '../../client/src/json.ts'
 import { API_KEY } from '../support/service.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const REQUEST_TIMEOUT_MS = 20_000
 const RETRY_MS = 20
@@ -86,6 +87,15 @@ export function createContinuously(addressOf: () => string, clients = 8): Creati
       }
     },
   }
+}
+
+/** Resolves when the clients have created some more animals. */
+export async function createdMore(creations: Creations): Promise<void> {
+  const enough = creations.acknowledged() + 30
+  await waitUntil(() => creations.acknowledged() >= enough, {
+    what: 'animals are created',
+    timeoutMs: 60_000,
+  })
 }
 
 /** What every experiment with creations promises. */

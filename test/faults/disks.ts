@@ -6,10 +6,9 @@ import { rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { MAIN, serve } from '../support/command.ts'
 import { API_KEY, type Scope, temporaryFolder } from '../support/service.ts'
-import { lockForWriting } from '../support/sqlite.ts'
 import { inject, WITHOUT_STRACE } from '../support/strace.ts'
 import { waitUntil } from '../support/wait.ts'
-import { createContinuously, describe, isIntact, send } from './creations.ts'
+import { createContinuously, createdMore, describe, isIntact } from './creations.ts'
 import { type Figure, type Options, report } from './figure.ts'
 import { inScope, isAnswered } from './processes.ts'
 
@@ -28,15 +27,12 @@ export async function disks({ quick }: Options): Promise<Figure[]> {
     await inScope(removedWal(quick ? 3 : 20)),
     await inScope(fullDisk),
     await inScope(fullLog),
-    await inScope(lockedDatabase),
-    ...(hasStrace()
-      ? [await inScope(diskErrors(quick ? 2 : 10)), await inScope(refusedLocks), await inScope(stalledDisk)]
-      : []),
+    ...(hasStrace() ? [await inScope(diskErrors(quick ? 2 : 10)), await inScope(stalledDisk)] : []),
   ]
 }
 
 function hasStrace(): boolean {
-  if (WITHOUT_STRACE) console.log(`Disk errors, stalls and refused locks are left out: ${WITHOUT_STRACE}.`)
+  if (WITHOUT_STRACE) console.log(`Disk errors and stalls are left out: ${WITHOUT_STRACE}.`)
   return !WITHOUT_STRACE
 }
 
@@ -99,40 +95,6 @@ async function fullLog(scope: Scope): Promise<Figure> {
   }
 }
 
-async function lockedDatabase(scope: Scope): Promise<Figure> {
-  const cwd = temporaryFolder(scope)
-  const { address } = await serve(scope, ['--log-level', 'silent'], { cwd, env })
-  const creations = createContinuously(() => address)
-  await createdMore(creations)
-  const unlock = await lockUnderLoad(scope, `${cwd}/data/production.db`)
-  await waitUntil(() => creations.statuses.has('503'), { what: 'creations get 503', timeoutMs: 60_000 })
-  const isReadable = (await send(address, false, 'GET', '/v1/pets'))?.status === 200
-  unlock()
-  await createdMore(creations)
-  const outcome = await creations.finish()
-  return {
-    promise:
-      'another process locks the database: creations get 503, lists are served, and the service recovers',
-    measured: `${describe(outcome)}; a list was ${isReadable ? 'served' : 'not served'}`,
-    holds: isReadable && isIntact(outcome),
-  }
-}
-
-/** Tries until it gets the lock, which the service holds most of the time. */
-async function lockUnderLoad(scope: Scope, path: string): Promise<() => void> {
-  let unlock: (() => void) | undefined
-  const isLocked = () => {
-    try {
-      unlock = lockForWriting(scope, path)
-    } catch (error) {
-      if (!(error as Error).message.includes('locked')) throw error
-    }
-    return unlock !== undefined
-  }
-  await waitUntil(isLocked, { what: 'the database is locked', timeoutMs: 60_000 })
-  return () => unlock?.()
-}
-
 function diskErrors(count: number): (scope: Scope) => Promise<Figure> {
   return async scope => {
     const cwd = temporaryFolder(scope)
@@ -154,31 +116,6 @@ function diskErrors(count: number): (scope: Scope) => Promise<Figure> {
       measured: describe(outcome),
       holds: isIntact(outcome),
     }
-  }
-}
-
-/** Clients create animals only after the first list: right after a commit, a list may take 10 s (docs/reliability.md). */
-async function refusedLocks(scope: Scope): Promise<Figure> {
-  const cwd = temporaryFolder(scope)
-  const { address, child } = await serve(scope, ['--log-level', 'silent'], { cwd, env })
-  const isReady = async () => (await send(address, false, 'GET', '/readyz'))?.status === 200
-  await waitUntil(isReady, { what: 'the service is ready', timeoutMs: 60_000 })
-  const strace = await inject(scope, [child.pid], 'fcntl:error=ENOLCK')
-  const startedAt = performance.now()
-  const isReadable = (await send(address, false, 'GET', '/v1/pets'))?.status === 200
-  const isAlive = await isAnswered(address)
-  const ms = performance.now() - startedAt
-  const creations = createContinuously(() => address)
-  await waitUntil(() => creations.statuses.has('503'), { what: 'creations get 503', timeoutMs: 60_000 })
-  strace?.child.kill('SIGTERM')
-  await strace?.ended
-  await createdMore(creations)
-  const outcome = await creations.finish()
-  return {
-    promise:
-      'the system refuses file locks: creations get 503, lists and /livez are served, and the service recovers',
-    measured: `${describe(outcome)}; a list was ${isReadable ? 'served' : 'not served'}; list and /livez took ${ms.toFixed(0)} ms`,
-    holds: isReadable && isAlive && isIntact(outcome),
   }
 }
 
@@ -212,15 +149,6 @@ async function injectFor(ms: number, scope: Scope, pid: number | undefined, faul
   await delay(ms)
   strace?.child.kill('SIGTERM')
   await strace?.ended
-}
-
-/** Resolves when the clients have created some more animals. */
-async function createdMore(creations: { acknowledged(): number }): Promise<void> {
-  const enough = creations.acknowledged() + 30
-  await waitUntil(() => creations.acknowledged() >= enough, {
-    what: 'animals are created',
-    timeoutMs: 60_000,
-  })
 }
 
 if (import.meta.main) await report(disks)

@@ -9,6 +9,7 @@ import { disks } from './disks.ts'
 import { type Experiment, type Figure, type Options, print } from './figure.ts'
 import { hostile } from './hostile.ts'
 import { kills } from './kills.ts'
+import { locks } from './locks.ts'
 import { overload } from './overload.ts'
 import { smuggling } from './smuggling.ts'
 import { strangers } from './strangers.ts'
@@ -17,6 +18,7 @@ import { unknownKeys } from './unknown-keys.ts'
 const EXPERIMENTS: Readonly<Record<string, Experiment>> = {
   'The service is killed': kills,
   'The disk fails': disks,
+  'The database is locked': locks,
   'PostgreSQL fails': databases,
   'Too many requests': overload,
   'Strangers and slow clients': strangers,

@@ -8,6 +8,7 @@
 // while the WAL is long and not completely copied.
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { createLockedSize, type LockedSize, setLockedSize } from './locked-size.ts'
 import { isLockTimeout } from './result-codes.ts'
 import { LONG_WAL_FRAMES, type Wal, type WalSize } from './wal.ts'
 
@@ -39,7 +40,8 @@ interface Connection {
   readonly rollback: StatementSync
 }
 
-export function createReadLock(path: string, wal: Wal): ReadLock {
+/** Keeps the size of the state that is locked in `locked`. */
+export function createReadLock(path: string, wal: Wal, locked: LockedSize = createLockedSize()): ReadLock {
   let holder: Connection | undefined
   let spare: Connection | undefined
   let seen: WalSize | undefined
@@ -68,8 +70,9 @@ export function createReadLock(path: string, wal: Wal): ReadLock {
     spare ??= connect(path)
     spare.begin.run()
     spare.read.get()
-    release()
+    if (isHeld()) holder.rollback.run()
     ;[holder, spare] = [spare, holder]
+    setLockedSize(locked, wal.size)
     return true
   }
 
@@ -79,7 +82,9 @@ export function createReadLock(path: string, wal: Wal): ReadLock {
   }
 
   function release(): void {
-    if (isHeld()) holder?.rollback.run()
+    if (!isHeld()) return
+    setLockedSize(locked)
+    holder?.rollback.run()
   }
 
   function isHeld(): boolean {
@@ -87,6 +92,7 @@ export function createReadLock(path: string, wal: Wal): ReadLock {
   }
 
   function close(): void {
+    setLockedSize(locked)
     holder?.database.close()
     spare?.database.close()
     holder = undefined

@@ -4,8 +4,11 @@
 import { UnusableDatabase } from '../../store.ts'
 import { fileIdentity, MEMORY } from './files.ts'
 import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
+import { createLockTest } from './lock-test.ts'
+import type { LockedSize } from './locked-size.ts'
+import { createReadGuard } from './read-guard.ts'
 import { createReadTransaction } from './read-transaction.ts'
-import { isBroken, toServiceError } from './result-codes.ts'
+import { DatabaseLocked, isBroken, toServiceError } from './result-codes.ts'
 import { closeSession, openSession, type Session } from './session.ts'
 import type { Statements } from './statements.ts'
 import { isWalIntact } from './wal.ts'
@@ -31,6 +34,8 @@ export interface Reader {
 }
 
 export interface ReaderOptions {
+  /** What the writer thread has locked. Without it, a read may block while the system refuses locks. */
+  readonly locked?: LockedSize | undefined
   /** Makes the writer thread open the file, and returns the identity of that file. */
   readonly prepareFile: () => Promise<string | undefined>
   /** Called when the file, or another one in its place, was opened again. */
@@ -40,8 +45,9 @@ export interface ReaderOptions {
 export function createReader(
   path: string,
   first: Session,
-  { prepareFile, onReopened }: ReaderOptions,
+  { locked, prepareFile, onReopened }: ReaderOptions,
 ): Reader {
+  const guard = locked && createReadGuard(locked, createLockTest(path))
   let session = first
   let sessionCount = 1
   let releaseCount = 0
@@ -58,6 +64,8 @@ export function createReader(
 
   function currentSession(): Session {
     if (!isCurrent()) throw new UnusableDatabase(`The database ${path} was moved, replaced or closed.`)
+    if (guard?.canRead(session.wal) === false)
+      throw new DatabaseLocked('the operating system refuses file locks')
     return session
   }
 
@@ -128,8 +136,7 @@ export function createReader(
         turn.revision ??= `${sessionCount}:${turn.session.dataVersion.get()?.data_version}`
         return turn.revision
       } catch (error) {
-        // If the system refuses locks, and read-lock.ts does not hold one, SQLite blocks this thread for 10 seconds before
-        // it gives up. The next read must not try again: it waits until the writer thread can read.
+        // If SQLite has failed, the next read must not try the same: it waits until the writer thread can read.
         if (isBroken(error)) release()
         return undefined
       }
@@ -148,6 +155,7 @@ export function createReader(
     close() {
       clearInterval(fileCheck)
       release()
+      guard?.close()
     },
   }
 }

@@ -3,6 +3,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { fileIdentity, MEMORY, walPath } from './files.ts'
+import type { LockedSize } from './locked-size.ts'
 import { closeWithoutCheckpoint } from './lost-wal.ts'
 import { type OpenOptions, openDatabase } from './open.ts'
 import { createReadLock, type ReadLock } from './read-lock.ts'
@@ -23,7 +24,12 @@ export interface Session {
   readonly readLock: ReadLock | undefined
 }
 
-export function openSession(path: string, options: OpenOptions): Session {
+export interface SessionOptions extends OpenOptions {
+  /** For the writer thread: where it tells the main thread what it has locked. */
+  readonly locked?: LockedSize | undefined
+}
+
+export function openSession(path: string, options: SessionOptions): Session {
   const database = openDatabase(path, options)
   let wal: Wal | undefined
   try {
@@ -36,7 +42,7 @@ export function openSession(path: string, options: OpenOptions): Session {
       commit: prepareExact(database, 'commit'),
       file: fileIdentity(path),
       wal,
-      readLock: options.isWriter ? createReadLock(path, wal) : undefined,
+      readLock: options.isWriter ? createReadLock(path, wal, options.locked) : undefined,
     }
   } catch (error) {
     wal?.close()

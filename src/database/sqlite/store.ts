@@ -6,6 +6,7 @@ import type { Outcome, Page, Store, Warn } from '../../store.ts'
 import { pageStart } from '../page-start.ts'
 import { animalValues, toAnimal, toKey } from '../rows.ts'
 import { MEMORY } from './files.ts'
+import { createLockedSize } from './locked-size.ts'
 import { restrictFiles, restrictFolder } from './permissions.ts'
 import { createReader } from './reader.ts'
 import { openSession, type Session } from './session.ts'
@@ -39,7 +40,12 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   // Only now, so that a file that was rejected stays unchanged.
   restrict()
   if (ownsFolder) restrictFolder(dirname(file), warn)
-  const reader = createReader(file, first, { prepareFile: () => write('prepareFile'), onReopened: restrict })
+  const locked = startsWriter && file !== MEMORY ? createLockedSize() : undefined
+  const reader = createReader(file, first, {
+    locked,
+    prepareFile: () => write('prepareFile'),
+    onReopened: restrict,
+  })
   const { read } = reader
   // A database in memory belongs to one connection, and never waits for a disk, so it needs no writer thread.
   const writer: Writer =
@@ -48,6 +54,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
       : openWriter({
           path: file,
           checkedFile: first.file,
+          locked,
           onWritten: reader.refresh,
           onReleased: reader.release,
         })

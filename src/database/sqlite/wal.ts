@@ -26,7 +26,7 @@ export interface WalSize {
   readonly copied: number
 }
 
-type SizeRow = { busy: number; log: number; checkpointed: number }
+type SizeRow = [busy: number, frames: number, copied: number]
 
 export interface Wal {
   /** The identities of the WAL and of its index, the `-shm` file, when the database was opened. */
@@ -52,6 +52,7 @@ export function watchWal(database: DatabaseSync, path: string, isWriter: boolean
   const file = walPath(path)
   const { page_size: pageSize } = database.prepare('pragma page_size').get() as { page_size: number }
   const readSize = database.prepare('pragma wal_checkpoint(noop)')
+  readSize.setReturnArrays(true)
   const descriptor = isWriter ? openWal(file) : undefined
   const identity = identityOf(descriptor === undefined ? fileStats(file) : fstatSync(descriptor))
   const indexIdentity = fileIdentity(indexPath(path))
@@ -86,7 +87,7 @@ export function watchWal(database: DatabaseSync, path: string, isWriter: boolean
       return fileBytes
     },
     measure() {
-      const { busy, log: frames, checkpointed: copied } = readSize.get() as SizeRow
+      const [busy, frames, copied] = readSize.get() as unknown as SizeRow
       // Another process is writing to the index at this moment.
       if (busy === 1) return false
       size = { frames, copied }

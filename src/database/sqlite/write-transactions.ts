@@ -9,6 +9,7 @@ import { copyChange, copyWal, createCheckpoint } from './checkpoint.ts'
 import { fileIdentity, MEMORY, walPath } from './files.ts'
 import { createLastFile } from './last-file.ts'
 import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
+import type { LockedSize } from './locked-size.ts'
 import { rescueWal } from './lost-wal.ts'
 import { DatabaseLocked, isBroken, isLocked, isLockTimeout } from './result-codes.ts'
 import { closeSession, openSession, type Session } from './session.ts'
@@ -34,6 +35,8 @@ export interface WriteTransactions {
 export interface WriteOptions {
   /** The identity of the file that was checked at the start. Another file is checked before it is used. */
   readonly checkedFile: string | undefined
+  /** Where to tell the main thread what this one has locked. */
+  readonly locked?: LockedSize | undefined
   /** The session of the reader, for a database in memory, which belongs to one connection. */
   readonly shared?: Session
   /** Called before each write. */
@@ -43,6 +46,7 @@ export interface WriteOptions {
 }
 
 export function createWriteTransactions(path: string, options: WriteOptions): WriteTransactions {
+  const { locked } = options
   let session = options.shared
   const lastFile = createLastFile(path, options.checkedFile)
   let isWaitingForReader = false
@@ -72,7 +76,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
 
   function openOrRelease(isChecked: boolean): Session {
     try {
-      return openSession(path, { create: false, isChecked, isWriter: true, lockTimeoutMs: 0 })
+      return openSession(path, { create: false, isChecked, isWriter: true, locked, lockTimeoutMs: 0 })
     } catch (error) {
       if (isBroken((error as Error).cause)) releaseReader()
       throw error

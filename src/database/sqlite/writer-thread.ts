@@ -2,12 +2,14 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { isUnavailable } from '../../error.ts'
+import type { LockedSize } from './locked-size.ts'
 import { createWriteTransactions } from './write-transactions.ts'
 import { createWrites, type Writes } from './writes.ts'
 
 export interface WriterData {
   readonly path: string
   readonly checkedFile: string | undefined
+  readonly locked?: LockedSize | undefined
 }
 
 export interface WriteRequest {
@@ -28,8 +30,12 @@ export type WriteResult = { readonly id: number } & (
 /** To the main thread. `started` is the first; `released` asks it to close its own connection. */
 export type WriterMessage = WriteResult | 'started' | 'released'
 
-const { path, checkedFile } = workerData as WriterData
-const transactions = createWriteTransactions(path, { checkedFile, onReleased: () => send('released') })
+const { path, checkedFile, locked } = workerData as WriterData
+const transactions = createWriteTransactions(path, {
+  checkedFile,
+  locked,
+  onReleased: () => send('released'),
+})
 const writes = createWrites(transactions) as Record<
   keyof Writes,
   (...args: readonly unknown[]) => Promise<unknown>

@@ -49,6 +49,7 @@ export interface WriterOptions extends WriterData {
 export function openWriter({
   path,
   checkedFile,
+  locked,
   onWritten,
   onReleased,
   startThread = newThread,
@@ -72,7 +73,7 @@ export function openWriter({
     if (thread !== undefined || restart !== undefined || isClosed) return
     let started: Worker
     try {
-      started = startThread({ path, checkedFile })
+      started = startThread({ path, checkedFile, locked })
     } catch {
       startLater()
       return
