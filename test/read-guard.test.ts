@@ -1,13 +1,15 @@
 // When the main thread may read without the risk that SQLite blocks it. refused-locks.test.ts tests that in a service.
 
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, symlinkSync } from 'node:fs'
+import { mkdirSync, readdirSync, readlinkSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
+import { systemClock } from '../src/clock.ts'
+import { createLockState, setLocked, setReleased } from '../src/database/sqlite/lock-state.ts'
 import { createLockTest } from '../src/database/sqlite/lock-test.ts'
-import { createLockedSize, setLockedSize } from '../src/database/sqlite/locked-size.ts'
 import { createReadGuard } from '../src/database/sqlite/read-guard.ts'
 import { closeSession, openSession } from '../src/database/sqlite/session.ts'
+import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import { temporaryFolder } from './support/service.ts'
 import { openDatabase } from './support/sqlite.ts'
 
@@ -19,9 +21,9 @@ function open(t: TestContext) {
   const session = openSession(path, { create: true, lockTimeoutMs: 0 })
   t.after(() => closeSession(session, path))
   const other = openDatabase(t, path)
-  const locked = createLockedSize()
+  const state = createLockState()
   const lockTest = { isGranted: true, count: 0 }
-  const guard = createReadGuard(locked, {
+  const guard = createReadGuard(state, {
     isGranted() {
       lockTest.count++
       return lockTest.isGranted
@@ -32,27 +34,24 @@ function open(t: TestContext) {
     lockTest,
     canRead: () => guard.canRead(session.wal),
     writeElsewhere: () => other.exec(INSERT),
-    lockNewest() {
+    lockNewest(othersWrite = false) {
       assert.ok(session.wal.measure())
-      setLockedSize(locked, session.wal.size)
+      setLocked(state, session.wal.size, othersWrite)
     },
-    release: () => setLockedSize(locked),
+    release: () => setReleased(state),
   }
 }
 
 suite('the main thread', () => {
-  test('may read without a test if the writer thread has locked the newest state', t => {
+  test('reads without a test if the writer thread has locked the newest state', t => {
     const { lockTest, canRead, lockNewest } = open(t)
     lockNewest()
-    lockNewest()
-    lockTest.isGranted = false
     assert.equal(canRead(), true)
     assert.equal(lockTest.count, 0)
   })
 
-  test('must test the locks after a change by another process', t => {
+  test('tests the locks after a change by another process', t => {
     const { lockTest, canRead, writeElsewhere, lockNewest } = open(t)
-    lockNewest()
     lockNewest()
     writeElsewhere()
     assert.equal(canRead(), true)
@@ -61,20 +60,18 @@ suite('the main thread', () => {
     assert.equal(lockTest.count, 2)
   })
 
-  test('must test the locks while the writer thread has none', t => {
+  test('tests the locks while the writer thread has none', t => {
     const { lockTest, canRead, lockNewest, release } = open(t)
     lockTest.isGranted = false
     assert.equal(canRead(), false)
-    lockNewest()
     lockNewest()
     assert.equal(canRead(), true)
     release()
     assert.equal(canRead(), false)
   })
 
-  test('shares a lock only from the second renewal after its own: the first may have begun before', t => {
+  test('trusts a lock from its second renewal after the last test: the first may have begun before', t => {
     const { lockTest, canRead, writeElsewhere, lockNewest } = open(t)
-    lockNewest()
     lockNewest()
     writeElsewhere()
     assert.equal(canRead(), true)
@@ -82,6 +79,20 @@ suite('the main thread', () => {
     lockNewest()
     assert.equal(canRead(), false)
     lockNewest()
+    assert.equal(canRead(), true)
+  })
+
+  test('tests the locks before each read if other processes write, because SQLite may run out of read marks', t => {
+    const { lockTest, canRead, lockNewest } = open(t)
+    lockNewest(true)
+    lockNewest(true)
+    lockNewest(true)
+    assert.equal(canRead(), true)
+    assert.equal(lockTest.count, 1)
+    lockTest.isGranted = false
+    assert.equal(canRead(), false)
+    lockNewest(true)
+    lockNewest(true)
     assert.equal(canRead(), true)
   })
 })
@@ -113,4 +124,25 @@ suite('the test of the locks', () => {
     assert.equal(lockTest.isGranted(), true)
     assert.deepEqual(readdirSync(folder), ['a.db-lock-test'])
   })
+
+  test('uses no descriptor once the store is closed', { skip: process.platform !== 'linux' }, async t => {
+    const path = join(temporaryFolder(t), 'a.db')
+    const store = openSqliteStore({ path, clock: systemClock, create: true, startsWriter: true })
+    assert.equal(descriptorsOf(path), 1)
+    await store.close()
+    assert.equal(descriptorsOf(path), 0)
+  })
 })
+
+/** How often this process has the file of the lock test open. */
+function descriptorsOf(path: string): number {
+  const targets = readdirSync('/proc/self/fd').map(descriptor => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`)
+    } catch {
+      // The one that has just read the folder.
+      return ''
+    }
+  })
+  return targets.filter(target => target.startsWith(`${path}-lock-test`)).length
+}

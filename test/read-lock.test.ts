@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { copyWal } from '../src/database/sqlite/checkpoint.ts'
+import { createLockState, doOthersWrite, isLockedAt } from '../src/database/sqlite/lock-state.ts'
 import { createReadLock } from '../src/database/sqlite/read-lock.ts'
 import { closeSession, openSession } from '../src/database/sqlite/session.ts'
 import { createStuckLocks } from '../src/database/sqlite/stuck-locks.ts'
@@ -23,7 +24,8 @@ const READ_MARKS = 5
 
 function open(t: TestContext) {
   const path = join(temporaryFolder(t), 'a.db')
-  const session = openSession(path, { create: true, isWriter: true, lockTimeoutMs: 0 })
+  const lockState = createLockState()
+  const session = openSession(path, { create: true, isWriter: true, lockState, lockTimeoutMs: 0 })
   const { database, wal, readLock } = session
   t.after(() => {
     closeSession(session, path)
@@ -37,6 +39,9 @@ function open(t: TestContext) {
     readLock,
     path,
     write: () => database.exec(INSERT),
+    /** What the main thread is told. */
+    isReported: () => isLockedAt(lockState, wal.size),
+    areOthersReported: () => doOthersWrite(lockState),
     copy: () => copyWal(session),
     writeElsewhere: () => other.exec(INSERT),
     writeLongWal: () => writePages(other, LONG_WAL_FRAMES),
@@ -61,14 +66,21 @@ function writePages(database: DatabaseSync, pages: number): void {
 
 suite('the read lock', () => {
   test('is held after a change by this process', t => {
-    const { readLock, write, canTruncate } = open(t)
+    const { readLock, write, canTruncate, isReported } = open(t)
     write()
     assert.equal(canTruncate(), true)
     write()
+    assert.equal(isReported(), false)
     readLock.renew()
     assert.equal(canTruncate(), false)
+    assert.equal(isReported(), true)
     readLock.release()
     assert.equal(canTruncate(), true)
+    assert.equal(isReported(), false)
+    readLock.renew()
+    assert.equal(isReported(), true)
+    readLock.close()
+    assert.equal(isReported(), false)
   })
 
   test('is held from the start if nobody writes', t => {
@@ -105,18 +117,22 @@ suite('the read lock', () => {
   })
 
   test('is renewed after a change by another process, so that the whole WAL can be copied', t => {
-    const { wal, readLock, write, writeElsewhere, canCopyAll } = open(t)
+    const { wal, readLock, write, writeElsewhere, canCopyAll, isReported, areOthersReported } = open(t)
     write()
     readLock.renew()
     writeElsewhere()
     assert.equal(canCopyAll(), false)
+    assert.equal(areOthersReported(), false)
     wal.measure()
+    assert.equal(isReported(), false)
     readLock.renewIfChanged()
+    assert.equal(isReported(), true)
+    assert.equal(areOthersReported(), true)
     assert.equal(canCopyAll(), true)
   })
 
   test('is given up while other processes write a long WAL, until it is copied', t => {
-    const { wal, readLock, writeElsewhere, writeLongWal, canTruncate, canCopyAll, copy } = open(t)
+    const { wal, readLock, writeElsewhere, writeLongWal, canTruncate, canCopyAll, copy, isReported } = open(t)
     writeLongWal()
     readLock.renew()
     assert.equal(readLock.isGivenUp(), false)
@@ -125,6 +141,7 @@ suite('the read lock', () => {
     wal.measure()
     assert.equal(readLock.check(), false)
     assert.equal(readLock.isGivenUp(), true)
+    assert.equal(isReported(), false)
     assert.equal(canTruncate(), true)
 
     writeLongWal()

@@ -103,7 +103,7 @@ suite('while the system refuses file locks', { concurrency: 2, skip: WITHOUT_STR
     await allow()
   })
 
-  test('a change by another process blocks nothing: its readers get 503 until the locks work again', async t => {
+  test('after a change by another process, reads get 503 until the locks work again, and nothing blocks', async t => {
     const { create, refuse, writeElsewhere, get } = await startService(t)
     const allow = await refuse(REFUSED)
     if (allow === undefined) return

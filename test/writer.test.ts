@@ -7,6 +7,7 @@ import { suite, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../src/clock.ts'
 import { animalValues } from '../src/database/rows.ts'
+import { createLockState, isLockedAt, setLocked } from '../src/database/sqlite/lock-state.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import { openWriter } from '../src/database/sqlite/writer.ts'
 import { isUnavailable } from '../src/error.ts'
@@ -50,6 +51,22 @@ suite('the writer thread', () => {
     await assert.rejects(writer.write('createAnimals', BELLA), isUnavailable)
     await waitUntil(() => starts === 3, { what: 'the thread was started three times' })
     assert.deepEqual(await writer.write('createAnimals', BELLA), [1n])
+  })
+
+  test('is no longer taken for the holder of a read lock after it ended', async t => {
+    const lockState = createLockState()
+    const size = { frames: 2, copied: 1 }
+    const writer = openWriter({
+      ...IDLE,
+      path: join(temporaryFolder(t), 'animals.db'),
+      lockState,
+      startThread: () => new Worker('process.exit(1)', { eval: true }),
+    })
+    t.after(() => writer.close())
+    writer.start()
+    setLocked(lockState, size, false)
+    await assert.rejects(writer.started(), isUnavailable)
+    assert.equal(isLockedAt(lockState, size), false)
   })
 
   test('is waited for only for a limited time if the disk stalls while it opens the file', async t => {

@@ -6,13 +6,15 @@
 import { rmSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { createFile } from './permissions.ts'
+import { isLockRefused } from './result-codes.ts'
 
-/** After a failure, the same is returned for this long. */
+/** After a failure, the result is reused for this long. */
 const PAUSE_MS = 100
 
 export interface LockTest {
   /** True as well if that cannot be tested, for example because no file can be created. */
   isGranted(): boolean
+  /** The next test opens a new file. */
   close(): void
 }
 
@@ -20,50 +22,58 @@ export function createLockTest(path: string): LockTest {
   const file = `${path}-lock-test`
   let database: DatabaseSync | undefined
   let read: StatementSync | undefined
-  let lastResult = true
+  let isRefused = false
   let pausedUntil = 0
 
-  function tryOpen(): void {
+  /** Throws if a lock is refused, or if that cannot be tested. */
+  function lock(): void {
+    database ??= open()
+    read ??= database.prepare('select 1 from sqlite_schema')
+    read.get()
+  }
+
+  function open(): DatabaseSync {
+    // It may have been left by a process that was killed, or be a link that somebody has planted.
+    rmSync(file, { force: true })
+    createFile(file)
     try {
-      // It may have been left by a process that was killed, or be a link that somebody has planted.
-      rmSync(file, { force: true })
-      createFile(file)
-      database = new DatabaseSync(file, { timeout: 0 })
-      rmSync(file, { force: true })
-    } catch {
-      // There may be no file descriptor left. Windows does not delete an open file.
+      return new DatabaseSync(file, { timeout: 0 })
+    } finally {
+      removeFile()
     }
   }
 
-  function canLock(opened: DatabaseSync): boolean {
+  function removeFile(): void {
     try {
-      read ??= opened.prepare('select 1 from sqlite_schema')
-      read.get()
-      return true
+      rmSync(file, { force: true })
     } catch {
-      // The next test uses a new file: the folder may be on another file system by then.
-      close()
-      return false
+      // Windows does not delete an open file.
     }
   }
 
   function close(): void {
-    database?.close()
+    if (database === undefined) return
+    database.close()
     database = undefined
     read = undefined
+    removeFile()
   }
 
-  // Now, because later there may be no file descriptor left.
-  tryOpen()
-
-  return {
-    isGranted() {
-      if (performance.now() < pausedUntil) return lastResult
-      if (database === undefined) tryOpen()
-      lastResult = database === undefined || canLock(database)
-      if (database === undefined) pausedUntil = performance.now() + PAUSE_MS
-      return lastResult
-    },
-    close,
+  function isGranted(): boolean {
+    if (performance.now() < pausedUntil) return !isRefused
+    try {
+      lock()
+      return true
+    } catch (error) {
+      isRefused = isLockRefused(error)
+      // After a refusal the file stays open, because it may not be possible to create a new one.
+      if (!isRefused) close()
+      pausedUntil = performance.now() + PAUSE_MS
+      return !isRefused
+    }
   }
+
+  // Opens the file now, because later there may be no file descriptor left.
+  isGranted()
+  return { isGranted, close }
 }

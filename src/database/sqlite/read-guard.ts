@@ -1,35 +1,44 @@
 // Decides whether the main thread may read. If the operating system refuses file locks, SQLite would block the thread for 10
 // seconds. It needs no lock from the system if the writer thread has one on the same state (read-lock.ts).
 
+import { doOthersWrite, isLockedAt, type LockState, renewals } from './lock-state.ts'
 import type { LockTest } from './lock-test.ts'
-import { isLockedSize, type LockedSize, renewals } from './locked-size.ts'
 import type { Wal } from './wal.ts'
 
 export interface ReadGuard {
-  /** Whether reading from a database with this write-ahead log cannot block. Must not be called in a transaction. */
+  /**
+   * Whether the main thread can begin to read now, without the risk of blocking, from the database with this write-ahead log.
+   * Must not be called in a transaction.
+   */
   canRead(wal: Wal): boolean
+  /** Closes the file of the lock test. The next call opens a new one. */
   close(): void
 }
 
 /**
- * If both threads lock a state at the same time, SQLite may mark it twice, and later uses only one of the marks. The second
- * renewal from then on has begun afterwards, and therefore uses the same one.
+ * If the system grants a lock to the main thread, the writer thread may have its lock on an older mark of the same state. The
+ * second renewal from then on has begun afterwards, and uses the mark that SQLite would choose for the main thread.
  */
 const RENEWALS_UNTIL_SHARED = 2
 
-export function createReadGuard(locked: LockedSize, lockTest: LockTest): ReadGuard {
-  let sharedFrom = 0
+export function createReadGuard(state: LockState, lockTest: LockTest): ReadGuard {
+  let sharedFrom = renewals(state)
 
-  function hasSharedLock(wal: Wal): boolean {
-    const isLocked = wal.measure() && isLockedSize(locked, wal.size)
-    const count = renewals(locked)
-    if (!isLocked) sharedFrom = count + RENEWALS_UNTIL_SHARED
-    // As int32, because the count overflows.
-    return isLocked && ((count - sharedFrom) | 0) >= 0
+  function isShared(wal: Wal): boolean {
+    const isConfirmed = ((renewals(state) - sharedFrom) | 0) >= 0
+    return isConfirmed && wal.measure() && isLockedAt(state, wal.size)
+  }
+
+  function isGranted(): boolean {
+    if (!lockTest.isGranted()) return false
+    sharedFrom = renewals(state) + RENEWALS_UNTIL_SHARED
+    return true
   }
 
   return {
-    canRead: wal => hasSharedLock(wal) || lockTest.isGranted(),
+    // SQLite has only four marks for all processes. If others write, the lock may be on an older mark than the newest one, unless
+    // it was renewed while the system refused locks.
+    canRead: wal => (!doOthersWrite(state) && isShared(wal)) || isGranted() || isShared(wal),
     close: lockTest.close,
   }
 }

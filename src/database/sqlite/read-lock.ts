@@ -8,7 +8,7 @@
 // while the WAL is long and not completely copied.
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { createLockedSize, type LockedSize, setLockedSize } from './locked-size.ts'
+import { createLockState, type LockState, setLocked, setReleased } from './lock-state.ts'
 import { isLockTimeout } from './result-codes.ts'
 import { LONG_WAL_FRAMES, type Wal, type WalSize } from './wal.ts'
 
@@ -40,8 +40,8 @@ interface Connection {
   readonly rollback: StatementSync
 }
 
-/** Keeps the size of the state that is locked in `locked`. */
-export function createReadLock(path: string, wal: Wal, locked: LockedSize = createLockedSize()): ReadLock {
+/** Keeps `state` up to date, for the main thread. */
+export function createReadLock(path: string, wal: Wal, state: LockState = createLockState()): ReadLock {
   let holder: Connection | undefined
   let spare: Connection | undefined
   let seen: WalSize | undefined
@@ -72,18 +72,22 @@ export function createReadLock(path: string, wal: Wal, locked: LockedSize = crea
     spare.read.get()
     if (isHeld()) holder.rollback.run()
     ;[holder, spare] = [spare, holder]
-    setLockedSize(locked, wal.size)
+    setLocked(state, wal.size, doOthersWrite())
     return true
   }
 
   function isGivenUp(): boolean {
     const { frames, copied } = wal.size
-    return performance.now() < othersWriteUntil && frames >= LONG_WAL_FRAMES && copied < frames
+    return doOthersWrite() && frames >= LONG_WAL_FRAMES && copied < frames
+  }
+
+  function doOthersWrite(): boolean {
+    return performance.now() < othersWriteUntil
   }
 
   function release(): void {
     if (!isHeld()) return
-    setLockedSize(locked)
+    setReleased(state)
     holder?.rollback.run()
   }
 
@@ -92,7 +96,7 @@ export function createReadLock(path: string, wal: Wal, locked: LockedSize = crea
   }
 
   function close(): void {
-    setLockedSize(locked)
+    setReleased(state)
     holder?.database.close()
     spare?.database.close()
     holder = undefined

@@ -4,8 +4,8 @@
 import { UnusableDatabase } from '../../store.ts'
 import { fileIdentity, MEMORY } from './files.ts'
 import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
+import type { LockState } from './lock-state.ts'
 import { createLockTest } from './lock-test.ts'
-import type { LockedSize } from './locked-size.ts'
 import { createReadGuard } from './read-guard.ts'
 import { createReadTransaction } from './read-transaction.ts'
 import { DatabaseLocked, isBroken, toServiceError } from './result-codes.ts'
@@ -35,7 +35,7 @@ export interface Reader {
 
 export interface ReaderOptions {
   /** What the writer thread has locked. Without it, a read may block while the system refuses locks. */
-  readonly locked?: LockedSize | undefined
+  readonly lockState?: LockState | undefined
   /** Makes the writer thread open the file, and returns the identity of that file. */
   readonly prepareFile: () => Promise<string | undefined>
   /** Called when the file, or another one in its place, was opened again. */
@@ -45,9 +45,9 @@ export interface ReaderOptions {
 export function createReader(
   path: string,
   first: Session,
-  { locked, prepareFile, onReopened }: ReaderOptions,
+  { lockState, prepareFile, onReopened }: ReaderOptions,
 ): Reader {
-  const guard = locked && createReadGuard(locked, createLockTest(path))
+  const guard = lockState && createReadGuard(lockState, createLockTest(path))
   let session = first
   let sessionCount = 1
   let releaseCount = 0
@@ -73,6 +73,8 @@ export function createReader(
     releaseCount++
     readTransaction.end()
     closeSession(session, path)
+    // The folder may be on another file system when the database is opened again.
+    guard?.close()
   }
 
   /** Reads that wait for the file share one attempt. */
@@ -113,7 +115,16 @@ export function createReader(
       reopenedAt = performance.now()
       await reopen()
     } else if (!isCurrent()) await reopen()
-    return retryWhileLocked(() => step(currentSession().statements), deadline)
+    return retryWhileLocked(() => readOnce(step), deadline)
+  }
+
+  function readOnce<Result>(step: (statements: Statements) => Result): Result {
+    try {
+      return step(readTransaction.current().session.statements)
+    } catch (error) {
+      readTransaction.end()
+      throw error
+    }
   }
 
   function closeIfMoved(): void {
@@ -123,9 +134,8 @@ export function createReader(
   return {
     read(step) {
       try {
-        return Promise.resolve(step(readTransaction.current().session.statements))
+        return Promise.resolve(readOnce(step))
       } catch (error) {
-        readTransaction.end()
         return readAgain(step, error)
       }
     },
@@ -155,7 +165,6 @@ export function createReader(
     close() {
       clearInterval(fileCheck)
       release()
-      guard?.close()
     },
   }
 }

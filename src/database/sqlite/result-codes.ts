@@ -22,6 +22,9 @@ const UNAVAILABLE = {
 
 const ERROR = { error: 1 }
 
+/** PERM, IOERR_UNLOCK, IOERR_RDLOCK and IOERR_LOCK: the system has refused a lock with an unusual error. */
+const REFUSED_LOCK = new Set([3, 2058, 2314, 3850])
+
 const CORRUPT = { corrupt: UNAVAILABLE.corrupt, notadb: UNAVAILABLE.notadb }
 
 /** The file, or its write-ahead log, may be another one now. Opening it again may help. */
@@ -50,6 +53,11 @@ export function isLockTimeout(error: unknown): boolean {
   return hasCode(error, { ...LOCKED, protocol: UNAVAILABLE.protocol }) && !(error instanceof DatabaseLocked)
 }
 
+/** The operating system has refused a lock on a database without a write-ahead log, or refused to release it. */
+export function isLockRefused(error: unknown): boolean {
+  return isLocked(error) || REFUSED_LOCK.has(errorCode(error))
+}
+
 export function isCorrupt(error: unknown): boolean {
   return hasCode(error, CORRUPT)
 }
@@ -76,6 +84,10 @@ function hasChangedSchema(error: unknown): boolean {
 
 /** An extended code has its primary code in the lowest byte. */
 function hasCode(error: unknown, codes: Readonly<Record<string, number>>): boolean {
-  const isSqliteError = error instanceof Error && 'errcode' in error && typeof error.errcode === 'number'
-  return isSqliteError && Object.values(codes).includes((error.errcode as number) & 0xff)
+  return Object.values(codes).includes(errorCode(error) & 0xff)
+}
+
+/** Returns 0, which means success, for an error that is not SQLite's. */
+function errorCode(error: unknown): number {
+  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : 0
 }

@@ -3,7 +3,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { fileIdentity, MEMORY, walPath } from './files.ts'
-import type { LockedSize } from './locked-size.ts'
+import type { LockState } from './lock-state.ts'
 import { closeWithoutCheckpoint } from './lost-wal.ts'
 import { type OpenOptions, openDatabase } from './open.ts'
 import { createReadLock, type ReadLock } from './read-lock.ts'
@@ -26,7 +26,7 @@ export interface Session {
 
 export interface SessionOptions extends OpenOptions {
   /** For the writer thread: where it tells the main thread what it has locked. */
-  readonly locked?: LockedSize | undefined
+  readonly lockState?: LockState | undefined
 }
 
 export function openSession(path: string, options: SessionOptions): Session {
@@ -42,7 +42,7 @@ export function openSession(path: string, options: SessionOptions): Session {
       commit: prepareExact(database, 'commit'),
       file: fileIdentity(path),
       wal,
-      readLock: options.isWriter ? createReadLock(path, wal, options.locked) : undefined,
+      readLock: options.isWriter ? createReadLock(path, wal, options.lockState) : undefined,
     }
   } catch (error) {
     wal?.close()

@@ -6,7 +6,7 @@ import type { Outcome, Page, Store, Warn } from '../../store.ts'
 import { pageStart } from '../page-start.ts'
 import { animalValues, toAnimal, toKey } from '../rows.ts'
 import { MEMORY } from './files.ts'
-import { createLockedSize } from './locked-size.ts'
+import { createLockState } from './lock-state.ts'
 import { restrictFiles, restrictFolder } from './permissions.ts'
 import { createReader } from './reader.ts'
 import { openSession, type Session } from './session.ts'
@@ -40,9 +40,9 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   // Only now, so that a file that was rejected stays unchanged.
   restrict()
   if (ownsFolder) restrictFolder(dirname(file), warn)
-  const locked = startsWriter && file !== MEMORY ? createLockedSize() : undefined
+  const lockState = startsWriter && file !== MEMORY ? createLockState() : undefined
   const reader = createReader(file, first, {
-    locked,
+    lockState,
     prepareFile: () => write('prepareFile'),
     onReopened: restrict,
   })
@@ -54,7 +54,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
       : openWriter({
           path: file,
           checkedFile: first.file,
-          locked,
+          lockState,
           onWritten: reader.refresh,
           onReleased: reader.release,
         })

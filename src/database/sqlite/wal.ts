@@ -36,7 +36,7 @@ export interface Wal {
   readonly size: WalSize
   /** The size of the file at the last `isInPlace`. After a restart of the WAL, its frames take only a part of it. */
   readonly fileBytes: number
-  /** Reads how much SQLite has written (1.5 µs). Returns false if that is unknown now. Must not be called in a transaction. */
+  /** Reads how much SQLite has written (1 µs). Returns false if that is unknown now. Must not be called in a transaction. */
   measure(): boolean
   /** Whether the paths still lead to the same files, and the WAL has at least the measured size (2 µs). */
   isInPlace(): boolean

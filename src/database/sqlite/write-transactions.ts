@@ -9,7 +9,7 @@ import { copyChange, copyWal, createCheckpoint } from './checkpoint.ts'
 import { fileIdentity, MEMORY, walPath } from './files.ts'
 import { createLastFile } from './last-file.ts'
 import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
-import type { LockedSize } from './locked-size.ts'
+import type { LockState } from './lock-state.ts'
 import { rescueWal } from './lost-wal.ts'
 import { DatabaseLocked, isBroken, isLocked, isLockTimeout } from './result-codes.ts'
 import { closeSession, openSession, type Session } from './session.ts'
@@ -36,7 +36,7 @@ export interface WriteOptions {
   /** The identity of the file that was checked at the start. Another file is checked before it is used. */
   readonly checkedFile: string | undefined
   /** Where to tell the main thread what this one has locked. */
-  readonly locked?: LockedSize | undefined
+  readonly lockState?: LockState | undefined
   /** The session of the reader, for a database in memory, which belongs to one connection. */
   readonly shared?: Session
   /** Called before each write. */
@@ -46,7 +46,7 @@ export interface WriteOptions {
 }
 
 export function createWriteTransactions(path: string, options: WriteOptions): WriteTransactions {
-  const { locked } = options
+  const { lockState } = options
   let session = options.shared
   const lastFile = createLastFile(path, options.checkedFile)
   let isWaitingForReader = false
@@ -76,7 +76,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
 
   function openOrRelease(isChecked: boolean): Session {
     try {
-      return openSession(path, { create: false, isChecked, isWriter: true, locked, lockTimeoutMs: 0 })
+      return openSession(path, { create: false, isChecked, isWriter: true, lockState, lockTimeoutMs: 0 })
     } catch (error) {
       if (isBroken((error as Error).cause)) releaseReader()
       throw error

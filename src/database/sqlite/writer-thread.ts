@@ -2,14 +2,14 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { isUnavailable } from '../../error.ts'
-import type { LockedSize } from './locked-size.ts'
+import type { LockState } from './lock-state.ts'
 import { createWriteTransactions } from './write-transactions.ts'
 import { createWrites, type Writes } from './writes.ts'
 
 export interface WriterData {
   readonly path: string
   readonly checkedFile: string | undefined
-  readonly locked?: LockedSize | undefined
+  readonly lockState?: LockState | undefined
 }
 
 export interface WriteRequest {
@@ -30,10 +30,10 @@ export type WriteResult = { readonly id: number } & (
 /** To the main thread. `started` is the first; `released` asks it to close its own connection. */
 export type WriterMessage = WriteResult | 'started' | 'released'
 
-const { path, checkedFile, locked } = workerData as WriterData
+const { path, checkedFile, lockState } = workerData as WriterData
 const transactions = createWriteTransactions(path, {
   checkedFile,
-  locked,
+  lockState,
   onReleased: () => send('released'),
 })
 const writes = createWrites(transactions) as Record<

@@ -5,6 +5,7 @@ import { dirname, extname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { type ServiceError, unavailable } from '../../error.ts'
+import { setReleased } from './lock-state.ts'
 import type { WriteRequest, WriterCommand, WriterData, WriterMessage } from './writer-thread.ts'
 import type { Write } from './writes.ts'
 
@@ -49,7 +50,7 @@ export interface WriterOptions extends WriterData {
 export function openWriter({
   path,
   checkedFile,
-  locked,
+  lockState,
   onWritten,
   onReleased,
   startThread = newThread,
@@ -73,7 +74,7 @@ export function openWriter({
     if (thread !== undefined || restart !== undefined || isClosed) return
     let started: Worker
     try {
-      started = startThread({ path, checkedFile, locked })
+      started = startThread({ path, checkedFile, lockState })
     } catch {
       startLater()
       return
@@ -113,6 +114,7 @@ export function openWriter({
   function onEnd(ended: Worker, cause: Error): void {
     if (thread !== ended) return
     thread = undefined
+    if (lockState !== undefined) setReleased(lockState)
     startResult.reject(unavailable(cause))
     for (const id of pending.keys()) takePending(id)?.reject(unavailable(cause))
     if (!isClosed) startLater()
