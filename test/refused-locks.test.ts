@@ -12,8 +12,10 @@ import { waitUntil } from './support/wait.ts'
 
 const REFUSED = 'fcntl:error=ENOLCK'
 
-/** Reads afterwards, so that SQLite marks the newest state. Otherwise it could share a lock on an older one. */
-const WRITE_AND_READ = "insert into animals (name, category_id) values ('a', 1); select * from animals"
+const INSERT = "insert into animals (name, category_id) values ('a', 1)"
+
+/** Makes SQLite mark the newest state. Otherwise the service could share a lock on an older one. */
+const READ = 'select * from animals'
 
 /** How long SQLite blocks a thread that asks for a refused lock. */
 const SQLITE_GIVES_UP_MS = 9_000
@@ -65,12 +67,13 @@ async function startService(t: TestContext, workers = 1) {
 
   assert.equal(await create(), 201)
   assert.equal(await create(), 201)
-  const writeElsewhere = () => runSql(`${cwd}/data/production.db`, WRITE_AND_READ)
+  const runElsewhere = (sql: string) => runSql(`${cwd}/data/production.db`, sql)
   return {
     create,
     refuse,
     haveSameReadLock,
-    writeElsewhere,
+    writeElsewhere: () => runElsewhere(`${INSERT}; ${READ}`),
+    readElsewhere: () => runElsewhere(READ),
     get: async (path: string) => (await send('GET', path)).status,
   }
 }
@@ -115,6 +118,20 @@ suite('while the system refuses file locks', { concurrency: 2, skip: WITHOUT_STR
     await allow()
     await waitUntil(async () => (await get('/v1/pets/3')) === 200, { what: 'the change is served' })
     await waitUntil(async () => (await create()) === 201, { what: 'an animal is stored' })
+  })
+
+  test('after a change whose state could not be locked, reads get 503, and nothing blocks', async t => {
+    const { create, refuse, readElsewhere, get } = await startService(t)
+    // The first call of the writer thread locks the file for this write. Each later one is refused.
+    const allow = await refuse(`${REFUSED}:when=2+`)
+    if (allow === undefined) return
+    const startedAt = performance.now()
+    assert.equal(await create(), 201)
+    readElsewhere()
+    assert.deepEqual(await Promise.all([get('/v1/pets'), get('/livez')]), [503, 200])
+    assert.ok(performance.now() - startedAt < SQLITE_GIVES_UP_MS)
+    await allow()
+    await waitUntil(async () => (await get('/v1/pets/3')) === 200, { what: 'the change is served' })
   })
 
   test('a lock that could not be released blocks creations no longer than that', async t => {

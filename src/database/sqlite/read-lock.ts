@@ -8,7 +8,8 @@
 // while the WAL is long and not completely copied.
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { createLockState, type LockState, setLocked, setReleased } from './lock-state.ts'
+import { isLockedAt, type LockState, setLocked, setReleased } from './lock-state.ts'
+import { createLockTest } from './lock-test.ts'
 import { isLockTimeout } from './result-codes.ts'
 import { LONG_WAL_FRAMES, type Wal, type WalSize } from './wal.ts'
 
@@ -40,8 +41,9 @@ interface Connection {
   readonly rollback: StatementSync
 }
 
-/** Keeps `state` up to date, for the main thread. */
-export function createReadLock(path: string, wal: Wal, state: LockState = createLockState()): ReadLock {
+/** Keeps `state`, if there is one, up to date for the main thread. */
+export function createReadLock(path: string, wal: Wal, state?: LockState): ReadLock {
+  const lockTest = state && createLockTest(path)
   let holder: Connection | undefined
   let spare: Connection | undefined
   let seen: WalSize | undefined
@@ -56,7 +58,7 @@ export function createReadLock(path: string, wal: Wal, state: LockState = create
       release()
     } catch (error) {
       // Without this lock, the reader asks for its own.
-      close()
+      closeConnections()
       pausedUntil = performance.now() + REFUSED_PAUSE_MS
       if (isLockTimeout(error)) refusedUntil = pausedUntil
     }
@@ -72,8 +74,19 @@ export function createReadLock(path: string, wal: Wal, state: LockState = create
     spare.read.get()
     if (isHeld()) holder.rollback.run()
     ;[holder, spare] = [spare, holder]
-    setLocked(state, wal.size, doOthersWrite())
+    report()
     return true
+  }
+
+  /**
+   * To lock a new state, SQLite marks it first. If the system refuses that, SQLite uses the mark of an older state, and another
+   * process may mark the new one later. Then the main thread could not share this lock.
+   */
+  function report(): void {
+    if (state === undefined) return
+    const isMarked = isLockedAt(state, wal.size) || lockTest?.isGranted() === true
+    if (isMarked) setLocked(state, wal.size, doOthersWrite())
+    else setReleased(state)
   }
 
   function isGivenUp(): boolean {
@@ -87,7 +100,7 @@ export function createReadLock(path: string, wal: Wal, state: LockState = create
 
   function release(): void {
     if (!isHeld()) return
-    setReleased(state)
+    if (state !== undefined) setReleased(state)
     holder?.rollback.run()
   }
 
@@ -95,8 +108,8 @@ export function createReadLock(path: string, wal: Wal, state: LockState = create
     return holder?.database.isTransaction === true
   }
 
-  function close(): void {
-    setReleased(state)
+  function closeConnections(): void {
+    if (state !== undefined) setReleased(state)
     holder?.database.close()
     spare?.database.close()
     holder = undefined
@@ -138,7 +151,10 @@ export function createReadLock(path: string, wal: Wal, state: LockState = create
     isRefused: () => performance.now() < refusedUntil,
     isGivenUp,
     release,
-    close,
+    close() {
+      closeConnections()
+      lockTest?.close()
+    },
   }
 }
 
