@@ -26,7 +26,7 @@ export function setLocked(state: LockState, { frames, copied }: WalSize, othersW
   Atomics.add(state, RENEWALS, 1)
 }
 
-/** Called before the only lock is released. */
+/** Called before the only lock is released, and if the main thread could not share it. */
 export function setReleased(state: LockState): void {
   setLocked(state, { frames: NOT_LOCKED, copied: NOT_LOCKED }, false)
 }
