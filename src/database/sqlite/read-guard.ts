@@ -36,8 +36,8 @@ export function createReadGuard(state: LockState, lockTest: LockTest): ReadGuard
   }
 
   return {
-    // SQLite has only four marks for all processes. If others write, the lock may be on an older mark than the newest one, unless
-    // it was renewed while the system refused locks.
+    // SQLite has only four marks for all processes. If others write, there may have been none left for the newest state, and the
+    // lock is on the mark of an older one. A lock that was renewed while the system refused locks is not.
     canRead: wal => (!doOthersWrite(state) && isShared(wal)) || isGranted() || isShared(wal),
     close: lockTest.close,
   }
