@@ -11,6 +11,7 @@ import { COMMAND_TIMEOUTS } from '../../src/database/postgres/limits.ts'
 import { assertDescribed } from './openapi.ts'
 import { connectRaw } from './raw-http.ts'
 import { addEnvironmentKey, assertNoKey } from './secrets.ts'
+import { waitUntil } from './wait.ts'
 
 export const API_KEY = 'test-key-0123456789-abcdefghij'
 addEnvironmentKey(API_KEY)
@@ -168,4 +169,15 @@ export function errorCode({ json }: Reply): string {
 function toReply(status: number, headers: IncomingHttpHeaders, text: string): Reply {
   const isJson = headers['content-type'] === 'application/json' && text !== ''
   return { status, headers, text, json: isJson ? parseJson(text) : undefined }
+}
+
+/** Sends a request again while the answer is 503: on a busy machine, a database may not answer in time. */
+export async function retryWhile503(request: () => Promise<Reply>): Promise<Reply> {
+  let reply = await request()
+  const isServed = async () => {
+    if (reply.status === 503) reply = await request()
+    return reply.status !== 503
+  }
+  await waitUntil(isServed, { what: 'the answer is not 503' })
+  return reply
 }
