@@ -1,9 +1,8 @@
 // The operating system refuses all file locks, like a network file system whose server does not respond.
 
 import assert from 'node:assert/strict'
-import { readFileSync, rmSync, statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { suite, type TestContext, test } from 'node:test'
-import { MAX_WAIT_MS } from '../src/database/sqlite/lost-wal.ts'
 import { serve } from './support/command.ts'
 import { childrenOf } from './support/processes.ts'
 import { API_KEY, client, temporaryFolder } from './support/service.ts'
@@ -75,7 +74,6 @@ async function startService(t: TestContext, workers = 1) {
     haveSameReadLock,
     writeElsewhere: () => runElsewhere(`${INSERT}; ${READ}`),
     readElsewhere: () => runElsewhere(READ),
-    removeWal: () => rmSync(`${cwd}/data/production.db-wal`),
     get: async (path: string) => (await send('GET', path)).status,
   }
 }
@@ -147,21 +145,5 @@ suite('while the system refuses file locks', { concurrency: 2, skip: WITHOUT_STR
     await allow()
     await waitUntil(async () => (await create()) === 201, { what: 'an animal is stored' })
     assert.equal(await get('/v1/pets'), 200)
-  })
-
-  test('a lock that could not be released does not keep a removed write-ahead log from being saved', async t => {
-    const { create, refuse, removeWal, get } = await startService(t)
-    // As in the test above.
-    const allow = await refuse(`${REFUSED}:when=2+`)
-    if (allow === undefined) return
-    assert.equal(await create(), 201)
-    removeWal()
-    const removedAt = performance.now()
-    // If the database were closed now, nothing would be saved.
-    do assert.equal(await create(), 503)
-    while (performance.now() - removedAt < 1.2 * MAX_WAIT_MS)
-    await allow()
-    await waitUntil(async () => (await create()) === 201, { what: 'an animal is stored' })
-    assert.equal(await get('/v1/pets/3'), 200)
   })
 })

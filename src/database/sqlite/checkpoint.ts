@@ -20,9 +20,6 @@ const PAUSE_MS = 2_000
 const COPY_TIMEOUT_MS = 1_500
 const COPY_INTERVAL_MS = 20
 
-/** `log` and `checkpointed` are frames: how many there are, and how many are in the database file. */
-type Row = Record<'busy' | 'log' | 'checkpointed', number>
-
 export interface Connection {
   readonly database: DatabaseSync
   readonly wal: Wal
@@ -85,7 +82,7 @@ export async function copyChange(current: () => Connection | undefined): Promise
 /** Copies the part of the WAL that no reader needs. Returns whether the lock for checkpoints was granted. */
 export function copyWal({ database, wal, readLock }: Connection): boolean {
   requireIntact(wal)
-  const { isGranted } = copyUnverified(database)
+  const isGranted = database.prepare('pragma wal_checkpoint(passive)').get()?.busy === 0
   // If the system refuses locks, renewing may block this thread for 10 seconds, and lose the lock that is held.
   if (isGranted) readLock?.renew()
   return isGranted
@@ -104,13 +101,4 @@ export function checkpoint(database: DatabaseSync, mode: 'full' | 'truncate'): b
   } finally {
     database.exec('pragma busy_timeout = 0')
   }
-}
-
-/** Copies the part of the WAL that no reader needs. Does not verify it. */
-export function copyUnverified(database: DatabaseSync): {
-  readonly isGranted: boolean
-  readonly isComplete: boolean
-} {
-  const { busy, log, checkpointed } = database.prepare('pragma wal_checkpoint(passive)').get() as Row
-  return { isGranted: busy === 0, isComplete: busy === 0 && checkpointed === log }
 }

@@ -1,74 +1,34 @@
 // Saves what can be saved when the write-ahead log (WAL) of an open database was removed, replaced, truncated or overwritten.
 
-import { closeSync, constants, fstatSync, openSync } from 'node:fs'
+import { closeSync, constants, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { checkpoint, copyUnverified } from './checkpoint.ts'
+import { checkpoint } from './checkpoint.ts'
 import { fileIdentity, indexPath, walPath } from './files.ts'
 import { DatabaseLocked } from './result-codes.ts'
 import type { Wal } from './wal.ts'
 
-/** A reader that needs longer than this is taken for a lock that is stuck, see stuck-locks.ts. */
-export const MAX_WAIT_MS = 5_000
-
-export interface WalRescue {
-  /**
-   * If the WAL or its index was removed or replaced, writes the contents of the WAL to the database file: SQLite still has
-   * both files open. Does nothing if the WAL was truncated or overwritten, because SQLite can no longer read all of it.
-   */
-  save(database: DatabaseSync, wal: Wal): void
-  /** Throws while other processes have the rest of the WAL, because they can save it only if this one does not open it. */
-  requireSaved(): void
-}
-
-export function createWalRescue(path: string): WalRescue {
-  let waiting: { readonly wal: Wal; readonly since: number } | undefined
-  /** The index of a WAL that is not saved completely. The process that closes the database last saves the rest, and deletes it. */
-  let unsavedIndex: number | undefined
-
-  function isStuck(wal: Wal): boolean {
-    if (waiting?.wal !== wal) waiting = { wal, since: performance.now() }
-    return performance.now() - waiting.since >= MAX_WAIT_MS
-  }
-
-  /** Throws unless it is time to close the database, because that is the only way to release a stuck lock. */
-  function waitForReaders(database: DatabaseSync, wal: Wal, isIndexGone: boolean): void {
-    const { isGranted, isComplete } = copyUnverified(database)
-    // While the system refuses locks, the process that closes last cannot save the rest. Without the index, it would not be
-    // noticed, because other processes use a new one.
-    const canClose = isComplete || (isGranted && !isIndexGone)
-    if (!isStuck(wal) || !canClose) throw new DatabaseLocked('readers still use the write-ahead log')
-    if (!isComplete) unsavedIndex ??= openSync(indexPath(path), 'r')
-  }
-
-  return {
-    save(database, wal) {
-      const isWalGone = fileIdentity(walPath(path)) !== wal.identity
-      const isIndexGone = fileIdentity(indexPath(path)) !== wal.indexIdentity
-      if (!isWalGone && !isIndexGone) return
-      const dataVersion = database.prepare('pragma data_version')
-      const before = dataVersion.get()?.data_version
-      // A WAL that is still in place is not truncated: another process may use it already, with a new index.
-      if (!checkpoint(database, isWalGone ? 'truncate' : 'full'))
-        return waitForReaders(database, wal, isIndexGone)
-      // The index contains the locks. Without it, nothing would stop other processes from using the new WAL.
-      if (isIndexGone) return
-      database.exec('begin immediate')
-      try {
-        // The file that took the WAL's place is emptied, because SQLite would apply it to the database after a crash. It
-        // is kept if another process has written meanwhile, because it contains those changes.
-        if (dataVersion.get()?.data_version === before) emptyFile(walPath(path))
-      } finally {
-        database.exec('rollback')
-      }
-    },
-
-    requireSaved() {
-      if (unsavedIndex === undefined) return
-      if (fstatSync(unsavedIndex).nlink > 0)
-        throw new DatabaseLocked('other processes still use the write-ahead log that is gone')
-      closeSync(unsavedIndex)
-      unsavedIndex = undefined
-    },
+/**
+ * If the WAL or its index was removed or replaced, writes the contents of the WAL to the database file: SQLite still
+ * has both files open. Does nothing if the WAL was truncated or overwritten, because SQLite can no longer read all of it.
+ */
+export function rescueWal(database: DatabaseSync, path: string, wal: Wal): void {
+  const isWalGone = fileIdentity(walPath(path)) !== wal.identity
+  const isIndexGone = fileIdentity(indexPath(path)) !== wal.indexIdentity
+  if (!isWalGone && !isIndexGone) return
+  const dataVersion = database.prepare('pragma data_version')
+  const before = dataVersion.get()?.data_version
+  // A WAL that is still in place is not truncated: another process may use it already, with a new index.
+  if (!checkpoint(database, isWalGone ? 'truncate' : 'full'))
+    throw new DatabaseLocked('readers still use the write-ahead log')
+  // The index contains the locks. Without it, nothing would stop other processes from using the new WAL.
+  if (isIndexGone) return
+  database.exec('begin immediate')
+  try {
+    // The file that took the WAL's place is emptied, because SQLite would apply it to the database after a crash. It is
+    // kept if another process has written meanwhile, because it contains those changes.
+    if (dataVersion.get()?.data_version === before) emptyFile(walPath(path))
+  } finally {
+    database.exec('rollback')
   }
 }
 

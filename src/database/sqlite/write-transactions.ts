@@ -10,7 +10,7 @@ import { fileIdentity, MEMORY, walPath } from './files.ts'
 import { createLastFile } from './last-file.ts'
 import { lockDeadline, retryWhileLocked } from './lock-retry.ts'
 import type { LockState } from './lock-state.ts'
-import { createWalRescue } from './lost-wal.ts'
+import { rescueWal } from './lost-wal.ts'
 import { DatabaseLocked, isBroken, isLocked, isLockTimeout } from './result-codes.ts'
 import { closeSession, openSession, type Session } from './session.ts'
 import type { Statements } from './statements.ts'
@@ -53,7 +53,6 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   let lastWrite: Promise<unknown> = Promise.resolve()
   const checkpoint = createCheckpoint(path)
   const stuckLocks = createStuckLocks()
-  const walRescue = createWalRescue(path)
   const fileCheck = setInterval(checkFiles, CHECK_INTERVAL_MS).unref()
 
   // SQLite goes on writing to a file that was moved or deleted, and those animals would be lost. So the path is checked
@@ -69,7 +68,6 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   }
 
   function openFile(file: string): Session {
-    walRescue.requireSaved()
     const opened = openOrRelease(lastFile.isSame(file))
     lastFile.onOpened(opened)
     if (!isWalIntact(opened.wal)) release(opened)
@@ -110,7 +108,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
     if (path === MEMORY || isWalIntact(current.wal)) return
     try {
       current.readLock?.release()
-      walRescue.save(current.database, current.wal)
+      rescueWal(current.database, path, current.wal)
     } catch (error) {
       if (isLocked(error)) throw error
       // What cannot be read is lost. The rest is still in the database file.
