@@ -1,12 +1,13 @@
 // The operating system refuses all file locks, like a network file system whose server does not respond.
 
 import assert from 'node:assert/strict'
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync, rmSync, statSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { serve } from './support/command.ts'
 import { childrenOf } from './support/processes.ts'
 import { API_KEY, client, temporaryFolder } from './support/service.ts'
-import { runSql } from './support/sqlite.ts'
+import { queryValue, runSql } from './support/sqlite.ts'
 import { inject, WITHOUT_STRACE } from './support/strace.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -34,7 +35,7 @@ function readLocks(pid: number, ino: number): number[] {
 /** Starts a service with two animals. */
 async function startService(t: TestContext, workers = 1) {
   const cwd = temporaryFolder(t)
-  const { child, address } = await serve(t, ['--workers', `${workers}`], {
+  const { child, address, ended } = await serve(t, ['--workers', `${workers}`], {
     cwd,
     env: { ANIMAL_STORE_API_KEY: API_KEY },
   })
@@ -67,14 +68,20 @@ async function startService(t: TestContext, workers = 1) {
 
   assert.equal(await create(), 201)
   assert.equal(await create(), 201)
-  const runElsewhere = (sql: string) => runSql(`${cwd}/data/production.db`, sql)
+  const path = `${cwd}/data/production.db`
+  const runElsewhere = (sql: string) => runSql(path, sql)
   return {
+    path,
     create,
     refuse,
     haveSameReadLock,
     writeElsewhere: () => runElsewhere(`${INSERT}; ${READ}`),
     readElsewhere: () => runElsewhere(READ),
     get: async (path: string) => (await send('GET', path)).status,
+    async stop() {
+      child.kill('SIGTERM')
+      await ended
+    },
   }
 }
 
@@ -145,5 +152,26 @@ suite('while the system refuses file locks', { concurrency: 2, skip: WITHOUT_STR
     await allow()
     await waitUntil(async () => (await create()) === 201, { what: 'an animal is stored' })
     assert.equal(await get('/v1/pets'), 200)
+  })
+
+  test('a removed write-ahead log that is still in use is kept open until its content is saved', async t => {
+    const { path, create, refuse, stop } = await startService(t)
+    // Read-only, so that it never saves anything itself.
+    const reader = new DatabaseSync(path, { readOnly: true })
+    reader.exec('begin; select * from animals')
+    // A checkpoint cannot copy this animal, because the reader reads an older state.
+    assert.equal(await create(), 201)
+    rmSync(`${path}-wal`)
+    // The service tries to save the log, and for that it releases its own read lock.
+    assert.equal(await create(), 503)
+    const allow = await refuse(REFUSED)
+    if (allow === undefined) return
+    const startedAt = performance.now()
+    do assert.equal(await create(), 503)
+    while (performance.now() - startedAt < 1.3 * SQLITE_GIVES_UP_MS)
+    await allow()
+    reader.close()
+    await stop()
+    assert.equal(queryValue(path, 'select count(*) from animals'), 3)
   })
 })

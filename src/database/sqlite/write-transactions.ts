@@ -110,7 +110,7 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
       current.readLock?.release()
       rescueWal(current.database, path, current.wal)
     } catch (error) {
-      if (isLocked(error)) throw error
+      if (isLocked(error) || isLockTimeout(error)) throw error
       // What cannot be read is lost. The rest is still in the database file.
     }
     release(current)
