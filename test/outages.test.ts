@@ -17,7 +17,7 @@ import {
 } from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
 
-/** The service promises 3 seconds. The machine may be busy, so tests allow more. */
+/** The service promises 3 seconds for a response and 5 for the recovery. The machine may be busy, so tests allow more. */
 const MAX_RESPONSE_MS = 10_000
 
 const CLOSE_CONNECTIONS =

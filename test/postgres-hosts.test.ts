@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import pg from 'pg'
 import { parseDatabaseUrl } from '../src/cli/setting-values.ts'
-import { COMMAND_TIMEOUTS } from '../src/database/postgres/limits.ts'
+import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS } from '../src/database/postgres/limits.ts'
 import { openPool } from '../src/database/postgres/pool.ts'
 import { MalformedUrl, parsePostgresUrl } from '../src/database/postgres/url.ts'
 import { start } from './support/command.ts'
@@ -17,7 +17,14 @@ import {
   type PostgresServer,
   startPostgres,
 } from './support/postgres.ts'
-import { type Scope, shared, startTestService, type TestService, temporaryFolder } from './support/service.ts'
+import {
+  retryWhile503,
+  type Scope,
+  shared,
+  startTestService,
+  type TestService,
+  temporaryFolder,
+} from './support/service.ts'
 import { startTcpProxy } from './support/tcp-proxy.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -110,8 +117,8 @@ suite('with several hosts, the service', () => {
     return `postgres://postgres:postgres@${servers.map(({ url }) => new URL(url).host).join()}/postgres`
   }
 
-  function serviceOn(t: Scope, url: string): Promise<TestService> {
-    return startTestService(t, { database: { kind: 'postgres', url }, databaseTimeouts: TIMEOUTS })
+  function serviceOn(t: Scope, url: string, databaseTimeouts = TIMEOUTS): Promise<TestService> {
+    return startTestService(t, { database: { kind: 'postgres', url }, databaseTimeouts })
   }
 
   async function assertStores(service: TestService): Promise<void> {
@@ -133,8 +140,8 @@ suite('with several hosts, the service', () => {
     const refusing = { url: `postgres://127.0.0.1:${await freePort()}` }
     const silent = await startTcpProxy(t, primary.url)
     silent.hang()
-    const service = await serviceOn(t, urlOf(refusing, silent, primary))
-    assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
+    const service = await serviceOn(t, urlOf(refusing, silent, primary), REQUEST_TIMEOUTS)
+    assert.equal((await retryWhile503(() => service.create({ name: 'a', categoryId: 1 }))).status, 201)
   })
 
   test('tries every host at the start even if one takes all the time and --database-wait is 0s', async t => {
@@ -148,7 +155,7 @@ suite('with several hosts, the service', () => {
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
   })
 
-  test('skips a host that does not answer and uses the next one in the same call, with the time-outs of commands', async t => {
+  test('skips a host that does not answer and uses the next one in the same call, as commands do', async t => {
     const [primary] = pair()
     const silent = await startTcpProxy(t, primary.url)
     silent.hang()
