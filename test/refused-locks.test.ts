@@ -154,10 +154,23 @@ suite('while the system refuses file locks', { concurrency: 2, skip: WITHOUT_STR
     assert.equal(await get('/v1/pets'), 200)
   })
 
+  test('the write-ahead log is removed: animals are served, and creations work again afterwards', async t => {
+    const { path, create, refuse, get } = await startService(t)
+    const allow = await refuse(REFUSED)
+    if (allow === undefined) return
+    rmSync(`${path}-wal`)
+    assert.equal(await create(), 503)
+    assert.equal(await get('/v1/pets'), 200)
+    await allow()
+    await waitUntil(async () => (await create()) === 201, { what: 'an animal is stored' })
+    assert.equal(await get('/v1/pets/2'), 200)
+  })
+
   test('a removed write-ahead log that is still in use is kept open until its content is saved', async t => {
     const { path, create, refuse, stop } = await startService(t)
     // Read-only, so that it never saves anything itself.
     const reader = new DatabaseSync(path, { readOnly: true })
+    t.after(() => reader.isOpen && reader.close())
     reader.exec('begin; select * from animals')
     // A checkpoint cannot copy this animal, because the reader reads an older state.
     assert.equal(await create(), 201)
@@ -167,6 +180,7 @@ suite('while the system refuses file locks', { concurrency: 2, skip: WITHOUT_STR
     const allow = await refuse(REFUSED)
     if (allow === undefined) return
     const startedAt = performance.now()
+    // SQLite must have given up once.
     do assert.equal(await create(), 503)
     while (performance.now() - startedAt < 1.3 * SQLITE_GIVES_UP_MS)
     await allow()

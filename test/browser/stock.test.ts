@@ -35,7 +35,7 @@ suite('the stock', () => {
   test('is counted in the whole catalogue, one request at a time, whatever the list shows', async t => {
     const { page } = await open(t, service(), { path: '/?status=sold&limit=10' })
     await readStock(page)
-    // A search for new animals would be counted, too. The clock of the first page is not stopped.
+    // A search for new animals would be counted, too. The clock of the first page still runs, so the page is left first.
     await stopClock(page)
     const url = page.url()
     await page.goto('about:blank')

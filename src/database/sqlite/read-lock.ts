@@ -22,6 +22,8 @@ export interface ReadLock {
   check(): boolean
   /** Whether the system has refused the lock lately. It may have refused to release an older one, too. */
   isRefused(): boolean
+  /** Whether the system grants locks at this moment, as far as that can be tested. */
+  canLock(): boolean
   /** Whether this process does without the lock, because others write and the WAL is long and not completely copied. */
   isGivenUp(): boolean
   release(): void
@@ -149,6 +151,7 @@ export function createReadLock(path: string, wal: Wal, state?: LockState): ReadL
     },
 
     isRefused: () => performance.now() < refusedUntil,
+    canLock: () => lockTest?.isGranted() !== false,
     isGivenUp,
     release,
     close() {

@@ -106,6 +106,8 @@ export function createWriteTransactions(path: string, options: WriteOptions): Wr
   /** If the WAL is gone, saves its contents as far as SQLite still has them, and closes the file. */
   function checkWal(current: Session): void {
     if (path === MEMORY || isWalIntact(current.wal)) return
+    // A lock that the system does not release now would keep the WAL from ever being saved.
+    if (current.readLock?.canLock() === false) throw new DatabaseLocked('the system refuses file locks')
     try {
       current.readLock?.release()
       rescueWal(current.database, path, current.wal)
