@@ -1,5 +1,6 @@
 // Starts a real service on a free port with its own database, and sends real HTTP requests to it.
 
+import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -177,6 +178,7 @@ export async function retryWhile503(request: () => Promise<Reply>): Promise<Repl
   for (;;) {
     const reply = await request()
     if (reply.status !== 503 || performance.now() > deadline) return reply
+    assert.equal(reply.headers['retry-after'], '1')
     await delay(Number(reply.headers['retry-after']) * 1_000)
   }
 }
