@@ -132,12 +132,6 @@ suite('the layout', () => {
     assert.equal(JSON.parse(textOf('client/package.json')).dependencies, undefined)
   })
 
-  test('has no file of more than 250 lines', () => {
-    const styles = globSync('src/**/*.css', { cwd: ROOT })
-    const tooLong = [...FILES, ...styles].filter(file => textOf(file).trimEnd().split('\n').length > 250)
-    assert.deepEqual(tooLong, [])
-  })
-
   test('has a first line in each file that says what the file is', () => {
     for (const file of FILES.filter(file => !file.includes('/migrations/')))
       assert.match(textOf(file), /^\/\/ [A-Z`]/, file)

@@ -2,7 +2,9 @@
 // crash, and refusals that change nothing.
 
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import {
+  chmodSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -80,6 +82,28 @@ async function crashedFolder(t: Scope, count: number): Promise<string> {
   return cwd
 }
 
+/** Writes a WAL to `file` that adds an animal named `planted` to the database, and leaves the database as it is. */
+function plantWal(database: string, file: string): void {
+  const copy = `${database}-for-the-attack`
+  copyFileSync(database, copy)
+  const attacker = new DatabaseSync(copy)
+  attacker.exec("pragma journal_mode = wal; insert into animals (name, category_id) values ('planted', 1)")
+  copyFileSync(`${copy}-wal`, file)
+  attacker.close()
+  rmSync(copy)
+}
+
+/** As another user if possible, puts the WAL beside every file in the folder, and into every folder. Returns `stop`. */
+function plantEverywhere(t: Scope, folder: string, wal: string): () => void {
+  const script = `while :; do for name in "$1"/*; do
+    case "$name" in *-wal) ;; *) cp "$2" "$name-wal"; cp "$2" "$name/copy-wal" ;; esac
+  done; done`
+  const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+  const child = spawn('sh', ['-c', script, 'sh', folder, wal], { stdio: 'ignore', ...nobody })
+  t.after(() => child.kill('SIGKILL'))
+  return () => child.kill('SIGKILL')
+}
+
 const WITHOUT_LINKS = [
   process.execPath,
   '--import',
@@ -153,6 +177,38 @@ suite('backup', { concurrency: true }, () => {
     assert.equal(code, 0, err)
     for (const file of [DATABASE, 'backup.db'])
       assert.equal(queryValue(join(cwd, file), 'pragma user_version'), 3)
+  })
+
+  test('reads nothing that another user puts into the folder of the copy', async t => {
+    if (process.getuid?.() !== 0) return t.skip('needs root, to act as another user')
+    const names = Array.from({ length: 20_000 }, () => 'a')
+    const cwd = temporaryFolder(t)
+    const database = join(cwd, DATABASE)
+    const store = openTestStore(t, database)
+    await store.createAnimals(names.map(name => ({ animal: { name: name.repeat(1_000), categoryId: 1n } })))
+    await store.close()
+    const folder = temporaryFolder(t)
+    chmodSync(folder, 0o1777)
+    const wal = join(folder, 'planted-wal')
+    plantWal(database, wal)
+    chmodSync(wal, 0o644)
+    const stop = plantEverywhere(t, folder, wal)
+    let isAttacked = false
+    const look = setInterval(() => {
+      isAttacked ||= readdirSync(folder).some(name => /unfinished.*-wal$/.test(name))
+    }, 1)
+    t.after(() => clearInterval(look))
+    const isBackedUpUnderAttack = async () => {
+      rmSync(join(folder, 'backup.db'), { force: true })
+      const { code, err } = await run(t, ['backup', join(folder, 'backup.db')], { cwd })
+      assert.equal(code, 0, err)
+      assert.match(err, /^Backed up 20,000 animals /)
+      return isAttacked
+    }
+    await waitUntil(isBackedUpUnderAttack, { what: 'a file is planted during the backup', timeoutMs: 60_000 })
+    stop()
+    copyFileSync(join(folder, 'backup.db'), join(cwd, 'alone.db'))
+    assert.equal(queryValue(join(cwd, 'alone.db'), "select count(*) from animals where name = 'planted'"), 0)
   })
 
   test('refuses a name that exists, and changes nothing', async t => {
@@ -268,6 +324,60 @@ suite('restore', { concurrency: true }, () => {
       assert.ok(!existsSync(`${path}-wal`))
       assert.equal(namesIn(path), 'a')
     }
+  })
+
+  for (const suffix of ['-wal', '-journal']) {
+    test(`refuses a backup with a ${suffix} beside it, unless that is empty`, async t => {
+      const cwd = await folderWith(t, 'old')
+      const backup = join(cwd, 'backup.db')
+      await createDatabase(t, backup, 'new')
+      plantWal(backup, backup + suffix)
+      symlinkSync(backup, join(cwd, 'link.db'))
+      for (const name of ['backup.db', 'link.db']) {
+        const { code, err } = await run(t, ['restore', name], { cwd })
+        assert.equal(code, 1)
+        assert.equal(
+          err,
+          `${backup}${suffix} is not empty, but a backup is one file. Delete it if it is stale. ` +
+            `Otherwise run animal-store backup NEW --database-url sqlite:${name} and restore NEW.\n`,
+        )
+      }
+      assert.equal(namesIn(join(cwd, DATABASE)), 'old')
+      assert.deepEqual(readdirSync(join(cwd, 'data')), ['production.db'])
+      writeFileSync(backup + suffix, '')
+      const { code, err } = await run(t, ['restore', 'backup.db'], { cwd })
+      assert.equal(code, 0, err)
+      assert.equal(namesIn(join(cwd, DATABASE)), 'new')
+    })
+  }
+
+  test('reads no file that is put beside the backup after it was checked', async t => {
+    const cwd = await folderWith(t, 'old')
+    const backup = join(cwd, 'backup.db')
+    await createDatabase(t, backup, 'new')
+    plantWal(backup, join(cwd, 'planted-wal'))
+    const preload = new URL('support/plant-when-copying.js', import.meta.url).href
+    const { code, err } = await run(t, ['restore', 'backup.db'], {
+      cwd,
+      program: [process.execPath, '--import', preload, MAIN],
+    })
+    assert.equal(code, 0, err)
+    assert.ok(existsSync(`${backup}-wal`))
+    assert.equal(namesIn(join(cwd, DATABASE)), 'new')
+  })
+
+  test('stops if the database cannot be locked for an unexpected reason, and changes nothing', async t => {
+    const cwd = await folderWith(t, 'old')
+    const path = join(cwd, DATABASE)
+    await createDatabase(t, join(cwd, 'backup.db'), 'new')
+    runSql(path, 'pragma journal_mode = wal')
+    mkdirSync(`${path}-wal`)
+    const { code, err } = await run(t, ['restore', 'backup.db'], { cwd })
+    assert.equal(code, 1)
+    assert.match(err, /^The database .*production\.db cannot be locked: unable to open database file\.\n$/)
+    rmSync(`${path}-wal`, { recursive: true })
+    assert.equal(namesIn(path), 'old')
+    assert.equal(readdirSync(join(cwd, 'data')).filter(name => /restore|unfinished/.test(name)).length, 0)
   })
 
   test('refuses while the service has the database open, even if it is idle', async t => {

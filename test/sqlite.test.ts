@@ -3,15 +3,16 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, statSync } from 'node:fs'
+import { copyFileSync, existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { StatementSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
+import type { Animal } from '../src/animal.ts'
 import { checkpoint, MAX_WAL_BYTES } from '../src/database/sqlite/checkpoint.ts'
 import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
 import { prepareStatements, type Statements } from '../src/database/sqlite/statements.ts'
-import { INT64_MAX } from '../src/json.ts'
+import { INT64_MAX, INT64_MIN } from '../src/json.ts'
 import { checkExtremeIds, INSERT_EXTREME_IDS, int64Contract, storeContract } from './store.contract.ts'
 import { temporaryFolder } from './support/service.ts'
 import {
@@ -97,6 +98,23 @@ suite('a SQLite file', () => {
     assert.deepEqual(await migrated.listKeys('production'), [])
     const plans = new Set(queryPlans(t, path, 'listAnimalsAsJsonByStatus'))
     assert.deepEqual(plans, new Set([BY_STATUS, backwards(BY_STATUS)]))
+  })
+
+  test('that an earlier version made is opened, with its animals, keys and idempotency keys', async t => {
+    const path = newPath(t)
+    copyFileSync(new URL('fixtures/schema-4.db', import.meta.url), path)
+    const store = openTestStore(t, path, { create: false, clock: () => Date.parse('2026-11-17T13:00:00Z') })
+    const bella: Animal = { id: 1n, name: 'Bella', categoryId: 7n, status: 'available' }
+    assert.deepEqual(await store.listAnimals({ limit: 9 }), [
+      bella,
+      { id: 2n, name: 'Größe 🐈', categoryId: INT64_MAX },
+      { id: 3n, name: ' spaces ', categoryId: INT64_MIN, status: 'sold' },
+    ])
+    const [key] = await store.listKeys('production')
+    assert.equal(key?.name, 'kept')
+    const idempotency = { scope: String(key?.id), key: 'first' }
+    const [outcome] = await store.createAnimals([{ animal: bella, idempotency }])
+    assert.deepEqual(outcome, { kind: 'replayed', animal: bella })
   })
 
   test('of more than 8 MiB with integers beyond 2^53 opens again', async t => {

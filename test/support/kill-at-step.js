@@ -5,7 +5,15 @@ import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 
 let step = 0
-for (const name of ['openSync', 'linkSync', 'rmSync', 'renameSync', 'fsyncSync', 'mkdirSync']) {
+for (const name of [
+  'openSync',
+  'linkSync',
+  'rmSync',
+  'renameSync',
+  'fsyncSync',
+  'mkdirSync',
+  'mkdtempSync',
+]) {
   const original = fs[name]
   fs[name] = (...args) => {
     if (String(args[0]).includes('production.db') || typeof args[0] === 'number') {

@@ -1,12 +1,10 @@
-// Copies a database file while other processes use it, and verifies the copy.
+// `backup`: copies a database file while other processes use it, and verifies the copy.
 
-import { closeSync, existsSync, fsyncSync, lstatSync, openSync, rmSync, statSync } from 'node:fs'
+import { closeSync, fsyncSync, lstatSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import { pathToFileURL } from 'node:url'
 import { UnusableDatabase } from '../../store.ts'
-import { PRIVATE_FILE, publish, unfinishedName } from '../new-file.ts'
-import { fileSize, SIDE_FILES } from './files.ts'
+import { inPrivateFolder, PRIVATE_FILE, publish } from '../new-file.ts'
 import { checkOwner, findDamage, isEmpty } from './integrity.ts'
 import { schemaVersion } from './migrate.ts'
 
@@ -26,7 +24,7 @@ export interface Copied {
   readonly bytes: number
 }
 
-/** Writes a copy to a new file. Until it is complete and verified, it has another name. */
+/** Writes a verified copy to a new file. */
 export async function backUp(
   path: string,
   file: string,
@@ -34,31 +32,27 @@ export async function backUp(
 ): Promise<Copied> {
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined)
     throw new UnusableDatabase(`${file} already exists. A backup does not replace a file.`)
-  const unfinished = unfinishedName(file)
-  try {
-    const copied = await copyDatabase(path, unfinished, onProgress)
-    publish(unfinished, file)
+  requireFile(path)
+  return inPrivateFolder(file, async copy => {
+    await copyOnline(path, copy, onProgress)
+    const copied = verifyCopy(path, copy)
+    publish(copy, file)
     syncFolder(dirname(resolve(file)))
     return copied
-  } finally {
-    removeDatabase(unfinished)
-  }
+  })
 }
 
-/**
- * Copies the database as it is at one moment to a new file, which is on disk and verified afterwards. `isUnused` promises
- * that nobody changes the database meanwhile.
- */
-export async function copyDatabase(
+/** Copies the database as it is at one moment. Migrates nothing. */
+async function copyOnline(
   path: string,
   copy: string,
   onProgress: (progress: CopyProgress) => void,
-  isUnused = false,
-): Promise<Copied> {
-  const source = openSource(path, isUnused)
+): Promise<void> {
+  // SQLite would give the copy another mode.
+  closeSync(openSync(copy, 'wx', PRIVATE_FILE))
+  // Writable, so that SQLite removes its side files at the end. An absolute path is never mistaken for a URI.
+  const source = new DatabaseSync(resolve(path), { timeout: LOCK_TIMEOUT_MS })
   try {
-    // The copy is created here, because SQLite would give it another mode, and would use an existing file.
-    closeSync(openSync(copy, 'wx', PRIVATE_FILE))
     // One read transaction for all steps. Otherwise the copy would start again with every change by another process.
     source.exec('begin')
     schemaVersion(source)
@@ -73,27 +67,18 @@ export async function copyDatabase(
   } finally {
     source.close()
   }
-  const animals = verifyCopy(path, copy)
-  // Windows writes a file to disk only for those who may change it.
-  sync(copy, 'r+')
-  return { animals, bytes: fileSize(copy) }
 }
 
-/** Opens the source writable unless `isUnused`, so that SQLite removes its side files at the end. Migrates nothing. */
-function openSource(path: string, isUnused: boolean): DatabaseSync {
+export function requireFile(path: string): void {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (stats === undefined) throw new UnusableDatabase(`There is no database at ${path}.`)
   if (!stats.isFile()) throw new UnusableDatabase(`The database ${path} is not a file.`)
-  const url = pathToFileURL(resolve(path))
-  if (!isUnused) return new DatabaseSync(url, { timeout: LOCK_TIMEOUT_MS })
-  // Without `immutable`, SQLite would create side files next to the source, and fail in a read-only folder.
-  if (!SIDE_FILES.some(suffix => existsSync(path + suffix))) url.searchParams.set('immutable', '1')
-  return new DatabaseSync(url, { readOnly: true, timeout: LOCK_TIMEOUT_MS })
 }
 
-/** Checks every row of the copy, and returns the number of animals. */
-function verifyCopy(path: string, copy: string): bigint {
+/** Checks every row of the copy of `path`, and makes sure that the copy is on disk. */
+export function verifyCopy(path: string, copy: string): Copied {
   const database = new DatabaseSync(copy)
+  let animals: bigint
   try {
     const problem = isEmpty(database)
       ? 'has no tables'
@@ -103,14 +88,13 @@ function verifyCopy(path: string, copy: string): bigint {
     database.exec('pragma journal_mode = delete')
     const count = database.prepare('select count(*) from animals')
     count.setReadBigInts(true)
-    return Object.values(count.get() ?? {})[0] as bigint
+    animals = Object.values(count.get() ?? {})[0] as bigint
   } finally {
     database.close()
   }
-}
-
-export function removeDatabase(path: string): void {
-  for (const suffix of ['', ...SIDE_FILES]) rmSync(path + suffix, { force: true })
+  // Windows writes a file to disk only for those who may change it.
+  sync(copy, 'r+')
+  return { animals, bytes: statSync(copy).size }
 }
 
 /** Makes new, renamed and deleted names survive a power failure. */

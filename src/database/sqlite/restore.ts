@@ -1,42 +1,85 @@
-// Replaces a database file by a backup. If the process is killed at any moment, the path leads to the complete old or
-// the complete new database, provided that the file system has links.
+// `restore`: replaces a database file by a backup. If the process is killed at any moment, the path leads to the complete
+// old or the complete new database, provided that the file system has links.
 
-import { existsSync, linkSync, lstatSync, readdirSync, realpathSync, renameSync, rmSync } from 'node:fs'
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  linkSync,
+  lstatSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { pipeline } from 'node:stream/promises'
 import { UnusableDatabase } from '../../store.ts'
-import { isWithoutLinks, unfinishedName } from '../new-file.ts'
-import { type Copied, type CopyProgress, copyDatabase, removeDatabase, syncFolder } from './backup.ts'
-import { fileIdentity, SIDE_FILES, walPath } from './files.ts'
+import { inPrivateFolder, isWithoutLinks, PRIVATE_FILE } from '../new-file.ts'
+import { type Copied, type CopyProgress, requireFile, syncFolder, verifyCopy } from './backup.ts'
+import { fileIdentity, fileSize, SIDE_FILES, walPath } from './files.ts'
 import { schemaVersion } from './migrate.ts'
 import { createFolder } from './permissions.ts'
-import { isLocked } from './result-codes.ts'
+import { isCorrupt, isLocked } from './result-codes.ts'
 
 export interface Restored extends Copied {
   /** Where the old database is now. Undefined if there was none. */
   readonly oldDatabase: string | undefined
 }
 
-/** Verifies the backup and puts a copy of it in place of the database, which no process may have open. */
+/** Verifies a copy of the backup and puts it in place of the database, which no process may have open. */
 export async function restore(
   file: string,
   path: string,
   now: Date,
   onProgress: (progress: CopyProgress) => void,
 ): Promise<Restored> {
+  requireFile(file)
   const target = existsSync(path) ? realpathSync(path) : resolve(path)
-  if (fileIdentity(file) !== undefined && fileIdentity(file) === fileIdentity(target))
+  if (fileIdentity(file) === fileIdentity(target))
     throw new UnusableDatabase(`${file} is the database itself.`)
+  requireComplete(file)
   // Also checked before the copy, because a copy may take minutes.
-  lockUnused(target)?.close()
+  if (isOpenElsewhere(target)) throw inUse(target)
   createFolder(dirname(target))
-  const unfinished = unfinishedName(target)
-  try {
-    const copied = await copyDatabase(file, unfinished, onProgress, true)
-    return { ...copied, oldDatabase: replace(target, unfinished, now) }
-  } finally {
-    removeDatabase(unfinished)
+  return inPrivateFolder(target, async copy => {
+    await copyAlone(file, copy, onProgress)
+    return { ...verifyCopy(file, copy), oldDatabase: replace(target, copy, now) }
+  })
+}
+
+/** A backup consists of one file. SQLite would apply whatever changes another user has put beside it. */
+function requireComplete(file: string): void {
+  const beside = ['-wal', '-journal'].map(suffix => realpathSync(file) + suffix)
+  const found = beside.find(name => fileSize(name) > 0)
+  if (found === undefined) return
+  throw new UnusableDatabase(
+    `${found} is not empty, but a backup is one file. Delete it if it is stale. ` +
+      `Otherwise run animal-store backup NEW --database-url sqlite:${file} and restore NEW.`,
+  )
+}
+
+async function copyAlone(
+  file: string,
+  copy: string,
+  onProgress: (progress: CopyProgress) => void,
+): Promise<void> {
+  const { size } = await stat(file)
+  let bytes = 0
+  async function* counted(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
+      bytes += chunk.length
+      onProgress({ bytes, share: bytes / size })
+      yield chunk
+    }
   }
+  await pipeline(
+    createReadStream(file),
+    counted,
+    createWriteStream(copy, { flags: 'wx', mode: PRIVATE_FILE }),
+  )
 }
 
 /** Moves the old database aside and the new one in its place. Returns the new name of the old one. */
@@ -74,7 +117,7 @@ function linkOrMove(file: string, aside: string): void {
 /**
  * Makes sure that no process has the database open, and returns a connection that keeps others out. SQLite leaves WAL
  * mode only if no other connection exists. Then the newest changes are in the file itself. Returns undefined if there is
- * no database, or only a file that SQLite cannot read.
+ * no database, or only a damaged file.
  */
 function lockUnused(path: string): DatabaseSync | undefined {
   if (!existsSync(path)) return undefined
@@ -95,7 +138,9 @@ function lockUnused(path: string): DatabaseSync | undefined {
     if (database?.isOpen) database.close()
     if (error instanceof UnusableDatabase) throw error
     if (isLocked(error)) throw inUse(path)
-    return undefined
+    if (isCorrupt(error)) return undefined
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new UnusableDatabase(`The database ${path} cannot be locked: ${reason}.`, { cause: error })
   }
 }
 
@@ -105,6 +150,7 @@ function lockUnused(path: string): DatabaseSync | undefined {
  */
 function isOpenElsewhere(path: string): boolean {
   const identity = fileIdentity(path)
+  if (identity === undefined) return false
   const others = namesIn('/proc').filter(name => /^\d+$/.test(name) && name !== String(process.pid))
   return others.some(pid => {
     const folder = join('/proc', pid, 'fd')
