@@ -15,6 +15,12 @@ export const IDEMPOTENCY_WINDOW_MS = IDEMPOTENCY_WINDOW_HOURS * 60 * 60 * 1000
 /** Takes a message for the operator, at any time. */
 export type Warn = (message: string) => void
 
+/** Where a store tells the operator what happens to its database. */
+export interface StoreLog {
+  readonly warn: Warn
+  readonly error: Warn
+}
+
 export interface Page {
   readonly limit: number
   /** The first animals with a larger id. */

@@ -1,14 +1,13 @@
 // The keys commands: create, list, rotate and revoke, also while a service runs on the same database.
 
 import assert from 'node:assert/strict'
-import { copyFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { hasKeyFormat } from '../src/api-key.ts'
 import { run, serve } from './support/command.ts'
 import { runInProcess } from './support/in-process.ts'
 import { client, shared, temporaryFolder } from './support/service.ts'
-import { queryValue } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
 /** Runs a command in this process, on the database that the command line uses in this folder. */
@@ -131,17 +130,6 @@ suite('keys', { concurrency: 2 }, () => {
       timeoutMs: 5_000,
     })
     assert.equal((await send('GET', '/v1/pets')).status, 401)
-  })
-
-  test('create writes the key to the database file, although the service has a read lock', async t => {
-    const cwd = temporaryFolder(t)
-    const { address } = await serve(t, [], { cwd })
-    const isReady = async () => (await fetch(`${address}/readyz`)).ok
-    await waitUntil(isReady, { what: 'the service is ready' })
-    await createIn(cwd, '--name', 'x')
-    const copy = join(cwd, 'copy.db')
-    copyFileSync(join(cwd, 'data/production.db'), copy)
-    assert.equal(queryValue(copy, "select count(*) from api_keys where name = 'x'"), 1)
   })
 
   const failures: [string[], number, RegExp][] = [

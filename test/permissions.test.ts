@@ -1,11 +1,11 @@
 // The permissions of the database files: other users have no access.
 
 import assert from 'node:assert/strict'
-import { chmodSync, copyFileSync, mkdirSync, readdirSync, renameSync, statSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { run, serve } from './support/command.ts'
-import { API_KEY, client, startTestService, temporaryFolder } from './support/service.ts'
+import { API_KEY, client, temporaryFolder } from './support/service.ts'
 import { addAnimal, openTestStore, runSql } from './support/sqlite.ts'
 
 const env = { ANIMAL_STORE_API_KEY: API_KEY }
@@ -82,20 +82,6 @@ suite('the files of a SQLite database', () => {
       /Other users had access to .*b\.db\.before-restore-\w+\. Its mode is 0600 now\./,
     )
     assert.equal(modeOf(other), '600')
-  })
-
-  test('that were restored while the service runs are closed to other users too', async t => {
-    const folder = temporaryFolder(t)
-    const path = join(folder, 'a.db')
-    const service = await startTestService(t, { database: { kind: 'sqlite', path } })
-    await service.create({ name: 'Bella', categoryId: 7 })
-    runSql(path, `vacuum into '${join(folder, 'backup.db')}'`)
-    for (const suffix of ['', '-wal', '-shm']) renameSync(path + suffix, join(folder, `old.db${suffix}`))
-    copyFileSync(join(folder, 'backup.db'), path)
-    chmodSync(path, 0o644)
-    assert.equal((await service.send('GET', '/v1/pets')).status, 200)
-    for (const suffix of ['', '-wal', '-shm']) assert.equal(modeOf(path + suffix), '600')
-    assert.match(service.logText(), /Other users had access/)
   })
 
   test('that were rejected keep their mode', t => {

@@ -147,7 +147,7 @@ suite('an unusable SQLite file is rejected in one line and not changed', () => {
     ['with a negative schema version', /has schema -5/, 'pragma user_version = -5'],
     [
       'without one of its columns',
-      /cannot be used: .*\bcolumn\b.*\bstatus\.$/,
+      /cannot be opened: .*\bcolumn\b.*\bstatus\.$/,
       'drop index animals_by_status; alter table animals rename column status to state',
     ],
   ]
@@ -177,8 +177,8 @@ suite('an unusable SQLite file is rejected in one line and not changed', () => {
   test('in a folder that cannot be created', t => {
     const folder = temporaryFolder(t)
     writeFileSync(join(folder, 'file'), '')
-    for (const path of [join(folder, 'file', 'a.db'), '/proc/no-such-folder/below/a.db'])
-      assert.throws(() => openTestStore(t, path), /The folder of the database .* cannot be created/)
+    const path = join(folder, 'file', 'a.db')
+    assert.throws(() => openTestStore(t, path), /The folder of the database .* cannot be created/)
   })
 })
 

@@ -2,42 +2,60 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { suite, test } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../src/clock.ts'
-import { animalValues } from '../src/database/rows.ts'
-import { createLockState, isLockedAt, setLocked } from '../src/database/sqlite/lock-state.ts'
+import { identifyFiles, type OpenedFiles } from '../src/database/sqlite/files.ts'
+import { createProblems } from '../src/database/sqlite/problems.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import { openWriter } from '../src/database/sqlite/writer.ts'
+import { animalColumns } from '../src/database/sqlite/writes.ts'
 import { isUnavailable } from '../src/error.ts'
 import { MAIN, serve } from './support/command.ts'
 import { connectRaw } from './support/raw-http.ts'
 import { API_KEY, client, startTestService, temporaryFolder } from './support/service.ts'
-import { countAnimals, lockForWriting } from './support/sqlite.ts'
+import { countAnimals, lockForWriting, openDatabase } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
-const BELLA = animalValues({ name: 'Bella', categoryId: 7n })
-const IDLE = { checkedFile: undefined, onWritten() {}, onReleased() {} }
+const BELLA = animalColumns({ name: 'Bella', categoryId: 7n })
+const IDLE = { onWritten() {}, setProblem() {} }
+
+async function createFile(path: string): Promise<void> {
+  await openSqliteStore({ path, clock: systemClock, create: true }).close()
+}
+
+/** Creates a database that is open until the end of the test, and identifies its files. */
+async function createDatabase(t: TestContext): Promise<OpenedFiles> {
+  const path = join(temporaryFolder(t), 'animals.db')
+  await createFile(path)
+  openDatabase(t, path).exec('select * from animals')
+  return identifyFiles(path)
+}
 
 suite('the writer thread', () => {
-  test('rejects writes while it cannot open the file, and continues once it can', async t => {
-    const path = join(temporaryFolder(t), 'animals.db')
-    const { write, close } = openWriter({ ...IDLE, path })
+  test('uses no other file than the one that was opened, and continues once that is back', async t => {
+    const files = await createDatabase(t)
+    const { write, close } = openWriter({ ...IDLE, files })
     t.after(close)
-    const attempts = [write('createAnimals', BELLA), write('deleteExpiredIdempotencyKeys', 1, 0)]
-    for (const attempt of attempts) await assert.rejects(attempt, isUnavailable)
-    await openSqliteStore({ path, clock: systemClock, create: true }).close()
-    assert.deepEqual(await write('createAnimals', BELLA), [1n])
+    renameSync(files.path, `${files.path}-moved`)
+    await createFile(files.path)
+    await assert.rejects(write('createAnimals', BELLA), isUnavailable)
+    assert.equal(countAnimals(files.path), 0)
+    for (const suffix of ['', '-wal', '-shm']) rmSync(files.path + suffix, { force: true })
+    renameSync(`${files.path}-moved`, files.path)
+    await assert.rejects(write('createAnimals', BELLA), isUnavailable, 'its WAL is gone')
   })
 
-  test('is restarted after it ended or could not start', async t => {
-    const path = join(temporaryFolder(t), 'animals.db')
-    await openSqliteStore({ path, clock: systemClock, create: true }).close()
+  test('is restarted after it ended or could not start, and says so once', async t => {
+    const files = await createDatabase(t)
+    const problems: (string | undefined)[] = []
     let starts = 0
     const writer = openWriter({
       ...IDLE,
-      path,
+      files,
+      setProblem: createProblems((_name, problem) => void problems.push(problem)),
       startThread(workerData) {
         starts++
         if (starts === 1) throw new Error('too many open files')
@@ -51,28 +69,17 @@ suite('the writer thread', () => {
     await assert.rejects(writer.write('createAnimals', BELLA), isUnavailable)
     await waitUntil(() => starts === 3, { what: 'the thread was started three times' })
     assert.deepEqual(await writer.write('createAnimals', BELLA), [1n])
-  })
-
-  test('is no longer taken for the holder of a read lock after it ended', async t => {
-    const lockState = createLockState()
-    const size = { frames: 2, copied: 1 }
-    const writer = openWriter({
-      ...IDLE,
-      path: join(temporaryFolder(t), 'animals.db'),
-      lockState,
-      startThread: () => new Worker('process.exit(1)', { eval: true }),
-    })
-    t.after(() => writer.close())
-    writer.start()
-    setLocked(lockState, size, false)
-    await assert.rejects(writer.started(), isUnavailable)
-    assert.equal(isLockedAt(lockState, size), false)
+    assert.deepEqual(problems, [
+      'The writer thread does not run: too many open files. Creations get 503 until it is restarted.',
+      'The writer thread does not run: it has ended. Creations get 503 until it is restarted.',
+      undefined,
+    ])
   })
 
   test('is waited for only for a limited time if the disk stalls while it opens the file', async t => {
     const writer = openWriter({
       ...IDLE,
-      path: join(temporaryFolder(t), 'animals.db'),
+      files: await createDatabase(t),
       startThread: () => new Worker('setInterval(() => {}, 1_000)', { eval: true }),
     })
     writer.start()
@@ -113,6 +120,20 @@ suite('the writer thread', () => {
     const outcomes = (await Promise.all(creations)).flat()
     assert.deepEqual([...new Set(outcomes.map(({ kind }) => kind))], ['created'])
     assert.equal(countAnimals(path), 5)
+  })
+
+  test('finishes a write that waits for a lock before it closes', async t => {
+    const path = join(temporaryFolder(t), 'animals.db')
+    const store = openSqliteStore({ path, clock: systemClock, create: true })
+    const unlock = lockForWriting(t, path)
+    const creations = ['a', 'b'].map(name => store.createAnimals([{ animal: { name, categoryId: 1n } }]))
+    const closed = store.close()
+    setImmediate(unlock)
+    await closed
+    assert.deepEqual(
+      (await Promise.all(creations)).flat().map(({ kind }) => kind),
+      ['created', 'created'],
+    )
   })
 
   test('delays neither listings nor readiness while it waits for the lock of another process', async t => {

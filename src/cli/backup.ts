@@ -1,8 +1,8 @@
 // `animal-store backup` and `animal-store restore`: copies of a SQLite database. PostgreSQL has its own tools.
 
 import type { Environment } from '../api-key.ts'
-import { backUp, type CopyProgress } from '../database/sqlite/backup.ts'
-import { restrictFiles } from '../database/sqlite/permissions.ts'
+import { backUp } from '../database/sqlite/backup.ts'
+import { restrictFiles } from '../database/sqlite/files.ts'
 import { restore } from '../database/sqlite/restore.ts'
 import { CommandFailed, command } from './command.ts'
 import { formatCount } from './format-count.ts'
@@ -22,9 +22,14 @@ export const backupDatabase = command({
   operands: ['FILE'],
   async run({ databaseUrl, environment }, [file = ''], { say }) {
     const path = sqlitePath(databaseUrl, environment, 'pg_dump')
-    const { animals, bytes } = await withProgress('copied', path, file, onProgress =>
-      backUp(path, file, onProgress),
+    const progress = createProgress(process.stderr, 'copied', { unit: 'MB' })
+    const { animals, bytes } = await backUp(path, file, copied =>
+      progress.update(megabytes(copied.bytes), copied.share),
     )
+      .catch(error => {
+        throw asFailure(error, path, file)
+      })
+      .finally(progress.end)
     restrictFiles(path, say)
     say(`Backed up ${formatCount(animals)} (${size(bytes)}) to ${file}. The copy is verified.`)
   },
@@ -38,9 +43,9 @@ export const restoreDatabase = command({
   operands: ['FILE'],
   async run({ databaseUrl, environment }, [file = ''], { say }) {
     const path = sqlitePath(databaseUrl, environment, 'pg_restore')
-    const { animals, oldDatabase } = await withProgress('restored', file, path, onProgress =>
-      restore(file, path, new Date(), onProgress),
-    )
+    const { animals, oldDatabase } = await restore(file, path, new Date()).catch(error => {
+      throw asFailure(error, file, path)
+    })
     say(`Restored ${formatCount(animals)} from ${file}. The copy is verified.`)
     if (oldDatabase === undefined) return
     say(`The old database is at ${oldDatabase}.`)
@@ -53,22 +58,6 @@ function sqlitePath(address: DatabaseAddress | undefined, environment: Environme
   if (database.kind === 'sqlite') return database.path
   if (database.kind === 'sqlite-memory') throw new CommandFailed('A database in memory has no file to copy.')
   throw new CommandFailed(`This command is for SQLite. For PostgreSQL, use ${tool}; see docs/operating.md.`)
-}
-
-async function withProgress<Result>(
-  what: string,
-  source: string,
-  written: string,
-  work: (onProgress: (progress: CopyProgress) => void) => Promise<Result>,
-): Promise<Result> {
-  const progress = createProgress(process.stderr, what, { unit: 'MB' })
-  try {
-    return await work(({ bytes, share }) => progress.update(megabytes(bytes), share))
-  } catch (error) {
-    throw asFailure(error, source, written)
-  } finally {
-    progress.end()
-  }
 }
 
 function asFailure(error: unknown, source: string, written: string): unknown {

@@ -7,7 +7,7 @@ import { COMMAND_TIMEOUTS, type Timeouts } from '../database/postgres/limits.ts'
 import { MEMORY } from '../database/sqlite/files.ts'
 import { isReadOnlyFile, openReadOnly } from '../database/sqlite/read-only.ts'
 import { openSqliteStore } from '../database/sqlite/store.ts'
-import type { Store, Warn } from '../store.ts'
+import type { Store, StoreLog } from '../store.ts'
 import { CommandFailed } from './command.ts'
 import { type DatabaseAddress, defaultDatabasePath, formatDuration } from './setting-values.ts'
 
@@ -30,13 +30,14 @@ export interface StoreOptions {
   readonly startsWriter?: boolean | undefined
   /** Prints a message for a person. */
   readonly say?: ((text: string) => void) | undefined
-  readonly warn?: Warn | undefined
+  /** Where the store reports. The default is `say`. */
+  readonly log?: StoreLog | undefined
 }
 
 /** Throws an UnusableDatabase if the database cannot be used. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { database, environment, clock, create, connections, timeouts, waitMs, startsWriter } = options
-  const { say, warn = say } = options
+  const { say = () => {}, log = { warn: say, error: say } } = options
   const address = database ?? defaultDatabase(environment)
   switch (address.kind) {
     case 'postgres': {
@@ -48,8 +49,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
         connections,
         timeouts,
         waitMs,
-        warn,
-        onWait: reason => say?.(`Waiting up to ${formatDuration(waitMs ?? 0)} for PostgreSQL: ${reason}.`),
+        warn: message => log.warn(message),
+        onWait: reason => say(`Waiting up to ${formatDuration(waitMs ?? 0)} for PostgreSQL: ${reason}.`),
       })
     }
     case 'sqlite':
@@ -59,7 +60,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
         create,
         startsWriter,
         ownsFolder: isInDefaultFolder(address.path),
-        warn,
+        log,
       })
     case 'sqlite-memory':
       return openSqliteStore({ path: MEMORY, clock, create })

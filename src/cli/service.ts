@@ -90,7 +90,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     waitMs: databaseWaitMs,
     startsWriter: true,
     say: options.say,
-    warn: message => log.warn(message),
+    log,
   })
   const store = batchCreations(
     opened,

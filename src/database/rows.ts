@@ -1,6 +1,6 @@
 // Turns database rows into domain values and back. Both databases have the same columns.
 
-import { type Animal, type AnimalText, isStatus, type NewAnimal, type Status } from '../animal.ts'
+import { type Animal, type AnimalText, isStatus, type Status } from '../animal.ts'
 import { type ApiKey, ENVIRONMENTS } from '../api-key.ts'
 
 export type Row = Readonly<Record<string, unknown>>
@@ -20,13 +20,6 @@ export function toAnimalText(values: readonly (string | null)[]): AnimalText {
 function checkStatus(status: string): Status {
   if (!isStatus(status)) throw new Error('an animal is stored with an unknown status')
   return status
-}
-
-export type AnimalValue = string | bigint | null
-
-/** Returns name, category_id and status of a new animal, in this order. */
-export function animalValues({ name, categoryId, status }: NewAnimal): [string, bigint, Status | null] {
-  return [name, categoryId, status ?? null]
 }
 
 export function toKey(row: Row): ApiKey {

@@ -2,13 +2,13 @@
 //
 //   node test/faults/disks.ts [--quick]
 
-import { rmSync } from 'node:fs'
+import { copyFileSync, renameSync, rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { MAIN, serve } from '../support/command.ts'
 import { API_KEY, type Scope, temporaryFolder } from '../support/service.ts'
 import { inject, WITHOUT_STRACE } from '../support/strace.ts'
 import { waitUntil } from '../support/wait.ts'
-import { createContinuously, createdMore, describe, isIntact } from './creations.ts'
+import { createContinuously, createdMore, describe, isIntact, send } from './creations.ts'
 import { type Figure, type Options, report } from './figure.ts'
 import { inScope, isAnswered } from './processes.ts'
 
@@ -24,7 +24,14 @@ const env = { ANIMAL_STORE_API_KEY: API_KEY }
 
 export async function disks({ quick }: Options): Promise<Figure[]> {
   return [
-    await inScope(removedWal(quick ? 3 : 20)),
+    await inScope(removedWal(quick ? 2 : 20, 1)),
+    await inScope(removedWal(quick ? 2 : 20, 2)),
+    await inScope(lostDatabase('moved away', 'is gone', () => {})),
+    await inScope(
+      lostDatabase('replaced', 'Another file is in the place of the database', path =>
+        copyFileSync(`${path}-moved`, path),
+      ),
+    ),
     await inScope(fullDisk),
     await inScope(fullLog),
     ...(hasStrace() ? [await inScope(diskErrors(quick ? 2 : 10)), await inScope(stalledDisk)] : []),
@@ -36,25 +43,64 @@ function hasStrace(): boolean {
   return !WITHOUT_STRACE
 }
 
-function removedWal(count: number): (scope: Scope) => Promise<Figure> {
+/** What the service says when it has saved the contents of a WAL that was removed. */
+const SAVED = /-wal was removed while the service used it\. What it contained is saved/g
+
+/** Each removal is followed by a restart: with SIGTERM and SIGKILL in turns. */
+function removedWal(count: number, workers: number): (scope: Scope) => Promise<Figure> {
   return async scope => {
     const cwd = temporaryFolder(scope)
-    const first = await serve(scope, ['--log-level', 'silent'], { cwd, env })
-    let { address } = first
-    const creations = createContinuously(() => address)
-    await createdMore(creations)
+    const options = { cwd, env, isGroup: true }
+    const args = ['--log-level', 'warn', '--workers', String(workers)]
+    let service = await serve(scope, args, options)
+    const creations = createContinuously(() => service.address)
+    let lines = 0
     for (let removal = 1; removal <= count; removal++) {
-      rmSync(`${cwd}/data/production.db-wal`, { force: true })
       await createdMore(creations)
+      rmSync(`${cwd}/data/production.db-wal`)
+      const { printed, child, ended } = service
+      const saved = () => [...printed.out.matchAll(SAVED)].length
+      await waitUntil(() => saved() > 0, { what: 'the WAL is saved', timeoutMs: 60_000 })
+      if (removal % 2 === 0) child.kill('SIGTERM')
+      else process.kill(-Number(child.pid), 'SIGKILL')
+      await ended
+      lines += saved()
+      service = await serve(scope, args, options)
     }
-    first.child.kill('SIGKILL')
-    await first.ended
-    ;({ address } = await serve(scope, ['--log-level', 'silent'], { cwd, env }))
     const outcome = await creations.finish()
     return {
-      promise: `the WAL is removed ${count} times under load, then the service is killed: nothing acknowledged is lost`,
-      measured: describe(outcome),
-      holds: isIntact(outcome),
+      promise: `the WAL is removed ${count} times under load, each time followed by a restart, with ${workers} ${workers === 1 ? 'process' : 'workers'}: creations get 503, the log says so, nothing acknowledged is lost`,
+      measured: `${describe(outcome)}; ${lines} log lines`,
+      holds: isIntact(outcome) && lines >= count && lines <= count * workers,
+    }
+  }
+}
+
+/** `change` may put another file in the place of the database, which was moved away. */
+function lostDatabase(
+  what: string,
+  message: string,
+  change: (path: string) => void,
+): (scope: Scope) => Promise<Figure> {
+  return async scope => {
+    const cwd = temporaryFolder(scope)
+    const path = `${cwd}/data/production.db`
+    const { address, printed } = await serve(scope, ['--log-level', 'warn'], { cwd, env })
+    const creations = createContinuously(() => address)
+    await createdMore(creations)
+    renameSync(path, `${path}-moved`)
+    change(path)
+    await waitUntil(() => creations.statuses.has('503'), { what: 'creations get 503', timeoutMs: 60_000 })
+    const list = (await send(address, false, 'GET', '/v1/pets'))?.status
+    const isAlive = await isAnswered(address)
+    renameSync(`${path}-moved`, path)
+    await createdMore(creations)
+    const outcome = await creations.finish()
+    const lines = [message, 'The database file is back.'].map(text => printed.out.split(text).length - 1)
+    return {
+      promise: `the database file is ${what}, then moved back: 503, /livez answers, one log line, then the service goes on by itself`,
+      measured: `${describe(outcome)}; a list got ${list}; log lines: ${lines.join(' and ')}`,
+      holds: isIntact(outcome) && list === 503 && isAlive && lines.every(count => count === 1),
     }
   }
 }

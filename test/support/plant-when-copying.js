@@ -3,8 +3,8 @@
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 
-const original = fs.createReadStream
-fs.createReadStream = (...args) => {
+const original = fs.promises.copyFile
+fs.promises.copyFile = (...args) => {
   fs.copyFileSync('planted-wal', 'backup.db-wal')
   return original(...args)
 }

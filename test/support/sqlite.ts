@@ -3,21 +3,22 @@
 import { DatabaseSync } from 'node:sqlite'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { openSqliteStore } from '../../src/database/sqlite/store.ts'
-import type { Store } from '../../src/store.ts'
+import type { Store, StoreLog } from '../../src/store.ts'
 import type { Scope } from './service.ts'
 
 export interface TestStoreOptions {
   readonly create?: boolean
   readonly clock?: Clock
+  readonly log?: StoreLog
 }
 
 /** Opens a store that is closed at the end of the test. */
 export function openTestStore(
   t: Scope,
   path: string,
-  { create = true, clock = systemClock }: TestStoreOptions = {},
+  { create = true, clock = systemClock, log }: TestStoreOptions = {},
 ): Store {
-  const store = openSqliteStore({ path, clock, create })
+  const store = openSqliteStore({ path, clock, create, log })
   t.after(() => store.close())
   return store
 }

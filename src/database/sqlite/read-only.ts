@@ -1,23 +1,21 @@
 // Reads the animals of a database file that cannot be written: without permission, or on a read-only file system.
 
-import { accessSync, constants, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { type Store, UnusableDatabase } from '../../store.ts'
 import { pageStart } from '../page-start.ts'
 import { toAnimal } from '../rows.ts'
-import { fileSize, walPath } from './files.ts'
+import { fileSize, isWritable, walPath } from './files.ts'
 import { checkIntegrity } from './integrity.ts'
-import { isWritable } from './open.ts'
 import { prepareRows } from './statements.ts'
 
 const LOCK_TIMEOUT_MS = 2_000
 
 /** Returns whether the file exists, but it or its folder cannot be written. */
 export function isReadOnlyFile(path: string): boolean {
-  const stats = statSync(path, { throwIfNoEntry: false })
-  return stats !== undefined && !(isWritable(path, stats) && isWritableFolder(dirname(resolve(path))))
+  return existsSync(path) && !(isWritable(path) && isWritable(dirname(resolve(path))))
 }
 
 /** The file may have an older schema: the table of the animals never changed. A newer schema is rejected. */
@@ -60,14 +58,5 @@ function open(path: string): DatabaseSync {
       `The read-only database ${path} cannot be read: ${reason}. Copy it together with ${walPath(path)} to a folder that can be written.`,
       { cause },
     )
-  }
-}
-
-function isWritableFolder(path: string): boolean {
-  try {
-    accessSync(path, constants.W_OK)
-    return true
-  } catch {
-    return false
   }
 }

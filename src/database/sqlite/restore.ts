@@ -1,28 +1,16 @@
 // `restore`: replaces a database file by a backup. If the process is killed at any moment, the path leads to the complete
 // old or the complete new database, provided that the file system has links.
 
-import {
-  createReadStream,
-  createWriteStream,
-  existsSync,
-  linkSync,
-  lstatSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-} from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { existsSync, linkSync, lstatSync, readdirSync, realpathSync, renameSync, rmSync } from 'node:fs'
+import { chmod, copyFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { pipeline } from 'node:stream/promises'
 import { UnusableDatabase } from '../../store.ts'
 import { inPrivateFolder, isWithoutLinks, PRIVATE_FILE } from '../new-file.ts'
-import { type Copied, type CopyProgress, requireFile, syncFolder, verifyCopy } from './backup.ts'
-import { fileIdentity, fileSize, SIDE_FILES, walPath } from './files.ts'
+import { type Copied, requireFile, syncFolder, verifyCopy } from './backup.ts'
+import { isDamaged, isLocked } from './errors.ts'
+import { createFolder, fileSize, isSameFile, SIDE_FILES, walPath } from './files.ts'
 import { schemaVersion } from './migrate.ts'
-import { createFolder } from './permissions.ts'
-import { isCorrupt, isLocked } from './result-codes.ts'
 
 export interface Restored extends Copied {
   /** Where the old database is now. Undefined if there was none. */
@@ -30,22 +18,17 @@ export interface Restored extends Copied {
 }
 
 /** Verifies a copy of the backup and puts it in place of the database, which no process may have open. */
-export async function restore(
-  file: string,
-  path: string,
-  now: Date,
-  onProgress: (progress: CopyProgress) => void,
-): Promise<Restored> {
+export async function restore(file: string, path: string, now: Date): Promise<Restored> {
   requireFile(file)
   const target = existsSync(path) ? realpathSync(path) : resolve(path)
-  if (fileIdentity(file) === fileIdentity(target))
-    throw new UnusableDatabase(`${file} is the database itself.`)
+  if (isSameFile(file, target)) throw new UnusableDatabase(`${file} is the database itself.`)
   requireComplete(file)
   // Also checked before the copy, because a copy may take minutes.
   if (isOpenElsewhere(target)) throw inUse(target)
   createFolder(dirname(target))
   return inPrivateFolder(target, async copy => {
-    await copyAlone(file, copy, onProgress)
+    await copyFile(file, copy)
+    await chmod(copy, PRIVATE_FILE)
     return { ...verifyCopy(file, copy), oldDatabase: replace(target, copy, now) }
   })
 }
@@ -58,27 +41,6 @@ function requireComplete(file: string): void {
   throw new UnusableDatabase(
     `${found} is not empty, but a backup is one file. Delete it if it is stale. ` +
       `Otherwise run animal-store backup NEW --database-url sqlite:${file} and restore NEW.`,
-  )
-}
-
-async function copyAlone(
-  file: string,
-  copy: string,
-  onProgress: (progress: CopyProgress) => void,
-): Promise<void> {
-  const { size } = await stat(file)
-  let bytes = 0
-  async function* counted(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    for await (const chunk of chunks) {
-      bytes += chunk.length
-      onProgress({ bytes, share: bytes / size })
-      yield chunk
-    }
-  }
-  await pipeline(
-    createReadStream(file),
-    counted,
-    createWriteStream(copy, { flags: 'wx', mode: PRIVATE_FILE }),
   )
 }
 
@@ -138,7 +100,7 @@ function lockUnused(path: string): DatabaseSync | undefined {
     if (database?.isOpen) database.close()
     if (error instanceof UnusableDatabase) throw error
     if (isLocked(error)) throw inUse(path)
-    if (isCorrupt(error)) return undefined
+    if (isDamaged(error)) return undefined
     const reason = error instanceof Error ? error.message : String(error)
     throw new UnusableDatabase(`The database ${path} cannot be locked: ${reason}.`, { cause: error })
   }
@@ -149,12 +111,11 @@ function lockUnused(path: string): DatabaseSync | undefined {
  * yet, and one to a file that SQLite can no longer read. The processes of other users are not visible.
  */
 function isOpenElsewhere(path: string): boolean {
-  const identity = fileIdentity(path)
-  if (identity === undefined) return false
+  if (!existsSync(path)) return false
   const others = namesIn('/proc').filter(name => /^\d+$/.test(name) && name !== String(process.pid))
   return others.some(pid => {
     const folder = join('/proc', pid, 'fd')
-    return namesIn(folder).some(descriptor => fileIdentity(join(folder, descriptor)) === identity)
+    return namesIn(folder).some(descriptor => isSameFile(join(folder, descriptor), path))
   })
 }
 

@@ -10,8 +10,29 @@ const ANIMAL_JSON = `
     json_object('id', id, 'name', name, 'categoryId', category_id),
     json_object('id', id, 'name', name, 'categoryId', category_id, 'status', status))`
 
+/**
+ * A page of at most ?2 animals as JSON, its first id if others precede it, and its last id if others follow. Forward it starts
+ * with ?1, backward it ends before ?1. Rendering a page in SQLite takes half as long (bench/notes.md) as passing its values to
+ * JavaScript. SQLite does not promise the order of json_group_array, but the limit forces it to run the inner query in order;
+ * test/store.contract.ts checks that.
+ */
+function pageAsJson(direction: 'forward' | 'backward', filter = ''): string {
+  const [inPage, order, before, after, sorted] =
+    direction === 'forward'
+      ? ['id >= ?1', 'id', 'id < ?1', 'id > last', '']
+      : ['id < ?1', 'id desc', 'id < first', 'id >= ?1', 'order by id']
+  return `
+    select json,
+      iif(exists (select 1 from animals where ${filter}${before}), first, null),
+      iif(exists (select 1 from animals where ${filter}${after}), last, null)
+    from (
+      select json_group_array(${ANIMAL_JSON} ${sorted}) as json, min(id) as first, max(id) as last from (
+        select id, name, category_id, status from animals
+        where ${filter}${inPage} order by ${order} limit ?2 + 0))`
+}
+
 /** One statement for 16 animals takes half the time of 16 statements. More animals save little more. */
-export const INSERTED_TOGETHER = 16
+export const ANIMALS_PER_INSERT = 16
 
 interface RowStatement {
   all(...values: SQLInputValue[]): unknown[][]
@@ -39,7 +60,7 @@ export function prepareRows(database: DatabaseSync, sql: string): RowStatement {
 export function prepareStatements(database: DatabaseSync) {
   const prepare = (sql: string) => prepareExact(database, sql)
   const rows = (sql: string) => prepareRows(database, sql)
-  const inserts = Array.from({ length: INSERTED_TOGETHER }, (_, index) =>
+  const inserts = Array.from({ length: ANIMALS_PER_INSERT }, (_, index) =>
     rows(`insert into animals (name, category_id, status) values (?, ?, ?)${', (?, ?, ?)'.repeat(index)}`),
   )
 
@@ -49,45 +70,13 @@ export function prepareStatements(database: DatabaseSync) {
     listAnimals: rows(`
       select id, name, category_id, status from animals
       where id >= ? order by id limit ? + 0`),
-    // Rendering a page of 20 in SQLite takes half as long (bench/notes.md) as passing its values to
-    // JavaScript. SQLite does not promise the order of json_group_array, but the limit forces it to run the inner
-    // query in order; test/store.contract.ts checks that.
-    listAnimalsAsJson: rows(`
-      select json,
-        iif(exists (select 1 from animals where id < ?1), first, null),
-        iif(exists (select 1 from animals where id > last), last, null)
-      from (
-        select json_group_array(${ANIMAL_JSON}) as json, min(id) as first, max(id) as last from (
-          select id, name, category_id, status from animals
-          where id >= ?1 order by id limit ?2 + 0))`),
-    listAnimalsAsJsonByStatus: rows(`
-      select json,
-        iif(exists (select 1 from animals where status = ?1 and id < ?2), first, null),
-        iif(exists (select 1 from animals where status = ?1 and id > last), last, null)
-      from (
-        select json_group_array(${ANIMAL_JSON}) as json, min(id) as first, max(id) as last from (
-          select id, name, category_id, status from animals
-          where status = ?1 and id >= ?2 order by id limit ?3 + 0))`),
-    // The inner query reads the index backwards; only the animals of the page are sorted.
-    listAnimalsBeforeAsJson: rows(`
-      select json,
-        iif(exists (select 1 from animals where id < first), first, null),
-        iif(exists (select 1 from animals where id >= ?1), last, null)
-      from (
-        select json_group_array(${ANIMAL_JSON} order by id) as json, min(id) as first, max(id) as last from (
-          select id, name, category_id, status from animals
-          where id < ?1 order by id desc limit ?2 + 0))`),
-    listAnimalsBeforeAsJsonByStatus: rows(`
-      select json,
-        iif(exists (select 1 from animals where status = ?1 and id < first), first, null),
-        iif(exists (select 1 from animals where status = ?1 and id >= ?2), last, null)
-      from (
-        select json_group_array(${ANIMAL_JSON} order by id) as json, min(id) as first, max(id) as last from (
-          select id, name, category_id, status from animals
-          where status = ?1 and id < ?2 order by id desc limit ?3 + 0))`),
+    pageAfter: rows(pageAsJson('forward')),
+    pageAfterByStatus: rows(pageAsJson('forward', 'status = ?3 and ')),
+    pageBefore: rows(pageAsJson('backward')),
+    pageBeforeByStatus: rows(pageAsJson('backward', 'status = ?3 and ')),
     findAnimalAsJson: rows(`
       select ${ANIMAL_JSON} from animals where id = ?`),
-    /** For up to INSERTED_TOGETHER animals. */
+    /** For up to ANIMALS_PER_INSERT animals. */
     insertAnimals: (count: number) => inserts[count - 1] as RowStatement,
 
     findByIdempotencyKey: rows(`
@@ -115,8 +104,7 @@ export function prepareStatements(database: DatabaseSync) {
       'update api_keys set expires_at = min(coalesce(expires_at, ?1), ?1) where id = ?2 and environment = ?3',
     ),
 
-    // Touches every table that requests need.
-    // Names every column, so that it fails if one is missing.
+    // Names every column of every table, so that it fails if one is missing.
     ping: prepare(`
       select exists (select id, name, category_id, status from animals),
         exists (select id, name, environment, digest, scope, created_at, expires_at, revoked_at from api_keys),

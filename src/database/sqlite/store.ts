@@ -1,19 +1,29 @@
 // The Store on SQLite, the embedded default, in a file or in memory.
 
+import { realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../clock.ts'
-import type { Outcome, Page, Store, Warn } from '../../store.ts'
+import { unavailable } from '../../error.ts'
+import type { Outcome, Page, Store, StoreLog } from '../../store.ts'
 import { pageStart } from '../page-start.ts'
-import { animalValues, toAnimal, toKey } from '../rows.ts'
-import { MEMORY } from './files.ts'
-import { createLockState } from './lock-state.ts'
-import { restrictFiles, restrictFolder } from './permissions.ts'
-import { createReader } from './reader.ts'
-import { openSession, type Session } from './session.ts'
+import { toAnimal, toKey } from '../rows.ts'
+import { type Connection, openConnection } from './connection.ts'
+import { toServiceError } from './errors.ts'
+import {
+  fileStats,
+  identifyFiles,
+  lostFile,
+  MEMORY,
+  type OpenedFiles,
+  restrictFiles,
+  restrictFolder,
+  walPath,
+} from './files.ts'
+import { createProblemLog, databaseProblem } from './problems.ts'
+import { createReader, type Reader } from './reader.ts'
 import type { Statements } from './statements.ts'
-import { createWriteTransactions } from './write-transactions.ts'
 import { openWriter, type Writer } from './writer.ts'
-import { createWrites } from './writes.ts'
+import { animalColumns, runWrite, type Write } from './writes.ts'
 
 export interface SqliteStoreOptions {
   readonly path: string
@@ -22,45 +32,96 @@ export interface SqliteStoreOptions {
   readonly create: boolean
   /** The folder is the default one of the service, so that other users may be kept out of it. */
   readonly ownsFolder?: boolean | undefined
-  readonly warn?: Warn | undefined
+  readonly log?: StoreLog | undefined
   /** Start the writer thread now and not with the first write: later there may be no file descriptor left for it. */
   readonly startsWriter?: boolean | undefined
 }
 
-/** How long opening waits for the lock, because several processes may start on one file at the same time. */
-const OPEN_TIMEOUT_MS = 2_000
-
 /** Throws an UnusableDatabase if the file cannot be used. */
-export function openSqliteStore(options: SqliteStoreOptions): Store {
-  const { path, clock, create, ownsFolder = false, warn = () => {}, startsWriter = false } = options
+export function openSqliteStore({ path, clock, create, ...options }: SqliteStoreOptions): Store {
+  const { ownsFolder = false, startsWriter = false, log = { warn() {}, error() {} } } = options
+  const warn = (message: string) => log.warn(message)
+  if (path === MEMORY) return createStore(openInMemory(openConnection(MEMORY, { create, warn })), clock)
   // An absolute path is never mistaken for a URI, and does not change with the working directory.
-  const file = path === MEMORY ? MEMORY : resolve(path)
-  const first = openSession(file, { create, lockTimeoutMs: OPEN_TIMEOUT_MS })
-  const restrict = () => (file === MEMORY ? undefined : restrictFiles(file, warn))
+  const absolute = resolve(path)
+  const connection = openConnection(absolute, { create, warn })
+  // SQLite resolves links too, and keeps the WAL beside the file itself.
+  const files = identifyFiles(realpathSync(absolute))
   // Only now, so that a file that was rejected stays unchanged.
-  restrict()
-  if (ownsFolder) restrictFolder(dirname(file), warn)
-  const lockState = startsWriter && file !== MEMORY ? createLockState() : undefined
-  const reader = createReader(file, first, {
-    lockState,
-    prepareFile: () => write('prepareFile'),
-    onReopened: restrict,
-  })
-  const { read } = reader
-  // A database in memory belongs to one connection, and never waits for a disk, so it needs no writer thread.
-  const writer: Writer =
-    file === MEMORY
-      ? directWriter(first, reader.refresh)
-      : openWriter({
-          path: file,
-          checkedFile: first.file,
-          lockState,
-          onWritten: reader.refresh,
-          onReleased: reader.release,
-        })
-  const { write } = writer
-  if (startsWriter) writer.start()
+  restrictFiles(files.path, warn)
+  if (ownsFolder) restrictFolder(dirname(absolute), warn)
+  return createStore(openFile(connection, files, log, startsWriter), clock)
+}
 
+interface Access extends Pick<Reader, 'read' | 'revision'> {
+  readonly write: Write
+  /** Rejects if animals cannot be added. */
+  checkWriter(): Promise<void>
+  close(): Promise<void>
+}
+
+/** A database in memory belongs to one connection, and never waits for a disk, so it needs no writer thread. */
+function openInMemory(connection: Connection): Access {
+  const { read, refresh, close } = createReader(connection, () => {})
+  const write = async (name: Parameters<Write>[0], ...args: readonly unknown[]) => {
+    refresh()
+    try {
+      return runWrite(connection, name, args)
+    } catch (error) {
+      throw toServiceError(error)
+    }
+  }
+  return {
+    read,
+    revision: () => undefined,
+    write: write as Write,
+    checkWriter: async () => {},
+    close: async () => close(),
+  }
+}
+
+/**
+ * The process opens the file twice: here to read, and in the writer thread to write. It never opens another file in its place:
+ * while the path leads elsewhere, requests are rejected.
+ */
+function openFile(
+  connection: Connection,
+  { path, database, wal }: OpenedFiles,
+  log: StoreLog,
+  startsWriter: boolean,
+): Access {
+  const setProblem = createProblemLog(log)
+  const reader = createReader(connection, () => {
+    const lost = lostFile(fileStats(path), database)
+    setProblem('database', lost && databaseProblem(path, lost))
+    if (lost !== undefined) throw unavailable()
+  })
+  const writer: Writer = openWriter({
+    files: { path, database, wal },
+    onWritten: reader.refresh,
+    setProblem,
+  })
+  if (startsWriter) writer.start()
+  return {
+    read: reader.read,
+    revision: reader.revision,
+    write: writer.write,
+    async checkWriter() {
+      if (startsWriter) await writer.started()
+      // The writer thread notices this within a second, and reports it.
+      if (lostFile(fileStats(walPath(path)), wal)) throw unavailable()
+    },
+    async close() {
+      // The connection that closes last copies the WAL to the database file and deletes it, and that waits for the disk. So it
+      // must be the one of the writer thread, which may not be open yet.
+      await writer.started().catch(() => {})
+      reader.close()
+      await writer.close()
+    },
+  }
+}
+
+function createStore({ read, revision, write, checkWriter, close }: Access, clock: Clock): Store {
   return {
     listAnimals(page) {
       const { start, limit } = pageStart(page)
@@ -69,7 +130,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
 
     listAnimalsAsJson(page) {
       return read(statements => {
-        const [json, previous, next] = listAsJson(statements, page) as [string, bigint | null, bigint | null]
+        const [json, previous, next] = readPage(statements, page) as [string, bigint | null, bigint | null]
         return { json, previous: previous ?? undefined, next: next ?? undefined }
       })
     },
@@ -78,7 +139,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
       return read(({ findAnimalAsJson }) => findAnimalAsJson.get(id)?.[0] as string | undefined)
     },
 
-    revision: () => (file === MEMORY ? undefined : reader.revision()),
+    revision,
 
     async createAnimals(creations) {
       const hasKeys = creations.some(({ idempotency }) => idempotency !== undefined)
@@ -86,7 +147,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
         ? await write('createAnimalsWithKeys', creations, clock())
         : await write(
             'createAnimals',
-            creations.flatMap(({ animal }) => animalValues(animal)),
+            creations.flatMap(({ animal }) => animalColumns(animal)),
           )
       return creations.map(({ animal }, index): Outcome => {
         const outcome = outcomes[index] as (typeof outcomes)[number]
@@ -120,37 +181,18 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
     rotateKey: (id, successor, expiresAt) => write('rotateKey', id, successor, expiresAt),
 
     async ping() {
-      if (startsWriter) await writer.started()
-      await reader.checkWal()
-      return read(({ ping }) => void ping.get())
+      await read(({ ping }) => void ping.get())
+      await checkWriter()
     },
 
-    async close() {
-      // The connection that closes last writes the WAL to the database file, and that waits for the disk. So it must be
-      // the one of the writer thread.
-      reader.close()
-      await writer.close()
-    },
+    close,
   }
 }
 
-function listAsJson(statements: Statements, page: Page): unknown[] | undefined {
+function readPage(statements: Statements, page: Page): unknown[] | undefined {
   const { before, status } = page
-  if (before !== undefined) {
-    return status === undefined
-      ? statements.listAnimalsBeforeAsJson.get(before, page.limit)
-      : statements.listAnimalsBeforeAsJsonByStatus.get(status, before, page.limit)
-  }
-  const { start, limit } = pageStart(page)
-  return status === undefined
-    ? statements.listAnimalsAsJson.get(start, limit)
-    : statements.listAnimalsAsJsonByStatus.get(status, start, limit)
-}
-
-function directWriter(shared: Session, beforeWrite: () => void): Writer {
-  const transactions = createWriteTransactions(MEMORY, { checkedFile: MEMORY, shared, beforeWrite })
-  const writes = createWrites(transactions)
-  const write: Writer['write'] = (name, ...args) =>
-    (writes[name] as (...given: typeof args) => ReturnType<(typeof writes)[typeof name]>)(...args)
-  return { write, start() {}, started: async () => {}, close: async () => transactions.close() }
+  const isBackward = before !== undefined
+  const { start, limit } = isBackward ? { start: before, limit: page.limit } : pageStart(page)
+  if (status === undefined) return statements[isBackward ? 'pageBefore' : 'pageAfter'].get(start, limit)
+  return statements[isBackward ? 'pageBeforeByStatus' : 'pageAfterByStatus'].get(start, limit, status)
 }

@@ -1,76 +1,166 @@
-// The writer thread: it has its own connection, and runs one write after the other.
+// The writer thread: it has its own connection, and runs one write after the other. A write is acknowledged only if the
+// database and its write-ahead log (WAL) are the files that were opened: SQLite goes on writing to files that were removed.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import { isUnavailable } from '../../error.ts'
-import type { LockState } from './lock-state.ts'
-import { createWriteTransactions } from './write-transactions.ts'
-import { createWrites, type Writes } from './writes.ts'
+import { isUnavailable, unavailable } from '../../error.ts'
+import { MAX_WAL_BYTES, saveLostWal, truncateWal } from './checkpoint.ts'
+import { type Connection, openSecondConnection } from './connection.ts'
+import { lockDeadline, retryWhileLocked } from './errors.ts'
+import { fileStats, lostFile, type OpenedFiles, walPath } from './files.ts'
+import { createProblems, databaseProblem, type LostWal, type ProblemName, walProblem } from './problems.ts'
+import { runWrite, type WriteName } from './writes.ts'
 
 export interface WriterData {
-  readonly path: string
-  readonly checkedFile: string | undefined
-  readonly lockState?: LockState | undefined
+  readonly files: OpenedFiles
 }
 
 export interface WriteRequest {
   readonly id: number
-  readonly name: keyof Writes
+  readonly name: WriteName
   readonly args: readonly unknown[]
 }
 
-/** From the main thread. `readerClosed` answers `released`. */
-export type WriterCommand = WriteRequest | 'readerClosed' | 'close'
+export type WriterCommand = WriteRequest | 'close'
 
 /** Messages between threads lose the class of an error. So only the cause of an `unavailable` error is sent. */
 export type WriteResult = { readonly id: number } & (
   | { readonly value: unknown }
-  | { readonly isUnavailable: boolean; readonly error: Error }
+  | { readonly isUnavailable: boolean; readonly error: unknown }
 )
 
-/** To the main thread. `started` is the first; `released` asks it to close its own connection. */
-export type WriterMessage = WriteResult | 'started' | 'released'
+/** To the main thread. `started` is the first. */
+export type WriterMessage =
+  | 'started'
+  | WriteResult
+  | { readonly name: ProblemName; readonly problem: string | undefined }
 
-const { path, checkedFile, lockState } = workerData as WriterData
-const transactions = createWriteTransactions(path, {
-  checkedFile,
-  lockState,
-  onReleased: () => send('released'),
-})
-const writes = createWrites(transactions) as Record<
-  keyof Writes,
-  (...args: readonly unknown[]) => Promise<unknown>
->
-let last: Promise<unknown> = Promise.resolve()
+const FILE_CHECK_INTERVAL_MS = 1_000
+
+/** The pause after a checkpoint that timed out, because a reader took longer. */
+const CHECKPOINT_PAUSE_MS = 2_000
+
+const { files } = workerData as WriterData
+const { path } = files
+const setProblem = createProblems((name, problem) => send({ name, problem }))
+let connection: Connection | undefined
+let lostWal: LostWal | undefined
+let walBytes = 0
+let checkpointPausedUntil = 0
+let queue: Promise<void> = Promise.resolve()
 
 parentPort?.on('message', (command: WriterCommand) => {
-  if (command === 'readerClosed') transactions.onReaderClosed()
-  else last = command === 'close' ? last.then(close) : answer(command)
+  if (command === 'close') return enqueue(close)
+  // Counted from now on: writes that wait for a lock together give up together.
+  const deadline = lockDeadline()
+  enqueue(() => answer(command, deadline))
 })
-// Opened now, because later there may be no file descriptor left. If it fails, the first write reports it.
-transactions.prepareFile().then(
-  () => send('started'),
-  () => send('started'),
-)
+const fileCheck = setInterval(() => enqueue(checkFiles), FILE_CHECK_INTERVAL_MS).unref()
+enqueue(start)
+
+/** Commands run one after the other: several writes that wait for a lock would only block each other. */
+function enqueue(command: () => void | Promise<void>): void {
+  queue = queue.then(command)
+}
 
 function send(message: WriterMessage): void {
   parentPort?.postMessage(message)
 }
 
-async function answer({ id, name, args }: WriteRequest): Promise<void> {
-  send(await run(id, () => writes[name](...args)))
+/** Opens the file now, because later there may be no file descriptor left. If that fails, the first write reports it. */
+async function start(): Promise<void> {
+  await retryWhileLocked(connect).catch(() => {})
+  send('started')
 }
 
-async function run(id: number, write: () => Promise<unknown>): Promise<WriteResult> {
+function connect(): Connection {
+  if (connection !== undefined) return connection
+  requireFiles()
+  const opened = openSecondConnection(path)
   try {
-    return { id, value: await write() }
+    // They may have been replaced meanwhile.
+    requireFiles()
   } catch (error) {
-    return isUnavailable(error)
-      ? { id, isUnavailable: true, error: error.cause as Error }
-      : { id, isUnavailable: false, error: error as Error }
+    opened.database.close()
+    throw error
+  }
+  connection = opened
+  return opened
+}
+
+async function answer({ id, name, args }: WriteRequest, deadline: number): Promise<void> {
+  try {
+    const value = await retryWhileLocked(() => write(name, args), deadline)
+    send({ id, value })
+    await keepWalShort()
+  } catch (error) {
+    checkFiles()
+    if (isUnavailable(error)) send({ id, isUnavailable: true, error: error.cause })
+    else send({ id, isUnavailable: false, error })
   }
 }
 
+function write(name: WriteName, args: readonly unknown[]): unknown {
+  const result = runWrite(connect(), name, args, requireFiles)
+  // They may have been removed during the commit.
+  requireFiles()
+  return result
+}
+
+/** The error has no cause, because `checkFiles` reports the problem. */
+function requireFiles(): void {
+  const wal = fileStats(walPath(path))
+  walBytes = wal?.size ?? 0
+  if (lostFile(fileStats(path), files.database) ?? lostFile(wal, files.wal)) throw unavailable()
+}
+
+/** Tells the operator which file is missing, and saves what a missing WAL contained. */
+function checkFiles(): void {
+  const lostDatabase = lostFile(fileStats(path), files.database)
+  setProblem('database', lostDatabase && databaseProblem(path, lostDatabase))
+  // Without the database, the WAL may just have been moved with it.
+  if (lostDatabase !== undefined) return
+  const lost = lostFile(fileStats(walPath(path)), files.wal)
+  if (lost === undefined) lostWal = undefined
+  else if (lostWal === undefined || lostWal.error !== undefined) lostWal = saveWal(lostWal?.lost ?? lost)
+  setProblem('wal', lostWal && walProblem(path, lostWal))
+}
+
+function saveWal(lost: LostWal['lost']): LostWal {
+  try {
+    if (connection === undefined) throw new Error('the writer thread has not opened it')
+    return { lost, aside: saveLostWal(connection.database, path) }
+  } catch (error) {
+    return { lost, error }
+  }
+}
+
+/** Runs in the turn after a write, when its caller has been answered. A failed checkpoint fails no request. */
+async function keepWalShort(): Promise<void> {
+  if (walBytes < MAX_WAL_BYTES || performance.now() < checkpointPausedUntil) return
+  await nextTurn()
+  let problem: string | undefined
+  try {
+    if (connection !== undefined && !truncateWal(connection.database)) problem = 'another process is reading'
+  } catch (error) {
+    problem = String((error as Error).message)
+  }
+  if (problem !== undefined) checkpointPausedUntil = performance.now() + CHECKPOINT_PAUSE_MS
+  setProblem('checkpoint', problem && `${walPath(path)} cannot be truncated, and grows: ${problem}.`)
+}
+
+/**
+ * SQLite copies the WAL to the database when the last connection closes, but not if the database was moved. The WAL would be left
+ * behind, and at the next start SQLite would apply it to whatever file is in its place.
+ */
 function close(): void {
-  transactions.close()
+  clearInterval(fileCheck)
+  checkFiles()
+  try {
+    if (connection && lostFile(fileStats(path), files.database)) truncateWal(connection.database)
+  } catch {
+    // The disk may be gone, too.
+  }
+  connection?.database.close()
   parentPort?.close()
 }

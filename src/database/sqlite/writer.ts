@@ -5,8 +5,8 @@ import { dirname, extname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { type ServiceError, unavailable } from '../../error.ts'
-import { setReleased } from './lock-state.ts'
-import type { WriteRequest, WriterCommand, WriterData, WriterMessage } from './writer-thread.ts'
+import type { SetProblem } from './problems.ts'
+import type { WriterCommand, WriterData, WriterMessage } from './writer-thread.ts'
 import type { Write } from './writes.ts'
 
 export interface Writer {
@@ -22,135 +22,98 @@ export interface Writer {
 /** Longer than any usable disk takes. A write that times out may have been stored or not. */
 const WRITE_TIMEOUT_MS = 10_000
 
-/** Longer than the wait for a lock, but short, because readers wait until the file is open. */
-const PREPARE_TIMEOUT_MS = 2_500
-
 /** After this time `close` returns, even if the thread still waits for the disk. */
 const CLOSE_TIMEOUT_MS = 2_000
 
-/** The pause before a thread that ended is restarted. It doubles with each failure. */
-const RESTART_PAUSE_MS = { first: 50, longest: 2_000 }
+const RESTART_PAUSE_MS = 500
 
-interface Pending {
-  readonly resolve: (value: never) => void
-  readonly reject: (error: unknown) => void
-  readonly timer: NodeJS.Timeout
-}
+type Pending = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>
 
 export interface WriterOptions extends WriterData {
   /** Called after each write, before its promise settles. */
   readonly onWritten: () => void
-  /** Closes the connection of the reader. */
-  readonly onReleased: () => void
+  readonly setProblem: SetProblem
   /** Replaced by tests only: a thread cannot be made to fail otherwise. */
   readonly startThread?: (data: WriterData) => Worker
 }
 
 /** `start` or the first write starts the thread. If it ends unexpectedly, it is restarted after a pause. */
-export function openWriter({
-  path,
-  checkedFile,
-  lockState,
-  onWritten,
-  onReleased,
-  startThread = newThread,
-}: WriterOptions): Writer {
+export function openWriter({ files, onWritten, setProblem, startThread = newThread }: WriterOptions): Writer {
   const pending = new Map<number, Pending>()
   let thread: Worker | undefined
+  let threadStarted = Promise.withResolvers<void>()
   let restart: NodeJS.Timeout | undefined
-  let pauseMs = RESTART_PAUSE_MS.first
-  let startResult = Promise.withResolvers<void>()
   let lastId = 0
   let isClosed = false
-
-  function takePending(id: number): Pending | undefined {
-    const entry = pending.get(id)
-    clearTimeout(entry?.timer)
-    pending.delete(id)
-    return entry
-  }
 
   function start(): void {
     if (thread !== undefined || restart !== undefined || isClosed) return
     let started: Worker
     try {
-      started = startThread({ path, checkedFile, lockState })
-    } catch {
-      startLater()
+      started = startThread({ files })
+    } catch (error) {
+      restartLater(error as Error)
       return
     }
     thread = started
-    startResult = Promise.withResolvers()
+    threadStarted = Promise.withResolvers()
     // If nobody waits for the start, a failure must not be an unhandled rejection.
-    startResult.promise.catch(() => {})
+    threadStarted.promise.catch(() => {})
     started.on('message', onMessage)
     started.on('error', error => onEnd(started, error as Error))
-    started.on('exit', () => onEnd(started, new Error('the writer thread has ended')))
+    started.on('exit', () => onEnd(started, new Error('it has ended')))
   }
 
-  function startLater(): void {
+  function restartLater({ message }: Error): void {
+    setProblem(
+      'writer',
+      `The writer thread does not run: ${message}. Creations get 503 until it is restarted.`,
+    )
     restart = setTimeout(() => {
       restart = undefined
       start()
-    }, pauseMs).unref()
-    pauseMs = Math.min(pauseMs * 2, RESTART_PAUSE_MS.longest)
+    }, RESTART_PAUSE_MS).unref()
   }
 
   function onMessage(message: WriterMessage): void {
     if (message === 'started') {
-      pauseMs = RESTART_PAUSE_MS.first
-      startResult.resolve()
-    } else if (message === 'released') {
-      onReleased()
-      send('readerClosed')
+      setProblem('writer', undefined)
+      threadStarted.resolve()
+    } else if ('problem' in message) {
+      setProblem(message.name, message.problem)
     } else {
-      const entry = takePending(message.id)
+      const write = pending.get(message.id)
+      pending.delete(message.id)
       onWritten()
-      if ('value' in message) entry?.resolve(message.value as never)
-      else entry?.reject(message.isUnavailable ? unavailable(message.error) : message.error)
+      if ('value' in message) write?.resolve(message.value)
+      else write?.reject(message.isUnavailable ? unavailable(message.error) : message.error)
     }
   }
 
   function onEnd(ended: Worker, cause: Error): void {
     if (thread !== ended) return
     thread = undefined
-    if (lockState !== undefined) setReleased(lockState)
-    startResult.reject(unavailable(cause))
-    for (const id of pending.keys()) takePending(id)?.reject(unavailable(cause))
-    if (!isClosed) startLater()
-  }
-
-  function send(command: WriterCommand): void {
-    thread?.postMessage(command)
+    if (!isClosed) restartLater(cause)
+    for (const { reject } of [threadStarted, ...pending.values()]) reject(notRunning())
+    pending.clear()
   }
 
   return {
     start,
 
-    started() {
-      if (thread === undefined) return Promise.reject(notStarted())
-      return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => reject(diskTooSlow()), WRITE_TIMEOUT_MS).unref()
-        startResult.promise.then(resolve, reject).finally(() => clearTimeout(timer))
-      })
+    async started() {
+      if (thread === undefined) throw notRunning()
+      return inTime(threadStarted.promise)
     },
 
-    write(name, ...args) {
-      if (isClosed) return Promise.reject(unavailable(new Error('the database is closed'))) as never
+    async write(name, ...args) {
       start()
-      if (thread === undefined) return Promise.reject(notStarted()) as never
+      if (thread === undefined) throw notRunning()
       const id = ++lastId
-      send({ id, name, args } satisfies WriteRequest)
-      return new Promise<never>((resolve, reject) => {
-        const timer = setTimeout(
-          () => {
-            takePending(id)
-            reject(diskTooSlow())
-          },
-          name === 'prepareFile' ? PREPARE_TIMEOUT_MS : WRITE_TIMEOUT_MS,
-        )
-        pending.set(id, { resolve, reject, timer })
-      }) as never
+      thread.postMessage({ id, name, args } satisfies WriterCommand)
+      const { promise, ...write } = Promise.withResolvers<never>()
+      pending.set(id, write as Pending)
+      return inTime(promise)
     },
 
     async close() {
@@ -159,7 +122,7 @@ export function openWriter({
       const last = thread
       if (last === undefined) return
       const ended = new Promise<void>(resolve => last.once('exit', () => resolve()))
-      send('close')
+      last.postMessage('close' satisfies WriterCommand)
       await Promise.race([ended, delay(CLOSE_TIMEOUT_MS, undefined, { ref: false })])
       // Not awaited: a thread that waits for the disk ends only when the disk responds.
       last.terminate()
@@ -167,12 +130,19 @@ export function openWriter({
   }
 }
 
-function diskTooSlow(): ServiceError {
-  return unavailable(new Error('the disk takes too long'))
+function inTime<Result>(promise: Promise<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(unavailable(new Error('the disk takes too long'))),
+      WRITE_TIMEOUT_MS,
+    ).unref()
+    promise.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
 }
 
-function notStarted(): ServiceError {
-  return unavailable(new Error('the writer thread could not be started'))
+/** Without a cause, because the log already has the reason. */
+function notRunning(): ServiceError {
+  return unavailable()
 }
 
 function newThread(workerData: WriterData): Worker {

@@ -1,0 +1,68 @@
+// SQLite's result codes (https://www.sqlite.org/rescode.html): which of them mean a lock, and which an unavailable database.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { unavailable } from '../../error.ts'
+
+const BUSY = 5
+const LOCKED = 6
+const CORRUPT = 11
+const CANTOPEN = 14
+const NOTADB = 26
+
+/** These, and NOMEM, READONLY, INTERRUPT, IOERR, FULL, PROTOCOL and SCHEMA. Others, such as CONSTRAINT, mean a bug in this program. */
+const UNAVAILABLE = [BUSY, LOCKED, CORRUPT, CANTOPEN, NOTADB, 7, 8, 9, 10, 13, 15, 17]
+
+/** All statements were valid when the file was opened, so another program has changed the schema since. */
+const CHANGED_SCHEMA = /no such (table|column|index)|has no column named/
+
+const LOCK_TIMEOUT_MS = 2_000
+
+/** Shorter than most transactions of other processes, so that all processes that write get their turn. */
+const LOCK_INTERVAL_MS = 2
+
+export function isLocked(error: unknown): boolean {
+  return hasCode(error, BUSY, LOCKED)
+}
+
+export function isDamaged(error: unknown): boolean {
+  return hasCode(error, CORRUPT, NOTADB)
+}
+
+/** Another process may be creating or migrating the file, or deleting its WAL. */
+export function isOpening(error: unknown): boolean {
+  return isLocked(error) || hasCode(error, CANTOPEN)
+}
+
+/** Returns `unavailable` if the error means that the database cannot be used, otherwise the error itself. */
+export function toServiceError(error: unknown): unknown {
+  const isSchemaChanged = error instanceof Error && CHANGED_SCHEMA.test(error.message)
+  return hasCode(error, ...UNAVAILABLE) || isSchemaChanged ? unavailable(error) : error
+}
+
+/** When an attempt that begins now gives up waiting for a lock. */
+export function lockDeadline(): number {
+  return performance.now() + LOCK_TIMEOUT_MS
+}
+
+/**
+ * Retries while another process holds a lock, without blocking the thread. Rejects with `unavailable` if the database is
+ * still locked at the deadline, or cannot be used.
+ */
+export async function retryWhileLocked<Result>(
+  attempt: () => Result,
+  deadline = lockDeadline(),
+): Promise<Result> {
+  for (;;) {
+    try {
+      return attempt()
+    } catch (error) {
+      if (!isLocked(error) || performance.now() > deadline) throw toServiceError(error)
+      await delay(LOCK_INTERVAL_MS)
+    }
+  }
+}
+
+/** An extended code has its primary code in the lowest byte. */
+function hasCode(error: unknown, ...codes: readonly number[]): boolean {
+  return error instanceof Error && 'errcode' in error && codes.includes(Number(error.errcode) & 0xff)
+}

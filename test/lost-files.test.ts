@@ -1,0 +1,226 @@
+// The files of a SQLite database are removed, moved or replaced while the service uses them: it refuses other files, says so in
+// one log line, and loses nothing that it has acknowledged.
+
+import assert from 'node:assert/strict'
+import { copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { serve } from './support/command.ts'
+import { API_KEY, client, startTestService, type TestService, temporaryFolder } from './support/service.ts'
+import { addAnimal, animalNames, openDatabase, openTestStore, queryValue, runSql } from './support/sqlite.ts'
+import { waitUntil } from './support/wait.ts'
+
+const ERROR = 50
+const WARN = 40
+
+/** A service with one animal, named `first`. */
+async function start(t: TestContext, path = join(temporaryFolder(t), 'a.db')) {
+  const service = await startTestService(t, { database: { kind: 'sqlite', path } })
+  const create = async (name: string) => (await service.create({ name, categoryId: 1 })).status
+  assert.equal(await create('first'), 201)
+  return {
+    service,
+    path,
+    create,
+    get: async (target: string) => (await service.send('GET', target)).status,
+    names: () => namesOf(service),
+    move: (from: string, to: string) => {
+      for (const suffix of ['', '-wal', '-shm']) renameSync(from + suffix, to + suffix)
+    },
+  }
+}
+
+async function namesOf({ send }: Pick<TestService, 'send'>): Promise<string[]> {
+  const { json } = await send('GET', '/v1/pets?limit=100')
+  return (json as { name: string }[]).map(({ name }) => name)
+}
+
+/** The messages in the log with this level, without the lines about requests. */
+function messages({ logs }: TestService, level: number): string[] {
+  return logs
+    .filter(line => Number(line.level) === level && line.req === undefined)
+    .map(({ msg }) => String(msg))
+}
+
+function logged(service: TestService, level: number, pattern: RegExp): Promise<void> {
+  const isLogged = () => messages(service, level).some(message => pattern.test(message))
+  return waitUntil(isLogged, { what: `the log has ${pattern}` })
+}
+
+/** What the database contains when it is opened without the service. */
+async function stored(t: TestContext, path: string): Promise<string[]> {
+  assert.equal(queryValue(path, 'pragma integrity_check'), 'ok')
+  return animalNames(openTestStore(t, path, { create: false }))
+}
+
+suite('while the database file is', { concurrency: true }, () => {
+  test('gone, all requests get 503, one error says what to do, and a file that is moved back is used again', async t => {
+    const { service, path, create, get, names } = await start(t)
+    renameSync(path, `${path}-moved`)
+    assert.equal(await get('/v1/pets'), 503)
+    assert.equal(await create('lost?'), 503)
+    assert.equal(await get('/readyz'), 503)
+    assert.equal(await get('/livez'), 200)
+    assert.ok(!existsSync(path))
+    const problem = `The database ${path} is gone. All requests get 503. Move the file back, or stop the service, restore a backup and start it. After a volume was detached, restart the service.`
+    assert.deepEqual(messages(service, ERROR), [problem])
+    renameSync(`${path}-moved`, path)
+    assert.equal(await create('second'), 201)
+    assert.equal(await get('/readyz'), 200)
+    assert.deepEqual(await names(), ['first', 'second'])
+    assert.deepEqual(messages(service, WARN), ['The database file is back.'])
+    assert.deepEqual(messages(service, ERROR), [problem])
+  })
+
+  test('moved away with its write-ahead log and back, nothing is lost', async t => {
+    const { service, path, create, names, move } = await start(t)
+    move(path, `${path}-moved`)
+    await logged(service, ERROR, /is gone/)
+    move(`${path}-moved`, path)
+    await logged(service, WARN, /is back/)
+    await waitUntil(async () => (await create('second')) === 201, { what: 'an animal is added' })
+    assert.deepEqual(await names(), ['first', 'second'])
+  })
+
+  for (const how of ['replaced', 'moved away and replaced'] as const) {
+    test(`${how}, the other file is not used or changed, and is served after a restart`, async t => {
+      const { service, path, create, get } = await start(t)
+      const backup = `${path}-backup`
+      runSql(path, `vacuum into '${backup}'`)
+      runSql(backup, "update animals set name = 'from the backup'")
+      assert.equal(await create('second'), 201)
+      if (how === 'moved away and replaced') renameSync(path, `${path}-old`)
+      const bytes = readFileSync(backup)
+      renameSync(backup, path)
+      assert.equal(await get('/v1/pets'), 503)
+      assert.equal(await create('lost?'), 503)
+      assert.equal(await get('/readyz'), 503)
+      const [problem, ...others] = messages(service, ERROR)
+      assert.match(problem ?? '', /^Another file is in the place of the database .*a\.db\. It is not used\. /)
+      assert.deepEqual(others, [])
+      await service.stop()
+      assert.deepEqual(readFileSync(path), bytes)
+      assert.deepEqual(await stored(t, path), ['from the backup'])
+      if (how === 'moved away and replaced')
+        assert.deepEqual(await stored(t, `${path}-old`), ['first', 'second'])
+    })
+  }
+})
+
+suite('while the write-ahead log is', { concurrency: true }, () => {
+  test('gone, creations get 503 until a restart, lists go on, and one error names the files', async t => {
+    const { service, path, create, get, names } = await start(t)
+    rmSync(`${path}-wal`)
+    assert.equal(await create('lost?'), 503)
+    assert.equal(await get('/readyz'), 503)
+    assert.deepEqual(await names(), ['first'])
+    assert.equal(await create('lost?'), 503)
+    await service.stop()
+    assert.deepEqual(messages(service, ERROR), [
+      `${path}-wal was removed while the service used it. What it contained is saved in ${path}. No animal is added until the service is restarted, or the same file is back.`,
+    ])
+    const again = await start(t, path)
+    assert.deepEqual(await again.names(), ['first', 'first'])
+  })
+
+  test('gone, that is noticed without any request', async t => {
+    const { service, path, get } = await start(t)
+    rmSync(`${path}-wal`)
+    await logged(service, ERROR, /is saved/)
+    assert.equal(await get('/readyz'), 503)
+    assert.deepEqual(await stored(t, path), ['first'])
+  })
+
+  test('replaced by an older copy of itself, that copy is moved aside and never applied', async t => {
+    const { service, path, create, names } = await start(t)
+    copyFileSync(`${path}-wal`, `${path}-copy`)
+    assert.equal(await create('second'), 201)
+    renameSync(`${path}-copy`, `${path}-wal`)
+    assert.equal(await create('lost?'), 503)
+    const [message = ''] = messages(service, ERROR)
+    const aside = /The file in its place is (\S+) now\./.exec(message)?.[1] ?? assert.fail(message)
+    assert.match(message, /-wal was replaced while the service used it\. What it contained is saved in /)
+    assert.deepEqual(await names(), ['first', 'second'])
+    assert.ok(readdirSync(dirname(path)).includes(basename(aside)))
+    assert.ok(!existsSync(`${path}-wal`))
+  })
+
+  test('moved away and back, animals are added again', async t => {
+    const { service, path, create, names } = await start(t)
+    renameSync(`${path}-wal`, `${path}-moved`)
+    assert.equal(await create('lost?'), 503)
+    renameSync(`${path}-moved`, `${path}-wal`)
+    assert.equal(await create('second'), 201)
+    await logged(service, WARN, /^The write-ahead log is back\. Animals are added again\.$/)
+    assert.deepEqual(await names(), ['first', 'second'])
+  })
+
+  test('gone while another process reads it, its contents are saved once that has ended', async t => {
+    const { service, path, create } = await start(t)
+    const reader = openDatabase(t, path)
+    reader.exec('begin; select * from animals')
+    assert.equal(await create('second'), 201)
+    rmSync(`${path}-wal`)
+    await logged(
+      service,
+      ERROR,
+      /is not saved in .* yet \(another process is reading\): do not stop the service/,
+    )
+    reader.exec('commit')
+    await logged(service, ERROR, /is saved in/)
+    copyFileSync(path, `${path}-alone`)
+    assert.deepEqual(await stored(t, `${path}-alone`), ['first', 'second'])
+  })
+})
+
+suite('a kill -9 after the write-ahead log was', { concurrency: 2 }, () => {
+  const damages: Record<string, (wal: string) => void> = {
+    removed: wal => rmSync(wal),
+    'replaced by an older copy': wal => renameSync(`${wal}-copy`, wal),
+  }
+  for (const [what, damage] of Object.entries(damages)) {
+    for (const workers of [1, 2]) {
+      test(`${what}, with ${workers} workers: nothing is lost`, async t => {
+        const cwd = temporaryFolder(t)
+        const env = { ANIMAL_STORE_API_KEY: API_KEY }
+        const wal = join(cwd, 'data', 'production.db-wal')
+        const first = await serve(t, ['--workers', String(workers)], { cwd, env, isGroup: true })
+        const { send, close } = client(first.address)
+        t.after(close)
+        const create = async (name: string) => {
+          const headers = { 'content-type': 'application/json' }
+          const body = JSON.stringify({ name, categoryId: 1 })
+          return (await send('POST', '/v1/pets', { headers, body })).status
+        }
+        const acknowledged: string[] = []
+        for (let count = 0; count < 20; count++) {
+          if (count === 5) copyFileSync(wal, `${wal}-copy`)
+          assert.equal(await create(`a${count}`), 201)
+          acknowledged.push(`a${count}`)
+        }
+        damage(wal)
+        assert.equal(await create('lost?'), 503)
+        await waitUntil(() => first.printed.out.includes('is saved in'), { what: 'the log is saved' })
+        process.kill(-Number(first.child.pid), 'SIGKILL')
+        await first.ended
+        const second = await serve(t, [], { cwd, env })
+        const { send: sendAgain, close: closeAgain } = client(second.address)
+        t.after(closeAgain)
+        assert.deepEqual(await namesOf({ send: sendAgain }), acknowledged)
+      })
+    }
+  }
+})
+
+test('a database behind a symbolic link is used with the write-ahead log beside the file itself', async t => {
+  const folder = temporaryFolder(t)
+  const store = openTestStore(t, join(folder, 'a.db'))
+  await addAnimal(store, 'a')
+  await store.close()
+  renameSync(join(folder, 'a.db'), join(folder, 'file.db'))
+  symlinkSync('file.db', join(folder, 'a.db'))
+  const linked = openTestStore(t, join(folder, 'a.db'))
+  await addAnimal(linked, 'b')
+  await linked.ping()
+  assert.deepEqual(await animalNames(linked), ['a', 'b'])
+})
