@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
   copyFileSync,
@@ -94,14 +95,19 @@ function plantWal(database: string, file: string): void {
 }
 
 /** As another user if possible, puts the WAL beside every file in the folder, and into every folder. Returns `stop`. */
-function plantEverywhere(t: Scope, folder: string, wal: string): () => void {
+function plantEverywhere(t: Scope, folder: string, wal: string): () => Promise<void> {
   const script = `while :; do for name in "$1"/*; do
     case "$name" in *-wal) ;; *) cp "$2" "$name-wal"; cp "$2" "$name/copy-wal" ;; esac
   done; done`
   const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
-  const child = spawn('sh', ['-c', script, 'sh', folder, wal], { stdio: 'ignore', ...nobody })
-  t.after(() => child.kill('SIGKILL'))
-  return () => child.kill('SIGKILL')
+  const child = spawn('sh', ['-c', script, 'sh', folder, wal], { stdio: 'ignore', detached: true, ...nobody })
+  const ended = once(child, 'exit')
+  const stop = async () => {
+    if (child.exitCode === null && child.signalCode === null) process.kill(-Number(child.pid), 'SIGKILL')
+    await ended
+  }
+  t.after(stop)
+  return stop
 }
 
 const WITHOUT_LINKS = [
@@ -206,7 +212,7 @@ suite('backup', { concurrency: true }, () => {
       return isAttacked
     }
     await waitUntil(isBackedUpUnderAttack, { what: 'a file is planted during the backup', timeoutMs: 60_000 })
-    stop()
+    await stop()
     copyFileSync(join(folder, 'backup.db'), join(cwd, 'alone.db'))
     assert.equal(queryValue(join(cwd, 'alone.db'), "select count(*) from animals where name = 'planted'"), 0)
   })
@@ -338,7 +344,7 @@ suite('restore', { concurrency: true }, () => {
         assert.equal(code, 1)
         assert.equal(
           err,
-          `${backup}${suffix} is not empty, but a backup is one file. Delete it if it is stale. ` +
+          `${backup}${suffix} is not empty, but a backup is one file. Delete it if it is stale or not yours. ` +
             `Otherwise run animal-store backup NEW --database-url sqlite:${name} and restore NEW.\n`,
         )
       }

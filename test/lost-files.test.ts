@@ -2,9 +2,23 @@
 // one log line, and loses nothing that it has acknowledged.
 
 import assert from 'node:assert/strict'
-import { copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { identifyFiles } from '../src/database/sqlite/files.ts'
+import { openWriter } from '../src/database/sqlite/writer.ts'
+import { animalColumns } from '../src/database/sqlite/writes.ts'
+import { isUnavailable } from '../src/error.ts'
 import { serve } from './support/command.ts'
 import { API_KEY, client, startTestService, type TestService, temporaryFolder } from './support/service.ts'
 import { addAnimal, animalNames, openDatabase, openTestStore, queryValue, runSql } from './support/sqlite.ts'
@@ -62,12 +76,13 @@ suite('while the database file is', { concurrency: true }, () => {
     assert.equal(await get('/readyz'), 503)
     assert.equal(await get('/livez'), 200)
     assert.ok(!existsSync(path))
-    const problem = `The database ${path} is gone. All requests get 503. Move the file back, or stop the service, restore a backup and start it. After a volume was detached, restart the service.`
+    const problem = `The database ${path} is gone. All requests get 503. Move the same file back, or stop the service, run animal-store restore FILE, and start the service. After a volume was detached, restart the service.`
     assert.deepEqual(messages(service, ERROR), [problem])
     renameSync(`${path}-moved`, path)
     assert.equal(await create('second'), 201)
     assert.equal(await get('/readyz'), 200)
     assert.deepEqual(await names(), ['first', 'second'])
+    await logged(service, WARN, /is back/)
     assert.deepEqual(messages(service, WARN), ['The database file is back.'])
     assert.deepEqual(messages(service, ERROR), [problem])
   })
@@ -117,7 +132,7 @@ suite('while the write-ahead log is', { concurrency: true }, () => {
     assert.equal(await create('lost?'), 503)
     await service.stop()
     assert.deepEqual(messages(service, ERROR), [
-      `${path}-wal was removed while the service used it. What it contained is saved in ${path}. No animal is added until the service is restarted, or the same file is back.`,
+      `${path}-wal was removed while the service used it. Its contents are saved in ${path}. No animal is added until the service is restarted, or the same file is back.`,
     ])
     const again = await start(t, path)
     assert.deepEqual(await again.names(), ['first', 'first'])
@@ -126,7 +141,7 @@ suite('while the write-ahead log is', { concurrency: true }, () => {
   test('gone, that is noticed without any request', async t => {
     const { service, path, get } = await start(t)
     rmSync(`${path}-wal`)
-    await logged(service, ERROR, /is saved/)
+    await logged(service, ERROR, /are saved/)
     assert.equal(await get('/readyz'), 503)
     assert.deepEqual(await stored(t, path), ['first'])
   })
@@ -139,10 +154,41 @@ suite('while the write-ahead log is', { concurrency: true }, () => {
     assert.equal(await create('lost?'), 503)
     const [message = ''] = messages(service, ERROR)
     const aside = /The file in its place is (\S+) now\./.exec(message)?.[1] ?? assert.fail(message)
-    assert.match(message, /-wal was replaced while the service used it\. What it contained is saved in /)
+    assert.match(message, /-wal was replaced while the service used it\. Its contents are saved in /)
     assert.deepEqual(await names(), ['first', 'second'])
     assert.ok(readdirSync(dirname(path)).includes(basename(aside)))
     assert.ok(!existsSync(`${path}-wal`))
+  })
+
+  test('gone, and an older copy appears later, that is moved aside too, but not a log that another process uses', async t => {
+    const { service, path, create } = await start(t)
+    copyFileSync(`${path}-wal`, `${path}-copy`)
+    assert.equal(await create('second'), 201)
+    rmSync(`${path}-wal`)
+    await logged(service, ERROR, /are saved/)
+    copyFileSync(`${path}-copy`, `${path}-wal`)
+    await logged(service, ERROR, /The file in its place is \S+-wal\.not-applied-\w+ now/)
+    copyFileSync(path, `${path}-alone`)
+    assert.deepEqual(await stored(t, `${path}-alone`), ['first', 'second'])
+    const other = openDatabase(t, path)
+    other.exec("insert into animals (name, category_id) values ('by another process', 1)")
+    await service.stop()
+    assert.equal(readdirSync(dirname(path)).filter(name => name.includes('not-applied')).length, 1)
+    assert.deepEqual(await stored(t, path), ['first', 'second', 'by another process'])
+  })
+
+  test('gone while another process reads it, stopping waits until its contents are saved', async t => {
+    const { service, path, create } = await start(t)
+    const reader = openDatabase(t, path)
+    reader.exec('begin; select * from animals')
+    assert.equal(await create('second'), 201)
+    rmSync(`${path}-wal`)
+    await logged(service, ERROR, /are not saved yet/)
+    const stopped = service.stop()
+    reader.exec('commit')
+    await stopped
+    copyFileSync(path, `${path}-alone`)
+    assert.deepEqual(await stored(t, `${path}-alone`), ['first', 'second'])
   })
 
   test('moved away and back, animals are added again', async t => {
@@ -161,16 +207,36 @@ suite('while the write-ahead log is', { concurrency: true }, () => {
     reader.exec('begin; select * from animals')
     assert.equal(await create('second'), 201)
     rmSync(`${path}-wal`)
-    await logged(
-      service,
-      ERROR,
-      /is not saved in .* yet \(another process is reading\): do not stop the service/,
-    )
+    await logged(service, ERROR, /are not saved yet \(another process is reading\)\. Do not stop the service/)
     reader.exec('commit')
-    await logged(service, ERROR, /is saved in/)
+    await logged(service, ERROR, /are saved in/)
     copyFileSync(path, `${path}-alone`)
     assert.deepEqual(await stored(t, `${path}-alone`), ['first', 'second'])
   })
+})
+
+test('an animal is not acknowledged if the write-ahead log is removed during its commit', async t => {
+  const path = join(temporaryFolder(t), 'a.db')
+  const store = openTestStore(t, path)
+  await addAnimal(store, 'first')
+  const problems: (string | undefined)[] = []
+  const writer = openWriter({
+    files: identifyFiles(path),
+    onWritten() {},
+    setProblem: (_name, problem) => void problems.push(problem),
+    startThread: workerData =>
+      new Worker(new URL('../src/database/sqlite/writer-thread.ts', import.meta.url), {
+        workerData,
+        execArgv: ['--import', new URL('support/remove-wal-before-commit.js', import.meta.url).href],
+      }),
+  })
+  t.after(() => writer.close())
+  const second = animalColumns({ name: 'second', categoryId: 1n })
+  await assert.rejects(writer.write('createAnimals', second), isUnavailable)
+  assert.match(problems.join(), /-wal was removed while the service used it\. Its contents are saved/)
+  // It was stored, but that was unknown before the log was saved.
+  copyFileSync(path, `${path}-alone`)
+  assert.deepEqual(await stored(t, `${path}-alone`), ['first', 'second'])
 })
 
 suite('a kill -9 after the write-ahead log was', { concurrency: 2 }, () => {
@@ -200,7 +266,7 @@ suite('a kill -9 after the write-ahead log was', { concurrency: 2 }, () => {
         }
         damage(wal)
         assert.equal(await create('lost?'), 503)
-        await waitUntil(() => first.printed.out.includes('is saved in'), { what: 'the log is saved' })
+        await waitUntil(() => first.printed.out.includes('are saved in'), { what: 'the log is saved' })
         process.kill(-Number(first.child.pid), 'SIGKILL')
         await first.ended
         const second = await serve(t, [], { cwd, env })
@@ -212,15 +278,30 @@ suite('a kill -9 after the write-ahead log was', { concurrency: 2 }, () => {
   }
 })
 
-test('a database behind a symbolic link is used with the write-ahead log beside the file itself', async t => {
+test('a database behind a symbolic link is used until the link leads elsewhere', async t => {
   const folder = temporaryFolder(t)
-  const store = openTestStore(t, join(folder, 'a.db'))
-  await addAnimal(store, 'a')
-  await store.close()
-  renameSync(join(folder, 'a.db'), join(folder, 'file.db'))
-  symlinkSync('file.db', join(folder, 'a.db'))
-  const linked = openTestStore(t, join(folder, 'a.db'))
-  await addAnimal(linked, 'b')
-  await linked.ping()
-  assert.deepEqual(await animalNames(linked), ['a', 'b'])
+  for (const name of ['one', 'two']) {
+    const store = openTestStore(t, join(folder, name, 'a.db'))
+    await addAnimal(store, name)
+    await store.close()
+  }
+  for (const link of [join('data', 'a.db'), 'data']) {
+    const path = join(folder, 'data', 'a.db')
+    rmSync(join(folder, 'data'), { recursive: true, force: true })
+    if (link !== 'data') mkdirSync(join(folder, 'data'))
+    const lead = (name: string) => {
+      rmSync(join(folder, link), { force: true })
+      symlinkSync(link === 'data' ? name : join('..', name, 'a.db'), join(folder, link))
+    }
+    lead('one')
+    const store = openTestStore(t, path)
+    await store.ping()
+    await addAnimal(store, 'b')
+    lead('two')
+    await assert.rejects(addAnimal(store, 'lost?'), isUnavailable)
+    await assert.rejects(animalNames(store), isUnavailable)
+    lead('one')
+    assert.deepEqual((await animalNames(store)).slice(-1), ['b'])
+    await store.close()
+  }
 })

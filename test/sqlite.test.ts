@@ -185,7 +185,7 @@ suite('a SQLite file', () => {
     }
     await addAnimal(store, 'b')
     assert.ok(walSize() >= MAX_WAL_BYTES)
-    const problem = `${path}-wal cannot be truncated, and grows: another process is reading.`
+    const problem = `${path}-wal grows and cannot be truncated: another process has a long read transaction.`
     await waitUntil(() => messages.length > 0, { what: 'the problem is reported' })
     assert.deepEqual(messages, [problem])
     reader.exec('commit')

@@ -26,8 +26,12 @@ const REASONS: Readonly<Record<string, string>> = {
 export function describeSystemError(error: unknown): string {
   // A name that has several addresses fails with one error for each.
   if (error instanceof AggregateError && error.errors.length > 0) return describeSystemError(error.errors[0])
+  // Some functions of Node.js report the number of the error without its sign.
   const { code = '', errno, message } = error as NodeJS.ErrnoException
-  return REASONS[code] ?? (errno === undefined ? (message ?? String(error)) : getSystemErrorMessage(errno))
+  return (
+    REASONS[code] ??
+    (errno === undefined ? (message ?? String(error)) : getSystemErrorMessage(-Math.abs(errno)))
+  )
 }
 
 /** Returns why a command failed. A ServiceError has its reason as its cause, because clients must not see it. */

@@ -26,9 +26,10 @@ export async function disks({ quick }: Options): Promise<Figure[]> {
   return [
     await inScope(removedWal(quick ? 2 : 20, 1)),
     await inScope(removedWal(quick ? 2 : 20, 2)),
-    await inScope(lostDatabase('moved away', 'is gone', () => {})),
+    await inScope(lostDatabase('moved away', 'is gone', [''])),
+    await inScope(lostDatabase('moved away with its WAL', 'is gone', ['', '-wal', '-shm'])),
     await inScope(
-      lostDatabase('replaced', 'Another file is in the place of the database', path =>
+      lostDatabase('replaced', 'Another file is in the place of the database', [''], path =>
         copyFileSync(`${path}-moved`, path),
       ),
     ),
@@ -44,7 +45,9 @@ function hasStrace(): boolean {
 }
 
 /** What the service says when it has saved the contents of a WAL that was removed. */
-const SAVED = /-wal was removed while the service used it\. What it contained is saved/g
+const SAVED = /-wal was removed while the service used it\. Its contents are saved/g
+
+const BACK = 'The database file is back.'
 
 /** Each removal is followed by a restart: with SIGTERM and SIGKILL in turns. */
 function removedWal(count: number, workers: number): (scope: Scope) => Promise<Figure> {
@@ -76,11 +79,12 @@ function removedWal(count: number, workers: number): (scope: Scope) => Promise<F
   }
 }
 
-/** `change` may put another file in the place of the database, which was moved away. */
+/** Moves the files with these suffixes away one by one. `replace` may put another file in their place. Then they are moved back. */
 function lostDatabase(
   what: string,
   message: string,
-  change: (path: string) => void,
+  suffixes: readonly string[],
+  replace: (path: string) => void = () => {},
 ): (scope: Scope) => Promise<Figure> {
   return async scope => {
     const cwd = temporaryFolder(scope)
@@ -88,17 +92,21 @@ function lostDatabase(
     const { address, printed } = await serve(scope, ['--log-level', 'warn'], { cwd, env })
     const creations = createContinuously(() => address)
     await createdMore(creations)
-    renameSync(path, `${path}-moved`)
-    change(path)
-    await waitUntil(() => creations.statuses.has('503'), { what: 'creations get 503', timeoutMs: 60_000 })
+    for (const suffix of suffixes) renameSync(path + suffix, `${path}-moved${suffix}`)
+    replace(path)
+    await waitUntil(() => printed.out.includes(message), { what: 'the log says so', timeoutMs: 60_000 })
     const list = (await send(address, false, 'GET', '/v1/pets'))?.status
     const isAlive = await isAnswered(address)
-    renameSync(`${path}-moved`, path)
+    for (const suffix of suffixes) renameSync(`${path}-moved${suffix}`, path + suffix)
     await createdMore(creations)
+    await waitUntil(() => printed.out.includes(BACK), {
+      what: 'the log says that it is back',
+      timeoutMs: 60_000,
+    })
     const outcome = await creations.finish()
-    const lines = [message, 'The database file is back.'].map(text => printed.out.split(text).length - 1)
+    const lines = [message, BACK].map(text => printed.out.split(text).length - 1)
     return {
-      promise: `the database file is ${what}, then moved back: 503, /livez answers, one log line, then the service goes on by itself`,
+      promise: `the database is ${what}, then moved back: 503, /livez answers, one log line, then the service goes on by itself`,
       measured: `${describe(outcome)}; a list got ${list}; log lines: ${lines.join(' and ')}`,
       holds: isIntact(outcome) && list === 503 && isAlive && lines.every(count => count === 1),
     }

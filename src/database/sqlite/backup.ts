@@ -5,13 +5,13 @@ import { dirname, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { inPrivateFolder, PRIVATE_FILE, publish } from '../new-file.ts'
+import { LOCK_TIMEOUT_MS } from './errors.ts'
+import { requireFile } from './files.ts'
 import { checkOwner, findDamage, isEmpty } from './integrity.ts'
 import { schemaVersion } from './migrate.ts'
 
 /** About 8 MiB per step: small enough for a progress bar, and large enough that the steps cost nothing. */
 const PAGES_PER_STEP = 2_000
-
-const LOCK_TIMEOUT_MS = 2_000
 
 export interface CopyProgress {
   readonly bytes: number
@@ -67,12 +67,6 @@ async function copyOnline(
   } finally {
     source.close()
   }
-}
-
-export function requireFile(path: string): void {
-  const stats = statSync(path, { throwIfNoEntry: false })
-  if (stats === undefined) throw new UnusableDatabase(`There is no database at ${path}.`)
-  if (!stats.isFile()) throw new UnusableDatabase(`The database ${path} is not a file.`)
 }
 
 /** Checks every row of the copy of `path`, and makes sure that the copy is on disk. */

@@ -3,7 +3,7 @@
 
 import { renameSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { fileStats, walPath } from './files.ts'
+import { fileStats, type Lost, lostFile, type OpenedFile, type OpenedFiles } from './files.ts'
 
 /** Under constant reads SQLite may never restart the WAL. From this size on, the WAL is truncated. */
 export const MAX_WAL_BYTES = 16 * 1024 * 1024
@@ -20,21 +20,69 @@ export function truncateWal(database: DatabaseSync): boolean {
   }
 }
 
+/** A WAL that was removed or replaced while it was open. */
+export interface LostWal {
+  /** For the operator. */
+  readonly problem: string
+  readonly isSaved: boolean
+  /** Changes if another process writes to the database after that. */
+  readonly dataVersion: unknown
+}
+
 /**
- * Saves the contents of a WAL that was removed or replaced: this connection still has it open. At the next start SQLite would
- * apply a file that took its place, so that file is moved aside. Returns where to, if there is one. Throws if a reader still
- * uses the WAL.
+ * Copies the WAL to the database, which SQLite can do as long as it has both open. Never throws. At the next start SQLite would
+ * apply a file that took its place, so that file is moved aside.
  */
-export function saveLostWal(database: DatabaseSync, path: string): string | undefined {
-  if (!truncateWal(database)) throw new Error('another process is reading')
-  // No other process can begin to use that file meanwhile.
-  database.exec('begin immediate')
+export function saveLostWal(
+  connection: DatabaseSync | undefined,
+  { database, wal }: OpenedFiles,
+  lost: Lost,
+): LostWal {
+  const found = `${wal.path} was ${lost} while the service used it.`
   try {
-    if (fileStats(walPath(path)) === undefined) return undefined
-    const aside = `${walPath(path)}.not-applied-${new Date().toISOString().replaceAll(/[:.-]/g, '')}`
-    renameSync(walPath(path), aside)
+    if (connection === undefined) throw new Error('the writer thread has not opened it')
+    if (!truncateWal(connection)) throw new Error('another process is reading')
+    const aside = moveAside(connection, wal)
+    const moved = aside === undefined ? '' : ` The file in its place is ${aside} now.`
+    const advice = 'No animal is added until the service is restarted, or the same file is back.'
+    const problem = `${found} Its contents are saved in ${database.path}.${moved} ${advice}`
+    return { problem, isSaved: true, dataVersion: dataVersion(connection) }
+  } catch (error) {
+    const notSaved = `Its contents are not saved yet (${(error as Error).message}).`
+    const advice = 'Do not stop the service before the log says that they are.'
+    return { problem: `${found} ${notSaved} ${advice}`, isSaved: false, dataVersion: undefined }
+  }
+}
+
+/** Returns the new name of a file that took the place of the WAL, or undefined if there is none. */
+function moveAside(connection: DatabaseSync, wal: OpenedFile): string | undefined {
+  // No other process can begin to use that file meanwhile.
+  connection.exec('begin immediate')
+  try {
+    if (lostFile(wal) !== 'replaced') return undefined
+    const aside = `${wal.path}.not-applied-${new Date().toISOString().replaceAll(/[:.-]/g, '')}`
+    renameSync(wal.path, aside)
     return aside
   } finally {
-    database.exec('rollback')
+    connection.exec('rollback')
+  }
+}
+
+/**
+ * Whether a file has appeared in the place of a WAL that is already saved. It may be an old copy, which must be moved aside. It is
+ * not if another process has written since: then the file contains those changes. SQLite ignores an empty file.
+ */
+export function isReplacedAgain(connection: DatabaseSync, wal: OpenedFile, saved: LostWal): boolean {
+  const stats = fileStats(wal.path)
+  const isFilled = stats !== undefined && stats.size > 0 && lostFile(wal, stats) === 'replaced'
+  return isFilled && dataVersion(connection) === saved.dataVersion
+}
+
+/** Undefined if the database cannot be read. */
+function dataVersion(connection: DatabaseSync): unknown {
+  try {
+    return connection.prepare('pragma data_version').get()?.data_version
+  } catch {
+    return undefined
   }
 }

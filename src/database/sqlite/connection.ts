@@ -1,11 +1,10 @@
 // Opens a connection to a database, or throws an UnusableDatabase that says why in one line. A rejected file stays unchanged.
 
-import { statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase, type Warn } from '../../store.ts'
-import { isLocked, isOpening } from './errors.ts'
-import { createFile, createFolder, isWritable, MEMORY } from './files.ts'
+import { isLocked, isOpening, lockDeadline } from './errors.ts'
+import { createFile, isWritable, MEMORY, requireFile } from './files.ts'
 import { checkIntegrity } from './integrity.ts'
 import { migrate } from './migrate.ts'
 import { prepareStatements, type Statements } from './statements.ts'
@@ -21,8 +20,7 @@ export interface ConnectionOptions {
   readonly warn: Warn
 }
 
-/** How long a start waits for another process that creates or migrates the file. */
-const OPEN_TIMEOUT_MS = 2_000
+/** How often a start tries again while another process creates or migrates the file. */
 const OPEN_INTERVAL_MS = 20
 
 /** SQLite's page cache: enough for the inner pages of ten million animals, and the busiest others. */
@@ -30,20 +28,27 @@ const CACHE_KIB = 16 * 1024
 
 /** Checks the file, migrates it, and opens it. Blocks the thread: nothing else can run before the database is open. */
 export function openConnection(path: string, { create, warn }: ConnectionOptions): Connection {
-  const size = path === MEMORY ? 0 : checkFile(path, create)
-  const deadline = performance.now() + OPEN_TIMEOUT_MS
+  let uncheckedBytes = path === MEMORY ? 0 : checkFile(path, create)
+  let deadline: number | undefined
   for (;;) {
     try {
-      if (size > 0) checkContents(path, size, warn)
-      return connect(path, database => {
-        database.exec(`pragma journal_mode = wal; pragma cache_size = -${CACHE_KIB}`)
-        migrate(database)
-      })
+      if (uncheckedBytes > 0) checkContents(path, uncheckedBytes, warn)
+      uncheckedBytes = 0
+      return connect(path, prepareDatabase)
     } catch (error) {
+      deadline ??= lockDeadline()
       if (!isOpening(error) || performance.now() > deadline) throw asUnusable(path, error)
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_INTERVAL_MS)
     }
   }
+}
+
+function prepareDatabase(database: DatabaseSync): void {
+  const mode = database.prepare('pragma journal_mode = wal').get()?.journal_mode
+  if (mode !== 'wal' && mode !== 'memory')
+    throw new UnusableDatabase('SQLite cannot use a write-ahead log in this folder. Use a local disk.')
+  database.exec(`pragma cache_size = -${CACHE_KIB}`)
+  migrate(database)
 }
 
 /** Opens a file that another connection of this process has checked and migrated. Throws SQLite's error if that fails. */
@@ -75,26 +80,10 @@ function asUnusable(path: string, error: unknown): UnusableDatabase {
 
 /** Creates the file if it does not exist. Returns its size. */
 function checkFile(path: string, create: boolean): number {
-  const stats = statSync(path, { throwIfNoEntry: false })
-  if (stats === undefined) {
-    if (!create) throw new UnusableDatabase(`There is no database at ${path}.`)
-    createPrivately(path)
-    return 0
-  }
-  if (!stats.isFile()) throw new UnusableDatabase(`The database ${path} is not a file.`)
+  if (create && !existsSync(path)) createFile(path)
+  const { size } = requireFile(path)
   if (!isWritable(path)) throw new UnusableDatabase(`The database ${path} is read-only.`)
-  return stats.size
-}
-
-function createPrivately(path: string): void {
-  let what = 'folder of the database'
-  try {
-    createFolder(dirname(path))
-    what = 'database'
-    createFile(path)
-  } catch (error) {
-    throw new UnusableDatabase(`The ${what} ${path} cannot be created.`, { cause: error })
-  }
+  return size
 }
 
 /** Opens the file read-only, so that a rejected file and a WAL that a crash left behind stay unchanged. */

@@ -15,7 +15,7 @@ const UNAVAILABLE = [BUSY, LOCKED, CORRUPT, CANTOPEN, NOTADB, 7, 8, 9, 10, 13, 1
 /** All statements were valid when the file was opened, so another program has changed the schema since. */
 const CHANGED_SCHEMA = /no such (table|column|index)|has no column named/
 
-const LOCK_TIMEOUT_MS = 2_000
+export const LOCK_TIMEOUT_MS = 2_000
 
 /** Shorter than most transactions of other processes, so that all processes that write get their turn. */
 const LOCK_INTERVAL_MS = 2

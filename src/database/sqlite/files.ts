@@ -7,10 +7,12 @@ import {
   constants,
   mkdirSync,
   openSync,
+  realpathSync,
   type Stats,
   statSync,
 } from 'node:fs'
-import type { Warn } from '../../store.ts'
+import { dirname } from 'node:path'
+import { UnusableDatabase, type Warn } from '../../store.ts'
 import { PRIVATE_FILE } from '../new-file.ts'
 
 /** The path of a database in memory. */
@@ -36,40 +38,52 @@ export function fileStats(path: string): Stats | undefined {
   }
 }
 
+/** Throws an UnusableDatabase if there is no file. */
+export function requireFile(path: string): Stats {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) throw new UnusableDatabase(`There is no database at ${path}.`)
+  if (!stats.isFile()) throw new UnusableDatabase(`The database ${path} is not a file.`)
+  return stats
+}
+
 export function fileSize(path: string): number {
   return fileStats(path)?.size ?? 0
 }
 
 /** While a file is open, no other file can have the same device and inode. */
-export type FileIdentity = Pick<Stats, 'dev' | 'ino'>
+export interface OpenedFile {
+  readonly path: string
+  readonly dev: number
+  readonly ino: number
+}
 
 /** The files that the service has opened. It uses no others, whatever their paths lead to later. */
 export interface OpenedFiles {
-  readonly path: string
-  readonly database: FileIdentity
-  readonly wal: FileIdentity
+  readonly database: OpenedFile
+  readonly wal: OpenedFile
 }
 
-/** The database must have been read before: SQLite creates its WAL only then. */
+/** The database must have been read before: SQLite creates its WAL only then, beside the file itself if the path is a link. */
 export function identifyFiles(path: string): OpenedFiles {
-  const [database, wal] = [path, walPath(path)].map(name => {
-    const { dev, ino } = statSync(name)
-    return { dev, ino }
-  }) as [FileIdentity, FileIdentity]
-  return { path, database, wal }
+  return { database: identify(path), wal: identify(walPath(realpathSync(path))) }
+}
+
+function identify(path: string): OpenedFile {
+  const { dev, ino } = statSync(path)
+  return { path, dev, ino }
 }
 
 export type Lost = 'removed' | 'replaced'
 
-/** Tells what has happened to an opened file, given the stats of its path now. Returns undefined if it is in place. */
-export function lostFile(stats: Stats | undefined, { dev, ino }: FileIdentity): Lost | undefined {
+/** Tells what has happened to an opened file. Returns undefined if its path still leads to it. */
+export function lostFile({ path, dev, ino }: OpenedFile, stats = fileStats(path)): Lost | undefined {
   if (stats === undefined) return 'removed'
   return stats.ino === ino && stats.dev === dev ? undefined : 'replaced'
 }
 
 export function isSameFile(first: string, second: string): boolean {
-  const stats = fileStats(second)
-  return stats !== undefined && lostFile(fileStats(first), stats) === undefined
+  const [one, other] = [fileStats(first), fileStats(second)]
+  return one !== undefined && one.ino === other?.ino && one.dev === other.dev
 }
 
 /** Whether a file or a folder may be written. Checks the mode too: root may write to everything, whatever its mode says. */
@@ -82,17 +96,22 @@ export function isWritable(path: string): boolean {
   }
 }
 
-/** Creates a folder, and those above it, unless it exists. */
-export function createFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER })
+/** Creates the folder of a file, and those above it, unless it exists. */
+export function createFolderOf(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: PRIVATE_FOLDER })
 }
 
-/** SQLite gives the `-wal` and `-shm` files the same mode. */
+/** Creates an empty database with its folder. SQLite gives the `-wal` and `-shm` files the same mode. */
 export function createFile(path: string): void {
+  let what = 'folder of the database'
   try {
+    createFolderOf(path)
+    what = 'database'
     closeSync(openSync(path, 'wx', PRIVATE_FILE))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    // Several processes may start at the same time.
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST' && what === 'database') return
+    throw new UnusableDatabase(`The ${what} ${path} cannot be created.`, { cause: error })
   }
 }
 

@@ -1,7 +1,7 @@
 // What an operator must know about the files of the database: one message when a problem begins, and one when it ends.
 
 import type { StoreLog } from '../../store.ts'
-import { type Lost, walPath } from './files.ts'
+import type { Lost } from './files.ts'
 
 export type ProblemName = 'database' | 'wal' | 'checkpoint' | 'writer'
 
@@ -39,25 +39,5 @@ export function databaseProblem(path: string, lost: Lost): string {
     lost === 'removed'
       ? `The database ${path} is gone.`
       : `Another file is in the place of the database ${path}. It is not used.`
-  return `${found} All requests get 503. Move the file back, or stop the service, restore a backup and start it. After a volume was detached, restart the service.`
-}
-
-export interface LostWal {
-  readonly lost: Lost
-  /** Where the file that took its place is now. */
-  readonly aside?: string | undefined
-  /** Why the contents are not in the database yet. */
-  readonly error?: unknown
-}
-
-export function walProblem(path: string, { lost, aside, error }: LostWal): string {
-  const reason = error instanceof Error ? error.message : String(error)
-  return [
-    `${walPath(path)} was ${lost} while the service used it.`,
-    error === undefined
-      ? `What it contained is saved in ${path}.`
-      : `What it contained is not saved in ${path} yet (${reason}): do not stop the service.`,
-    ...(aside === undefined ? [] : [`The file in its place is ${aside} now.`]),
-    'No animal is added until the service is restarted, or the same file is back.',
-  ].join(' ')
+  return `${found} All requests get 503. Move the same file back, or stop the service, run animal-store restore FILE, and start the service. After a volume was detached, restart the service.`
 }

@@ -7,11 +7,10 @@ import { pathToFileURL } from 'node:url'
 import { type Store, UnusableDatabase } from '../../store.ts'
 import { pageStart } from '../page-start.ts'
 import { toAnimal } from '../rows.ts'
+import { LOCK_TIMEOUT_MS } from './errors.ts'
 import { fileSize, isWritable, walPath } from './files.ts'
 import { checkIntegrity } from './integrity.ts'
-import { prepareRows } from './statements.ts'
-
-const LOCK_TIMEOUT_MS = 2_000
+import { LIST_ANIMALS, prepareRows } from './statements.ts'
 
 /** Returns whether the file exists, but it or its folder cannot be written. */
 export function isReadOnlyFile(path: string): boolean {
@@ -26,10 +25,7 @@ export function openReadOnly(path: string): Pick<Store, 'listAnimals' | 'close'>
     database.close()
     throw new UnusableDatabase(`The database ${path} ${problem}.`)
   }
-  const list = prepareRows(
-    database,
-    'select id, name, category_id, status from animals where id >= ? order by id limit ?',
-  )
+  const list = prepareRows(database, LIST_ANIMALS)
   return {
     async listAnimals(page) {
       const { start, limit } = pageStart(page)

@@ -7,9 +7,9 @@ import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { inPrivateFolder, isWithoutLinks, PRIVATE_FILE } from '../new-file.ts'
-import { type Copied, requireFile, syncFolder, verifyCopy } from './backup.ts'
+import { type Copied, syncFolder, verifyCopy } from './backup.ts'
 import { isDamaged, isLocked } from './errors.ts'
-import { createFolder, fileSize, isSameFile, SIDE_FILES, walPath } from './files.ts'
+import { createFolderOf, fileSize, isSameFile, requireFile, SIDE_FILES, walPath } from './files.ts'
 import { schemaVersion } from './migrate.ts'
 
 export interface Restored extends Copied {
@@ -25,7 +25,7 @@ export async function restore(file: string, path: string, now: Date): Promise<Re
   requireComplete(file)
   // Also checked before the copy, because a copy may take minutes.
   if (isOpenElsewhere(target)) throw inUse(target)
-  createFolder(dirname(target))
+  createFolderOf(target)
   return inPrivateFolder(target, async copy => {
     await copyFile(file, copy)
     await chmod(copy, PRIVATE_FILE)
@@ -39,7 +39,7 @@ function requireComplete(file: string): void {
   const found = beside.find(name => fileSize(name) > 0)
   if (found === undefined) return
   throw new UnusableDatabase(
-    `${found} is not empty, but a backup is one file. Delete it if it is stale. ` +
+    `${found} is not empty, but a backup is one file. Delete it if it is stale or not yours. ` +
       `Otherwise run animal-store backup NEW --database-url sqlite:${file} and restore NEW.`,
   )
 }

@@ -9,20 +9,11 @@ import { pageStart } from '../page-start.ts'
 import { toAnimal, toKey } from '../rows.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { toServiceError } from './errors.ts'
-import {
-  fileStats,
-  identifyFiles,
-  lostFile,
-  MEMORY,
-  type OpenedFiles,
-  restrictFiles,
-  restrictFolder,
-  walPath,
-} from './files.ts'
-import { createProblemLog, databaseProblem } from './problems.ts'
+import { identifyFiles, lostFile, MEMORY, type OpenedFiles, restrictFiles, restrictFolder } from './files.ts'
+import { createProblemLog } from './problems.ts'
 import { createReader, type Reader } from './reader.ts'
 import type { Statements } from './statements.ts'
-import { openWriter, type Writer } from './writer.ts'
+import { openWriter } from './writer.ts'
 import { animalColumns, runWrite, type Write } from './writes.ts'
 
 export interface SqliteStoreOptions {
@@ -45,10 +36,9 @@ export function openSqliteStore({ path, clock, create, ...options }: SqliteStore
   // An absolute path is never mistaken for a URI, and does not change with the working directory.
   const absolute = resolve(path)
   const connection = openConnection(absolute, { create, warn })
-  // SQLite resolves links too, and keeps the WAL beside the file itself.
-  const files = identifyFiles(realpathSync(absolute))
+  const files = identifyFiles(absolute)
   // Only now, so that a file that was rejected stays unchanged.
-  restrictFiles(files.path, warn)
+  restrictFiles(realpathSync(absolute), warn)
   if (ownsFolder) restrictFolder(dirname(absolute), warn)
   return createStore(openFile(connection, files, log, startsWriter), clock)
 }
@@ -84,23 +74,12 @@ function openInMemory(connection: Connection): Access {
  * The process opens the file twice: here to read, and in the writer thread to write. It never opens another file in its place:
  * while the path leads elsewhere, requests are rejected.
  */
-function openFile(
-  connection: Connection,
-  { path, database, wal }: OpenedFiles,
-  log: StoreLog,
-  startsWriter: boolean,
-): Access {
-  const setProblem = createProblemLog(log)
+function openFile(connection: Connection, files: OpenedFiles, log: StoreLog, startsWriter: boolean): Access {
+  // The writer thread notices a lost file, too, and reports it.
   const reader = createReader(connection, () => {
-    const lost = lostFile(fileStats(path), database)
-    setProblem('database', lost && databaseProblem(path, lost))
-    if (lost !== undefined) throw unavailable()
+    if (lostFile(files.database)) throw unavailable()
   })
-  const writer: Writer = openWriter({
-    files: { path, database, wal },
-    onWritten: reader.refresh,
-    setProblem,
-  })
+  const writer = openWriter({ files, onWritten: reader.refresh, setProblem: createProblemLog(log) })
   if (startsWriter) writer.start()
   return {
     read: reader.read,
@@ -108,8 +87,7 @@ function openFile(
     write: writer.write,
     async checkWriter() {
       if (startsWriter) await writer.started()
-      // The writer thread notices this within a second, and reports it.
-      if (lostFile(fileStats(walPath(path)), wal)) throw unavailable()
+      if (lostFile(files.wal)) throw unavailable()
     },
     async close() {
       // The connection that closes last copies the WAL to the database file and deletes it, and that waits for the disk. So it

@@ -4,16 +4,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isUnavailable, unavailable } from '../../error.ts'
-import { MAX_WAL_BYTES, saveLostWal, truncateWal } from './checkpoint.ts'
+import { isReplacedAgain, type LostWal, MAX_WAL_BYTES, saveLostWal, truncateWal } from './checkpoint.ts'
 import { type Connection, openSecondConnection } from './connection.ts'
 import { lockDeadline, retryWhileLocked } from './errors.ts'
-import { fileStats, lostFile, type OpenedFiles, walPath } from './files.ts'
-import { createProblems, databaseProblem, type LostWal, type ProblemName, walProblem } from './problems.ts'
+import { fileStats, lostFile, type OpenedFiles } from './files.ts'
+import { createProblems, databaseProblem, type ProblemName } from './problems.ts'
 import { runWrite, type WriteName } from './writes.ts'
-
-export interface WriterData {
-  readonly files: OpenedFiles
-}
 
 export interface WriteRequest {
   readonly id: number
@@ -37,11 +33,14 @@ export type WriterMessage =
 
 const FILE_CHECK_INTERVAL_MS = 1_000
 
+/** How often a lost WAL is saved when the service stops, if other processes read. Each attempt waits for them for 0.1 s. */
+const SAVE_ATTEMPTS = 15
+
 /** The pause after a checkpoint that timed out, because a reader took longer. */
 const CHECKPOINT_PAUSE_MS = 2_000
 
-const { files } = workerData as WriterData
-const { path } = files
+const files = workerData as OpenedFiles
+const { database, wal } = files
 const setProblem = createProblems((name, problem) => send({ name, problem }))
 let connection: Connection | undefined
 let lostWal: LostWal | undefined
@@ -51,7 +50,7 @@ let queue: Promise<void> = Promise.resolve()
 
 parentPort?.on('message', (command: WriterCommand) => {
   if (command === 'close') return enqueue(close)
-  // Counted from now on: writes that wait for a lock together give up together.
+  // The time-out starts when the write arrives, so writes that wait for the same lock time out together.
   const deadline = lockDeadline()
   enqueue(() => answer(command, deadline))
 })
@@ -67,7 +66,7 @@ function send(message: WriterMessage): void {
   parentPort?.postMessage(message)
 }
 
-/** Opens the file now, because later there may be no file descriptor left. If that fails, the first write reports it. */
+/** Opens the file now, because later there may be no file descriptor left. If that fails, the first write tries again. */
 async function start(): Promise<void> {
   await retryWhileLocked(connect).catch(() => {})
   send('started')
@@ -75,8 +74,9 @@ async function start(): Promise<void> {
 
 function connect(): Connection {
   if (connection !== undefined) return connection
+  // SQLite would create a WAL that is missing.
   requireFiles()
-  const opened = openSecondConnection(path)
+  const opened = openSecondConnection(database.path)
   try {
     // They may have been replaced meanwhile.
     requireFiles()
@@ -92,12 +92,12 @@ async function answer({ id, name, args }: WriteRequest, deadline: number): Promi
   try {
     const value = await retryWhileLocked(() => write(name, args), deadline)
     send({ id, value })
-    await keepWalShort()
   } catch (error) {
     checkFiles()
     if (isUnavailable(error)) send({ id, isUnavailable: true, error: error.cause })
     else send({ id, isUnavailable: false, error })
   }
+  await keepWalShort()
 }
 
 function write(name: WriteName, args: readonly unknown[]): unknown {
@@ -109,44 +109,37 @@ function write(name: WriteName, args: readonly unknown[]): unknown {
 
 /** The error has no cause, because `checkFiles` reports the problem. */
 function requireFiles(): void {
-  const wal = fileStats(walPath(path))
-  walBytes = wal?.size ?? 0
-  if (lostFile(fileStats(path), files.database) ?? lostFile(wal, files.wal)) throw unavailable()
+  const stats = fileStats(wal.path)
+  walBytes = stats?.size ?? 0
+  if (lostFile(database) ?? lostFile(wal, stats)) throw unavailable()
 }
 
 /** Tells the operator which file is missing, and saves what a missing WAL contained. */
 function checkFiles(): void {
-  const lostDatabase = lostFile(fileStats(path), files.database)
-  setProblem('database', lostDatabase && databaseProblem(path, lostDatabase))
+  const lostDatabase = lostFile(database)
+  setProblem('database', lostDatabase && databaseProblem(database.path, lostDatabase))
   // Without the database, the WAL may just have been moved with it.
   if (lostDatabase !== undefined) return
-  const lost = lostFile(fileStats(walPath(path)), files.wal)
+  const lost = lostFile(wal)
   if (lost === undefined) lostWal = undefined
-  else if (lostWal === undefined || lostWal.error !== undefined) lostWal = saveWal(lostWal?.lost ?? lost)
-  setProblem('wal', lostWal && walProblem(path, lostWal))
-}
-
-function saveWal(lost: LostWal['lost']): LostWal {
-  try {
-    if (connection === undefined) throw new Error('the writer thread has not opened it')
-    return { lost, aside: saveLostWal(connection.database, path) }
-  } catch (error) {
-    return { lost, error }
-  }
+  else if (!lostWal?.isSaved || (connection && isReplacedAgain(connection.database, wal, lostWal)))
+    lostWal = saveLostWal(connection?.database, files, lost)
+  setProblem('wal', lostWal?.problem)
 }
 
 /** Runs in the turn after a write, when its caller has been answered. A failed checkpoint fails no request. */
 async function keepWalShort(): Promise<void> {
   if (walBytes < MAX_WAL_BYTES || performance.now() < checkpointPausedUntil) return
   await nextTurn()
-  let problem: string | undefined
+  let reason: string | undefined
   try {
-    if (connection !== undefined && !truncateWal(connection.database)) problem = 'another process is reading'
+    if (connection && !truncateWal(connection.database))
+      reason = 'another process has a long read transaction'
   } catch (error) {
-    problem = String((error as Error).message)
+    reason = (error as Error).message
   }
-  if (problem !== undefined) checkpointPausedUntil = performance.now() + CHECKPOINT_PAUSE_MS
-  setProblem('checkpoint', problem && `${walPath(path)} cannot be truncated, and grows: ${problem}.`)
+  if (reason !== undefined) checkpointPausedUntil = performance.now() + CHECKPOINT_PAUSE_MS
+  setProblem('checkpoint', reason && `${wal.path} grows and cannot be truncated: ${reason}.`)
 }
 
 /**
@@ -156,8 +149,9 @@ async function keepWalShort(): Promise<void> {
 function close(): void {
   clearInterval(fileCheck)
   checkFiles()
+  for (let attempt = 1; attempt < SAVE_ATTEMPTS && lostWal?.isSaved === false; attempt++) checkFiles()
   try {
-    if (connection && lostFile(fileStats(path), files.database)) truncateWal(connection.database)
+    if (connection && lostFile(database)) truncateWal(connection.database)
   } catch {
     // The disk may be gone, too.
   }

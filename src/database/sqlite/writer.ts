@@ -4,9 +4,10 @@ import { getCompileCacheDir } from 'node:module'
 import { dirname, extname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { type ServiceError, unavailable } from '../../error.ts'
+import { unavailable } from '../../error.ts'
+import type { OpenedFiles } from './files.ts'
 import type { SetProblem } from './problems.ts'
-import type { WriterCommand, WriterData, WriterMessage } from './writer-thread.ts'
+import type { WriterCommand, WriterMessage } from './writer-thread.ts'
 import type { Write } from './writes.ts'
 
 export interface Writer {
@@ -29,12 +30,13 @@ const RESTART_PAUSE_MS = 500
 
 type Pending = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>
 
-export interface WriterOptions extends WriterData {
+export interface WriterOptions {
+  readonly files: OpenedFiles
   /** Called after each write, before its promise settles. */
   readonly onWritten: () => void
   readonly setProblem: SetProblem
   /** Replaced by tests only: a thread cannot be made to fail otherwise. */
-  readonly startThread?: (data: WriterData) => Worker
+  readonly startThread?: (files: OpenedFiles) => Worker
 }
 
 /** `start` or the first write starts the thread. If it ends unexpectedly, it is restarted after a pause. */
@@ -50,7 +52,7 @@ export function openWriter({ files, onWritten, setProblem, startThread = newThre
     if (thread !== undefined || restart !== undefined || isClosed) return
     let started: Worker
     try {
-      started = startThread({ files })
+      started = startThread(files)
     } catch (error) {
       restartLater(error as Error)
       return
@@ -61,13 +63,13 @@ export function openWriter({ files, onWritten, setProblem, startThread = newThre
     threadStarted.promise.catch(() => {})
     started.on('message', onMessage)
     started.on('error', error => onEnd(started, error as Error))
-    started.on('exit', () => onEnd(started, new Error('it has ended')))
+    started.on('exit', code => onEnd(started, new Error(`exit code ${code}`)))
   }
 
   function restartLater({ message }: Error): void {
     setProblem(
       'writer',
-      `The writer thread does not run: ${message}. Creations get 503 until it is restarted.`,
+      `The writer thread has ended unexpectedly (${message}). Creations get 503 until it runs again.`,
     )
     restart = setTimeout(() => {
       restart = undefined
@@ -94,7 +96,8 @@ export function openWriter({ files, onWritten, setProblem, startThread = newThre
     if (thread !== ended) return
     thread = undefined
     if (!isClosed) restartLater(cause)
-    for (const { reject } of [threadStarted, ...pending.values()]) reject(notRunning())
+    // Without a cause, because the log already has the reason.
+    for (const { reject } of [threadStarted, ...pending.values()]) reject(unavailable())
     pending.clear()
   }
 
@@ -102,13 +105,13 @@ export function openWriter({ files, onWritten, setProblem, startThread = newThre
     start,
 
     async started() {
-      if (thread === undefined) throw notRunning()
+      if (thread === undefined) throw unavailable()
       return inTime(threadStarted.promise)
     },
 
     async write(name, ...args) {
       start()
-      if (thread === undefined) throw notRunning()
+      if (thread === undefined) throw unavailable()
       const id = ++lastId
       thread.postMessage({ id, name, args } satisfies WriterCommand)
       const { promise, ...write } = Promise.withResolvers<never>()
@@ -140,12 +143,7 @@ function inTime<Result>(promise: Promise<Result>): Promise<Result> {
   })
 }
 
-/** Without a cause, because the log already has the reason. */
-function notRunning(): ServiceError {
-  return unavailable()
-}
-
-function newThread(workerData: WriterData): Worker {
+function newThread(workerData: OpenedFiles): Worker {
   const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url)
   const cache = getCompileCacheDir()
   if (cache === undefined) return new Worker(script, { workerData })
