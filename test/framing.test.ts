@@ -4,7 +4,6 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { MAX_CHUNKS } from '../src/http/server/limits.ts'
 import { connectRaw, requestHead, statusesOf } from './support/raw-http.ts'
 import {
   API_KEY,
@@ -103,47 +102,30 @@ suite('a body in many chunks', () => {
     return `${[...ANIMAL.padEnd(count)].map(byte => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`
   }
 
-  test('is accepted up to the limit, as often as the client likes', async () => {
+  test('is accepted like any other, and so is what follows', async () => {
     const before = await count(service())
-    const post = postHead(CHUNKED) + inChunks(MAX_CHUNKS)
+    const post = postHead(CHUNKED) + inChunks(60_000)
     const received = await sendRaw(service().address, post + post + get('connection: close'))
     assert.deepEqual(statusesOf(received), [201, 201, 200])
     assert.equal((await count(service())) - before, 2)
   })
 
   for (const [what, request, chunks, status] of [
-    ['a POST with one chunk more', postHead(CHUNKED), MAX_CHUNKS + 1, 413],
-    ['a POST with thousands', postHead(CHUNKED), 65_000, 413],
-    ['a POST with an invalid key', postHead(CHUNKED).replace(KEY, 'x: y'), 65_000, 401],
-    ['a POST of another media type', postHead(CHUNKED).replace('/json', '/xml'), 65_000, 415],
-    ['a GET', get(CHUNKED), MAX_CHUNKS + 1, 200],
-    ['a GET with thousands', get(CHUNKED), 300_000, 200],
+    ['more than 64 KiB', postHead(CHUNKED), 66_000, 413],
+    ['an invalid key', postHead(CHUNKED).replace(KEY, 'x: y'), 60_000, 401],
+    ['another media type', postHead(CHUNKED).replace('/json', '/xml'), 60_000, 415],
+    ['a GET', get(CHUNKED), 60_000, 200],
   ] as const) {
-    test(`is rejected or ignored beyond that, and nothing that follows is a request: ${what}`, async () => {
+    test(`is answered like any other: ${what}`, async () => {
       const before = await count(service())
       const { socket, received } = connectRaw(service().address)
-      socket.write(request + inChunks(chunks) + POST)
-      // The service does not read all of it, so the connection may be reset.
-      await new Promise(resolve => socket.once('close', resolve))
+      socket.on('error', () => {}).write(request + inChunks(chunks))
+      await waitUntil(() => received().includes('\r\n\r\n'), { what: 'it is answered' })
       assert.deepEqual(statusesOf(received()), [status])
       assert.equal(await count(service()), before)
-      // Node uses the parser again for another connection.
-      const next = await sendRaw(service().address, postHead(CHUNKED, 'connection: close') + CHUNKED_ANIMAL)
-      assert.deepEqual(statusesOf(next), [201])
+      socket.destroy()
     })
   }
-
-  test('does not prevent the answer to an earlier request', async t => {
-    const { service, unlock } = await startLockedService(t)
-    const { socket, closed } = connectRaw(service.address)
-    socket.write(POST + get(CHUNKED))
-    await service.send('GET', '/livez')
-    socket.write(inChunks(MAX_CHUNKS + 1) + POST)
-    await service.send('GET', '/livez')
-    unlock()
-    assert.deepEqual(statusesOf(await closed), [201, 200])
-    assert.equal(await count(service), 1)
-  })
 })
 
 suite('CONNECT', () => {

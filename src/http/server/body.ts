@@ -3,11 +3,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalid, ServiceError } from '../../error.ts'
-import { isChunked } from './chunk-limit.ts'
 import { headerValues, joinedHeader } from './headers.ts'
-import { MAX_BODY_BYTES, MAX_CHUNKS } from './limits.ts'
+import { MAX_BODY_BYTES } from './limits.ts'
 import { isJson } from './media-type.ts'
-import { bodyTooLarge, tooManyChunks, unsupportedEncoding, unsupportedMediaType } from './protocol-errors.ts'
+import { bodyTooLarge, unsupportedEncoding, unsupportedMediaType } from './protocol-errors.ts'
 
 /**
  * Resolves with the bytes of the body. Rejects with `unsupported_media_type` or `payload_too_large` without reading the
@@ -15,14 +14,12 @@ import { bodyTooLarge, tooManyChunks, unsupportedEncoding, unsupportedMediaType 
  */
 export async function readBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
   const chunks: Buffer[] = []
-  const hasChunkLimit = isChunked(request)
   let length = 0
 
   function accept(chunk: Buffer): void {
     if (length === 0) checkMediaType(request)
     length += chunk.length
     if (length > MAX_BODY_BYTES) throw bodyTooLarge()
-    if (hasChunkLimit && chunks.length === MAX_CHUNKS) throw tooManyChunks()
     chunks.push(chunk)
   }
 

@@ -5,9 +5,6 @@ export const MAX_HEADER_BYTES = 16 * 1024
 /** The largest animal takes about 12 KiB, with every character of its name escaped. */
 export const MAX_BODY_BYTES = 64 * 1024
 
-/** Far more than any client needs for an animal. They take about 1 ms. */
-export const MAX_CHUNKS = 512
-
 /** Node.js enforces this limit itself. */
 export const MAX_CHUNK_EXTENSION_BYTES = 16 * 1024
 

@@ -1,7 +1,7 @@
 // The errors of HTTP itself, one function for each. The OpenAPI document takes its examples from here.
 
 import { ServiceError } from '../../error.ts'
-import { inKib, MAX_BODY_BYTES, MAX_CHUNK_EXTENSION_BYTES, MAX_CHUNKS, MAX_HEADER_BYTES } from './limits.ts'
+import { inKib, MAX_BODY_BYTES, MAX_CHUNK_EXTENSION_BYTES, MAX_HEADER_BYTES } from './limits.ts'
 
 export const notFound = () => new ServiceError('not_found', 'There is nothing at this path.')
 
@@ -19,9 +19,6 @@ export const chunkExtensionsTooLarge = () =>
     'payload_too_large',
     `The chunk extensions must be at most ${inKib(MAX_CHUNK_EXTENSION_BYTES)}.`,
   )
-
-export const tooManyChunks = () =>
-  new ServiceError('payload_too_large', `The body must be sent in at most ${MAX_CHUNKS} chunks.`)
 
 export const unsupportedMediaType = () =>
   new ServiceError('unsupported_media_type', 'Content-Type must be application/json, in UTF-8.')

@@ -54,8 +54,6 @@ export function send(exchange: Exchange, reply: Reply, isAccepting: boolean): vo
   const all = ['x-request-id', id, ...headers, ...exchange.headers]
   // While the service stops, clients should reconnect to another instance.
   if (!isAccepting) all.push('connection', 'close')
-  // Otherwise Node would discard the rest of the body without counting its chunks.
-  if (!request.complete && request.readableFlowing === null) request.resume()
   response.writeHead(status, all)
   response.end(body, encoding)
   if (!isDelivered(exchange)) request.socket.setTimeout(STALLED_MS)

@@ -5,7 +5,6 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../../error.ts'
-import { limitChunks } from './chunk-limit.ts'
 import { type ClientAddress, createClientAddress } from './client-address.ts'
 import { createConnections } from './connections.ts'
 import { createTurns } from './event-loop-turns.ts'
@@ -94,10 +93,6 @@ export function createHttpServer({
       finished.add(socket)
       response.shouldKeepAlive = false
     }
-    limitChunks(request, () => {
-      finished.add(socket)
-      closeAfter(response)
-    })
     const { path, query } = parseTarget(request.url ?? '/')
     const exchange: Exchange = {
       id: requestId(request),
