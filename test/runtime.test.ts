@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
@@ -29,11 +29,14 @@ function importOf(script: string): string {
 /** For NODE_OPTIONS: each process prints the Node.js that it runs on. */
 const PRINT_RUNTIME = importOf("console.error('runs on ' + process.execPath)")
 
-/** Makes a Node.js pretend to be an old one at another path. */
+/** Makes a Node.js pretend to be an old one at another path. The launcher passes this flag on to the one that it starts. */
 const PRETEND_OLD = importOf(`
-  Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${OLD}' } })
-  Object.defineProperty(process, 'version', { value: 'v${OLD}' })
-  process.execPath = '/old/node'`)
+  if (process.env.HAS_PRETENDED === undefined) {
+    process.env.HAS_PRETENDED = 'yes'
+    Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${OLD}' } })
+    Object.defineProperty(process, 'version', { value: 'v${OLD}' })
+    process.execPath = '/old/node'
+  }`)
 
 function runtimesIn(stderr: string): string[] {
   return [...stderr.matchAll(/^runs on (.+)$/gm)].map(([, path = '']) => path)
@@ -181,16 +184,61 @@ if (process.platform === 'linux') {
   })
 }
 
-suite('the young generation of the service', () => {
+suite('the flags of V8 that the service runs with', () => {
   const PRINT_FLAGS = importOf("console.error('flags: ' + process.execArgv.join(' ') + ';')")
 
-  test('is limited, and a flag for Node.js overrides that', async t => {
+  /** The flags of the process that serves. */
+  async function flagsOf(t: TestContext, given: readonly string[], options = ''): Promise<string> {
+    const program = [process.execPath, ...given, MAIN]
+    const env = { NODE_OPTIONS: `${PRINT_FLAGS} ${options}` }
     const cwd = temporaryFolder(t)
-    const limited = await serve(t, [], { cwd, env: { NODE_OPTIONS: PRINT_FLAGS } })
-    assert.match(limited.printed.err, /^flags: --max-semi-space-size=4;$/m)
-    const program = [process.execPath, '--max-semi-space-size=8', MAIN]
-    const own = await serve(t, [], { cwd, env: { NODE_OPTIONS: PRINT_FLAGS }, program })
-    assert.match(own.printed.err, /^flags: --max-semi-space-size=8;$/m)
-    assert.doesNotMatch(own.printed.err, /--max-semi-space-size=4/)
-  })
+    writeFileSync(join(cwd, '.env'), 'LOG_LEVEL=silent\n')
+    const { printed } = await serve(t, [], { cwd, env, program })
+    return [...printed.err.matchAll(/^flags: (.*);$/gm)].at(-1)?.[1] ?? ''
+  }
+
+  for (const [what, given, options, expected] of [
+    [
+      'limit the young generation and disable pretenuring',
+      [],
+      '',
+      '--max-semi-space-size=4 --no-allocation-site-pretenuring',
+    ],
+    [
+      'keep a limit that was given',
+      ['--max-semi-space-size=8'],
+      '',
+      '--max-semi-space-size=8 --no-allocation-site-pretenuring',
+    ],
+    ['keep a limit in NODE_OPTIONS', [], '--max_semi_space_size=8', '--no-allocation-site-pretenuring'],
+    [
+      'are added to other flags, such as --env-file',
+      ['--env-file=.env'],
+      '',
+      '--env-file=.env --max-semi-space-size=4 --no-allocation-site-pretenuring',
+    ],
+  ] as const) {
+    test(what, async t => {
+      assert.equal(await flagsOf(t, given, options), expected)
+    })
+  }
+})
+
+suite('before npm start and npm test', { skip: process.platform === 'win32' }, () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+
+  for (const name of ['prestart', 'pretest']) {
+    test(`${name} writes nothing, and removes a bundled Node.js only if it cannot run`, t => {
+      const folder = temporaryFolder(t)
+      const bin = join(folder, 'node_modules', '.bin')
+      const run = (line: string) => {
+        writeProgram(join(bin, 'node'), line)
+        const env = { PATH: `${bin}:${process.env.PATH}` }
+        const { status } = spawnSync('sh', ['-c', scripts[name]], { cwd: folder, env })
+        return [status, ...readdirSync(folder, { recursive: true }).sort()]
+      }
+      assert.deepEqual(run('exit 0'), [0, 'node_modules', 'node_modules/.bin', 'node_modules/.bin/node'])
+      assert.deepEqual(run('exit 127'), [0, 'node_modules', 'node_modules/.bin'])
+    })
+  }
 })

@@ -1,8 +1,6 @@
 // `animal-store serve`: starts the service, prints where it listens, and stops it on a signal.
 
 import cluster from 'node:cluster'
-import { flushCompileCache } from 'node:module'
-import { setFlagsFromString } from 'node:v8'
 import { systemClock } from '../clock.ts'
 import { parsePostgresUrl } from '../database/postgres/url.ts'
 import { command, type Streams } from './command.ts'
@@ -73,7 +71,6 @@ async function startPrimary(settings: ServeSettings, streams: Streams): Promise<
 async function startServing(settings: ServeSettings, streams: Streams): Promise<void> {
   // Imported only here, so that the other commands start faster.
   const { startService } = await import('./service.ts')
-  disablePretenuring()
   const logStream = createLogOutput(process.stdout)
   const metrics = await startMetrics(metricsOptions(settings, streams), logStream.droppedLines)
   const service = await startService({
@@ -102,18 +99,6 @@ async function startServing(settings: ServeSettings, streams: Streams): Promise<
 
 function metricsOptions({ metricsPort, metricsHost }: ServeSettings, { say }: Streams): MetricsOptions {
   return { port: metricsPort, host: metricsHost, say }
-}
-
-/**
- * Connections live long and requests do not, but the same code allocates both. V8 may decide to allocate both in the
- * old generation, where only a full garbage collection frees them, and then the service stays a third to a half slower
- * (bench/notes.md). Node.js advises against changing V8 flags at run time; this one is only read when code is compiled
- * or garbage is collected. The compile cache is saved first, because it is only valid for the flags it was written
- * with.
- */
-function disablePretenuring(): void {
-  flushCompileCache()
-  setFlagsFromString('--no-allocation-site-pretenuring')
 }
 
 /** With several workers, the primary creates the first key, so that it is created and shown once. */
