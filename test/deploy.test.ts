@@ -98,6 +98,8 @@ suite('deploy/haproxy.cfg', { skip: !isInstalled('haproxy') && 'HAProxy is not i
     await assertAnswers(address, 200)
     const { send, close } = client(address)
     t.after(close)
+    const readiness = await sendRaw(address, 'GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    assertError(readiness, 404, 'not_found')
     for (let count = 0; count < 10; count++) {
       const headers = { ...JSON_TYPE, 'idempotency-key': `k${count}` }
       const body = JSON.stringify({ name: 'a', categoryId: count })

@@ -20,7 +20,14 @@ import { openWriter } from '../src/database/sqlite/writer.ts'
 import { animalColumns } from '../src/database/sqlite/writes.ts'
 import { isUnavailable } from '../src/error.ts'
 import { serve } from './support/command.ts'
-import { API_KEY, client, startTestService, type TestService, temporaryFolder } from './support/service.ts'
+import {
+  API_KEY,
+  client,
+  startTestService,
+  type TestService,
+  temporaryFolder,
+  untilReadiness,
+} from './support/service.ts'
 import { addAnimal, animalNames, openDatabase, openTestStore, queryValue, runSql } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -80,7 +87,7 @@ suite('while the database file is', { concurrency: true }, () => {
     assert.deepEqual(messages(service, ERROR), [problem])
     renameSync(`${path}-moved`, path)
     assert.equal(await create('second'), 201)
-    assert.equal(await get('/readyz'), 200)
+    await untilReadiness(service, 200)
     assert.deepEqual(await names(), ['first', 'second'])
     await logged(service, WARN, /is back/)
     assert.deepEqual(messages(service, WARN), ['The database file is back.'])

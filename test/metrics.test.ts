@@ -149,11 +149,16 @@ suite('the metrics of one process', () => {
     const isUp = async () => (await up()) === 1
     await waitUntil(isUp, { what: 'the database is up' })
     const { ping } = service.store
+    const isDown = async () => (await up()) === 0
     service.store.ping = () => Promise.reject(new Error('no database'))
-    assert.equal(await up(), 0)
+    await waitUntil(isDown, { what: 'the database is down' })
+    service.store.ping = ping
+    await waitUntil(isUp, { what: 'the database is up again' })
     // A database that does not answer must not hold up the scrape.
-    service.store.ping = () => new Promise(() => {})
-    assert.equal(await up(), 0)
+    const gate = Promise.withResolvers<void>()
+    service.store.ping = () => gate.promise
+    await waitUntil(isDown, { what: 'the database is down again' })
+    gate.resolve()
     service.store.ping = ping
     await waitUntil(isUp, { what: 'the database is up again' })
   })

@@ -152,6 +152,7 @@ suite('requests that wait for the database', () => {
     }
     const { server } = createApp({
       store,
+      checkDatabase: stored.ping,
       clock: Date.now,
       environment: 'production',
       basePath: '/v1',

@@ -11,7 +11,13 @@ import { isUnavailable } from '../src/error.ts'
 import { start as run } from './support/command.ts'
 import { administer, countRows, newDatabase, openPostgres, startPostgres } from './support/postgres.ts'
 import { startPostgresProxy } from './support/postgres-proxy.ts'
-import { type Scope, startTestService, type TestService, temporaryFolder } from './support/service.ts'
+import {
+  type Scope,
+  startTestService,
+  type TestService,
+  temporaryFolder,
+  untilReadiness,
+} from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
 
 /** A database with its tables, and the URL of a role that may use them but not change them. */
@@ -118,13 +124,13 @@ suite('missing in PostgreSQL, answered with 503 until it is repaired:', () => {
       ]
       const [cause, repair] = statements(role)
       await administer(cause, url)
-      assert.equal((await service.send('GET', '/readyz')).status, 503)
+      await untilReadiness(service, 503)
       const statuses = new Set((await Promise.all(requests())).map(({ status }) => status))
       assert.ok(statuses.has(503), [...statuses].join())
       assert.ok(!statuses.has(500), service.logText())
       assert.equal((await service.send('GET', '/livez')).status, 200)
       await administer(repair, url)
-      assert.ok(await isReady(service))
+      await untilReadiness(service, 200)
       for (const { status } of await Promise.all(requests()))
         assert.ok([200, 201, 404].includes(status), `${status}`)
     })
@@ -148,12 +154,12 @@ test('a lost worker of Citus (XX000) is answered with 503, and any other interna
   }
   message = 'failure on connection marked as essential: worker-1:5432'
   assert.deepEqual(await statuses(), [503])
-  assert.equal((await service.send('GET', '/readyz')).status, 503)
+  await untilReadiness(service, 503)
   message = 'cache lookup failed'
   assert.deepEqual(await statuses(), [500])
   message = ''
   assert.deepEqual(await statuses(), [200, 201])
-  assert.ok(await isReady(service))
+  await untilReadiness(service, 200)
 })
 
 for (const [code, what] of [
@@ -213,16 +219,16 @@ suite('a sequence behind its data', () => {
     assert.ok(await isReady(service))
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 503)
     assert.equal((await service.create({ name: 'a', categoryId: 1 }, { 'idempotency-key': 'k' })).status, 503)
-    assert.equal((await service.send('GET', '/readyz')).status, 503)
+    await untilReadiness(service, 503)
     assert.equal((await service.send('GET', '/v1/pets')).status, 200)
     await administer("select setval('animals_id_seq', 50)", url)
     await waitUntil(() => isReady(service), { what: 'the service is ready although it creates nothing' })
     await administer("select setval('animals_id_seq', 1)", url)
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 503)
-    assert.equal((await service.send('GET', '/readyz')).status, 503)
+    await untilReadiness(service, 503)
     await administer("select setval('animals_id_seq', 50)", url)
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
-    assert.ok(await isReady(service))
+    await untilReadiness(service, 200)
   })
 
   test('is also moved if the error names the constraint of a shard, and only in its message, as on Citus', async t => {

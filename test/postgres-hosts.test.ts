@@ -24,6 +24,7 @@ import {
   startTestService,
   type TestService,
   temporaryFolder,
+  untilReadiness,
 } from './support/service.ts'
 import { startTcpProxy } from './support/tcp-proxy.ts'
 import { waitUntil } from './support/wait.ts'
@@ -246,6 +247,6 @@ suite('with several hosts, the service', () => {
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 503)
     await administer(`alter database ${name} reset default_transaction_read_only`)
     await assertStores(service)
-    assert.equal((await service.send('GET', '/readyz')).status, 200)
+    await untilReadiness(service, 200)
   })
 })

@@ -31,6 +31,28 @@ const CHUNKED_HEAD = postHead(JSON_TYPE, 'transfer-encoding: chunked')
 const BROKEN_CHUNK = 'zz\r\n'
 const NO_HTTP = 'nonsense\r\n\r\n'
 
+suite('an absolute target', () => {
+  const service = shared(startSqliteService)
+
+  for (const [target, status] of [
+    ['http://a/v1/pets', 200],
+    ['HTTPS://a:443/v1/pets?limit=1', 200],
+    ['http:///v1/pets', 400],
+    ['http://:80/v1/pets', 400],
+    ['http://?limit=1', 400],
+    ['http://user@a/v1/pets', 400],
+    ['http://user:password@a/v1/pets', 400],
+    ['http://a:b/v1/pets', 400],
+  ] as const) {
+    test(`${target} is answered with ${status}`, async () => {
+      const head = requestHead(`GET ${target} HTTP/1.1`, 'host: a', KEY, 'connection: close')
+      const received = await sendRaw(service().address, head)
+      assert.deepEqual(statusesOf(received), [status])
+      if (status === 400) assert.equal(errorCode(parseRaw(received)), 'invalid_request')
+    })
+  }
+})
+
 onEveryDatabase('Host', startTestService => {
   const service = shared(startTestService)
 

@@ -1,10 +1,18 @@
-// Rate limits per API key: what counts, the headers, 429, the division among workers, and the client that waits.
+// Rate limits per API key: what counts, the headers, 429, how workers share them, and the client that waits.
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { AnimalStore } from '../client/src/animal-store.ts'
 import { readSettings, SettingsError } from '../src/cli/read-settings.ts'
-import { createRateLimiter } from '../src/http/api/rate-limit.ts'
+import {
+  createBuckets,
+  createRateLimiter,
+  createSharedRateLimiter,
+  portionOf,
+  type RateLimit,
+  type RateLimiter,
+  type RateLimitResult,
+} from '../src/http/api/rate-limit.ts'
 import { serve } from './support/command.ts'
 import { runInProcess } from './support/in-process.ts'
 import {
@@ -24,17 +32,16 @@ function stateOf({ headers }: Pick<Reply, 'headers'>): [number, number] {
   return [Number(remaining), Number(seconds)]
 }
 
-function startBucket(requests: number, windowSeconds: number, processes?: number) {
+function startBucket(requests: number, windowSeconds: number) {
   let ms = 1_000
-  const limiter = createRateLimiter({ requests, windowSeconds }, processes, () => ms)
+  const limiter = createRateLimiter({ requests, windowSeconds }, () => ms)
   return {
-    size: limiter.size,
     wait(seconds: number) {
       ms += seconds * 1_000
     },
     /** Returns the policy, what is left and when the bucket is full, and after how many seconds to retry. */
     take(keyId = 'key_1') {
-      const { headers, retryAfterSeconds } = limiter.take(keyId)
+      const { headers, retryAfterSeconds } = limiter.take(keyId) as RateLimitResult
       const [, policy, , state] = headers
       return [policy, state, retryAfterSeconds]
     },
@@ -83,21 +90,95 @@ suite('a bucket', () => {
     assert.equal(bucket.take('key_1')[2], 60)
   })
 
-  test('is divided among processes, rounded down to at least 1, with the configured limit in the policy', () => {
-    assert.deepEqual(startBucket(7, 60, 2).take(), ['"key";q=7;w=60', '"key";r=2;t=20', undefined])
-    assert.deepEqual(startBucket(3, 60, 4).take(), ['"key";q=3;w=60', '"key";r=0;t=60', undefined])
+  test('is dropped when it is full again', () => {
+    let ms = 1_000
+    const buckets = createBuckets({ requests: 2, windowSeconds: 60 }, () => ms)
+    for (let count = 0; count < 1_000; count++) buckets.take(`key_${count}`, 1)
+    assert.equal(buckets.size(), 1_000)
+    ms += 29_000
+    buckets.take('key_0', 1)
+    assert.equal(buckets.size(), 1_000)
+    ms += 2_000
+    buckets.take('key_1', 1)
+    assert.equal(buckets.size(), 2)
+  })
+})
+
+suite('a bucket that workers share', () => {
+  /** Workers with one bucket, and how often they have asked for a portion of it. */
+  function startWorkers(count: number, limit: RateLimit) {
+    let ms = 1_000
+    let questions = 0
+    const now = () => ms
+    const buckets = createBuckets(limit, now)
+    const workers = Array.from({ length: count }, () =>
+      createSharedRateLimiter(
+        limit,
+        async keyId => {
+          questions++
+          return buckets.take(keyId, portionOf(limit, count))
+        },
+        now,
+      ),
+    )
+    return {
+      wait(seconds: number) {
+        ms += seconds * 1_000
+      },
+      questions: () => questions,
+      /** Sends requests to the workers that `workerOf` chooses, and returns how many were granted. */
+      async send(requests: number, workerOf: (request: number) => number): Promise<number> {
+        let granted = 0
+        for (let request = 0; request < requests; request++) {
+          const worker = workers[workerOf(request) % count] as RateLimiter
+          const { retryAfterSeconds } = await worker.take('k')
+          if (retryAfterSeconds === undefined) granted++
+        }
+        return granted
+      },
+    }
+  }
+
+  for (const [requests, windowSeconds] of [
+    [600, 60],
+    [20, 10],
+    [100_000, 60],
+  ] as const) {
+    for (const count of [2, 16]) {
+      for (const [where, workerOf] of [
+        ['on one connection', () => 0],
+        ['on many connections', (request: number) => request],
+      ] as const) {
+        test(`grants 90 to 110 % of ${requests}/${windowSeconds}s, with ${count} workers, ${where}`, async () => {
+          const workers = startWorkers(count, { requests, windowSeconds })
+          const first = await workers.send(requests * 1.2, workerOf)
+          assert.ok(first >= 0.9 * requests && first <= 1.1 * requests, `${first}`)
+          workers.wait(windowSeconds)
+          // The second time on other workers than the first.
+          const second = await workers.send(requests * 1.2, request => workerOf(request) + 1)
+          assert.ok(second >= 0.9 * requests && second <= 1.1 * requests, `${second}`)
+        })
+      }
+    }
+  }
+
+  test('is asked for portions, and not at all while it is known to be empty', async () => {
+    const workers = startWorkers(2, { requests: 1_000, windowSeconds: 60 })
+    assert.equal(await workers.send(1_000, () => 0), 1_000)
+    assert.equal(workers.questions(), 20)
+    assert.equal(await workers.send(1_000, () => 0), 0)
+    assert.equal(workers.questions(), 21)
   })
 
-  test('is dropped when it is full again', () => {
-    const bucket = startBucket(2, 60)
-    for (let count = 0; count < 1_000; count++) bucket.take(`key_${count}`)
-    assert.equal(bucket.size(), 1_000)
-    bucket.wait(29)
-    bucket.take('key_0')
-    assert.equal(bucket.size(), 1_000)
-    bucket.wait(2)
-    bucket.take('key_1')
-    assert.equal(bucket.size(), 2)
+  test('reports what is left of it, and when it is full again', async () => {
+    const limit = { requests: 100, windowSeconds: 100 }
+    const now = () => 1_000
+    const buckets = createBuckets(limit, now)
+    const limiter = createSharedRateLimiter(limit, async keyId => buckets.take(keyId, 10), now)
+    const states: unknown[] = []
+    for (let request = 0; request < 101; request++) states.push((await limiter.take('k')).headers[3])
+    assert.deepEqual(states.slice(0, 2), ['"key";r=99;t=10', '"key";r=98;t=10'])
+    assert.deepEqual(states.slice(-2), ['"key";r=0;t=100', '"key";r=0;t=100'])
   })
 })
 
@@ -190,16 +271,29 @@ suite('the rate limit', () => {
     assert.ok(service.logs.some(({ status }) => status === 429n))
   })
 
-  test('is divided among workers', async t => {
-    const env = { ANIMAL_STORE_API_KEY: API_KEY, SHUTDOWN_DELAY: '0s' }
-    const args = ['--workers', '2', '--rate-limit', '5/1h']
-    const { address } = await serve(t, args, { cwd: temporaryFolder(t), env, isGroup: true })
-    const { send, close } = client(address)
-    t.after(close)
-    const reply = await send('GET', '/v1/pets')
-    assert.equal(reply.headers['ratelimit-policy'], '"key";q=5;w=3600')
-    assert.equal(stateOf(reply)[0], 1)
-  })
+  for (const [where, isNew] of [
+    ['one connection', false],
+    ['new connections', true],
+  ] as const) {
+    test(`is shared by workers: a client gets all of it on ${where}`, async t => {
+      const env = { ANIMAL_STORE_API_KEY: API_KEY, SHUTDOWN_DELAY: '0s' }
+      const args = ['--workers', '2', '--rate-limit', '20/1h']
+      const { address } = await serve(t, args, { cwd: temporaryFolder(t), env, isGroup: true })
+      const one = client(address)
+      t.after(one.close)
+      const statuses: number[] = []
+      for (let request = 0; request < 30; request++) {
+        const { send, close } = isNew ? client(address) : one
+        const reply = await send('GET', '/v1/pets')
+        assert.equal(reply.headers['ratelimit-policy'], '"key";q=20;w=3600')
+        statuses.push(reply.status)
+        if (isNew) close()
+      }
+      const granted = statuses.filter(status => status === 200).length
+      assert.ok(granted >= 18 && granted <= 22, `${granted}`)
+      assert.deepEqual(new Set(statuses), new Set([200, 429]))
+    })
+  }
 })
 
 suite('--rate-limit', () => {

@@ -112,10 +112,11 @@ for (const [database, open] of Object.entries(DATABASES)) {
     })
 
     test('a killed worker is replaced, and SIGTERM stops all of them', async t => {
-      const { address, child, said, ended } = await startWorkers(t, { ANIMAL_STORE_API_KEY: API_KEY })
+      const { address, child, printed, ended } = await startWorkers(t, { ANIMAL_STORE_API_KEY: API_KEY })
       const before = childrenOf(child.pid)
       process.kill(before[0] as number, 'SIGKILL')
-      await said(/A worker ended \(SIGKILL\); starting another one\./)
+      const line = /\{"level":50,"time":\d+,"msg":"A worker ended \(SIGKILL\); starting another one\."\}/
+      await waitUntil(() => line.test(printed.out), { what: 'the log says so' })
       await waitUntil(() => childrenOf(child.pid).length === 3, { what: 'the worker is replaced' })
       const [first] = clientsOf(t, address)
       const isServed = async () => (await first?.send('GET', '/v1/pets'))?.status === 200

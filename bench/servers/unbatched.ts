@@ -14,6 +14,7 @@ const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 10 })
 
 const { server } = createApp({
   store: { ...store, createAnimals: creations => Promise.all(creations.map(insert)) },
+  checkDatabase: store.ping,
   clock: systemClock,
   environment: 'production',
   basePath: '/v1',

@@ -3,6 +3,7 @@
 import cluster from 'node:cluster'
 import { systemClock } from '../clock.ts'
 import { parsePostgresUrl } from '../database/postgres/url.ts'
+import { createSharedRateLimiter } from '../http/api/rate-limit.ts'
 import { command, type Streams } from './command.ts'
 import { createFirstKey } from './first-key.ts'
 import { createLogOutput } from './log-stream.ts'
@@ -10,6 +11,7 @@ import { defaultDatabase, withStore } from './open-store.ts'
 import { type MetricsOptions, startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
 import type { DatabaseAddress } from './setting-values.ts'
 import type { Settings } from './settings.ts'
+import { answerWorkers, askPrimary } from './shared-rate-limit.ts'
 import { stopOnSignal, stopWithParentProcess } from './stop-signals.ts'
 import { reportToPrimary, startWorkers } from './workers.ts'
 
@@ -53,9 +55,12 @@ export const serve = command({
 
 /** Starts the primary process, which serves no requests itself, and its workers. */
 async function startPrimary(settings: ServeSettings, streams: Streams): Promise<void> {
-  const { apiKey, stopWithParent, workers } = settings
+  const { apiKey, rateLimit, stopWithParent, workers } = settings
   await startMetricsOfWorkers(metricsOptions(settings, streams))
-  const started = await startWorkers(workers, streams)
+  if (rateLimit !== undefined) answerWorkers(rateLimit, workers)
+  const { pino } = await import('pino')
+  const log = pino({ level: settings.logLevel, base: null }, createLogOutput(process.stdout))
+  const started = await startWorkers(workers, log)
   const stop = stopOnSignal(started)
   if (stopWithParent) stopWithParentProcess(stop)
   try {
@@ -77,7 +82,10 @@ async function startServing(settings: ServeSettings, streams: Streams): Promise<
     ...settings,
     database: settings.databaseUrl,
     databaseWaitMs: settings.databaseWait,
-    processes: settings.workers,
+    sharedRateLimiter:
+      settings.rateLimit && cluster.isWorker
+        ? createSharedRateLimiter(settings.rateLimit, askPrimary())
+        : undefined,
     say: streams.say,
     shutdownDelayMs: settings.shutdownDelay,
     createsFirstKey: cluster.isPrimary,

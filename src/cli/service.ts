@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '../clock.ts'
 import { BATCH_LIMITS, batchCreations } from '../database/batching.ts'
 import { REQUEST_TIMEOUTS, type Timeouts } from '../database/postgres/limits.ts'
 import { type BaseUrls, openApiDocument } from '../http/api/openapi.ts'
-import type { RateLimit } from '../http/api/rate-limit.ts'
+import { createRateLimiter, type RateLimit, type RateLimiter } from '../http/api/rate-limit.ts'
 import { createApp } from '../http/app.ts'
 import { renderJson } from '../json.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -23,6 +23,9 @@ import type { DatabaseAddress } from './setting-values.ts'
 import { SETTINGS } from './settings.ts'
 import { STOP_LIMITS } from './stop-signals.ts'
 
+/** How long the result of a check of the database is kept. */
+const CHECK_RESULT_MS = 250
+
 export interface ServiceOptions {
   readonly host?: string
   readonly port?: number
@@ -36,8 +39,8 @@ export interface ServiceOptions {
   readonly stagingUrl?: string | undefined
   readonly corsOrigins?: readonly string[]
   readonly rateLimit?: RateLimit | undefined
-  /** How many processes share the rate limit. */
-  readonly processes?: number
+  /** Of several workers. By default, the limit is for this process alone. */
+  readonly sharedRateLimiter?: RateLimiter | undefined
   readonly trustProxy?: number
   readonly logLevel?: string
   readonly shutdownDelayMs?: number
@@ -104,14 +107,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let address = ''
   const document = () => openApiDocument(publicBaseUrls(options, environment, address))
 
+  const checkDatabase = shareCheck(() => store.ping())
   const { server, closeAll, connectionCount } = createApp({
     store,
+    checkDatabase,
     clock,
     environment,
     basePath: basePathOf(environment === 'production' ? options.productionUrl : options.stagingUrl),
     extraKey: apiKey,
-    rateLimit: options.rateLimit,
-    processes: options.processes,
+    rateLimiter: options.sharedRateLimiter ?? (options.rateLimit && createRateLimiter(options.rateLimit)),
     corsOrigins,
     trustedProxies: trustProxy,
     log,
@@ -125,7 +129,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     maxWaiting: BATCH_LIMITS.queueLength,
   })
   const { creationsWaiting } = store
-  metrics?.attach({ connections: connectionCount, creationsWaiting, ping: () => store.ping() })
+  metrics?.attach({ connections: connectionCount, creationsWaiting, checkDatabase })
   let firstKey: string | undefined
   try {
     address = await listen(server, host, port)
@@ -156,6 +160,23 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       await store.close()
       log.info('stopped')
     },
+  }
+}
+
+/** All that ask share one check and its result, so that health checks cost little however often they come. */
+function shareCheck(check: () => Promise<void>): () => Promise<void> {
+  let shared: Promise<void> | undefined
+  function forgetLater(): void {
+    setTimeout(() => {
+      shared = undefined
+    }, CHECK_RESULT_MS).unref()
+  }
+  return () => {
+    if (shared === undefined) {
+      shared = check()
+      shared.then(forgetLater, forgetLater)
+    }
+    return shared
   }
 }
 

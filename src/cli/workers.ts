@@ -3,7 +3,8 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { CommandFailed, type Streams } from './command.ts'
+import type { Logger } from 'pino'
+import { CommandFailed } from './command.ts'
 import { STOP_LIMITS } from './stop-signals.ts'
 
 /** The shortest time between two starts of a worker: one that ends early would probably end again immediately. */
@@ -24,7 +25,7 @@ interface Listening {
 }
 
 /** Starts the workers, which run the same command line as this process, and replaces each one that ends. */
-export async function startWorkers(count: number, { say }: Streams): Promise<Workers> {
+export async function startWorkers(count: number, log: Logger): Promise<Workers> {
   // Every worker accepts connections from the shared socket by itself. If the primary handed them out, a connection
   // that waits in the channel of a worker would be lost when that worker dies, and its client would wait for ever.
   cluster.schedulingPolicy = cluster.SCHED_NONE
@@ -58,7 +59,7 @@ export async function startWorkers(count: number, { say }: Streams): Promise<Wor
   }
 
   async function replace(reason: string, lifetime: number): Promise<void> {
-    say(`A worker ended (${reason}); starting another one.`)
+    log.error(`A worker ended (${reason}); starting another one.`)
     await delay(Math.max(RESTART_INTERVAL_MS - lifetime, 0))
     for (let isStarted = false; !isStopping && !isStarted; ) {
       isStarted = await start().then(

@@ -9,9 +9,9 @@ import { rateLimited, unauthorized } from './api/api-errors.ts'
 import { createAuthenticator } from './api/authentication.ts'
 import { deprecationHeaders } from './api/deprecation.ts'
 import { ANIMAL_ROUTE, ANIMALS_ROUTE, createOperations } from './api/operations.ts'
-import { createRateLimiter, type RateLimit } from './api/rate-limit.ts'
+import type { RateLimiter, RateLimitResult } from './api/rate-limit.ts'
 import { type Document, documentResource } from './documents.ts'
-import { createOutageLog } from './outage-log.ts'
+import { createOutageLog, type RequestKind } from './outage-log.ts'
 import { operationOf, type RequestObserver } from './request-observer.ts'
 import { createClientAddress } from './server/client-address.ts'
 import { createCors } from './server/cors.ts'
@@ -26,6 +26,8 @@ import { createHttpServer, type HttpServer } from './server/server.ts'
 
 export interface AppOptions {
   readonly store: Store
+  /** Rejects if requests cannot be served. */
+  readonly checkDatabase: () => Promise<void>
   readonly clock: Clock
   readonly environment: Environment
   /** The path of the public base URL, such as `/v1` or `/animals/v1`. The service itself always serves `/v1`. */
@@ -33,9 +35,7 @@ export interface AppOptions {
   /** The API key from the environment variable, accepted in addition to the stored ones. */
   readonly extraKey: string | undefined
   /** For each API key. By default there is no limit. */
-  readonly rateLimit?: RateLimit | undefined
-  /** The number of processes that share the rate limit. */
-  readonly processes?: number | undefined
+  readonly rateLimiter?: RateLimiter | undefined
   /** The origins whose pages may use the API from a browser, in addition to the service's own. `*` allows all. */
   readonly corsOrigins: readonly string[]
   /** How many proxies in front of the service are trusted to report the client's address. The default is none. */
@@ -61,12 +61,12 @@ const UNAUTHORIZED = {
 
 export function createApp({
   store,
+  checkDatabase,
   clock,
   environment,
   basePath,
   extraKey,
-  rateLimit,
-  processes,
+  rateLimiter,
   corsOrigins,
   trustedProxies = 0,
   log,
@@ -76,7 +76,6 @@ export function createApp({
   maxWaiting,
 }: AppOptions): HttpServer {
   const authenticate = createAuthenticator({ store, clock, environment, extraKey })
-  const rateLimiter = rateLimit && createRateLimiter(rateLimit, processes)
   const cors = createCors(corsOrigins)
   const outageLog = createOutageLog(log)
   const { listPets, createPet, getPet } = createOperations({ store, clock, basePath, maxWaiting })
@@ -90,7 +89,7 @@ export function createApp({
 
   async function checkReadiness(): Promise<Reply> {
     if (!isAccepting()) throw unavailable(undefined, 'The service is stopping.')
-    await store.ping()
+    await checkDatabase()
     return OK
   }
 
@@ -115,8 +114,14 @@ export function createApp({
         if (rejected !== undefined) return UNAUTHORIZED[rejected]
         exchange.apiKey = apiKey
       }
+      if (match?.resource.headers !== undefined && isRead(request))
+        exchange.headers = [...exchange.headers, ...match.resource.headers]
+      if (rateLimiter !== undefined && exchange.apiKey !== undefined) {
+        const taken = rateLimiter.take(exchange.apiKey.id)
+        checkRate(exchange, taken instanceof Promise ? await taken : taken)
+      }
       const reply = await run(exchange, match)
-      if (isFromDatabase(exchange, reply)) outageLog.succeeded()
+      if (isFromDatabase(exchange, reply)) outageLog.succeeded(kindOf(exchange))
       return reply
     } catch (error) {
       return reportError(error, exchange)
@@ -125,28 +130,18 @@ export function createApp({
 
   function run(exchange: Exchange, match: Match | undefined): Reply | Promise<Reply> {
     const { request } = exchange
-    if (match?.resource.headers !== undefined && isRead(request)) {
-      exchange.headers = [...exchange.headers, ...match.resource.headers]
-    }
-    checkRate(exchange)
     checkExpectation(request)
     if (match === undefined) throw notFound()
     return handlerFor(match.resource, request)(exchange, match.parameter)
   }
 
-  function checkRate(exchange: Exchange): void {
-    if (rateLimiter === undefined || exchange.apiKey === undefined) return
-    const { headers, retryAfterSeconds } = rateLimiter.take(exchange.apiKey.id)
-    exchange.headers = [...exchange.headers, ...headers]
-    if (retryAfterSeconds !== undefined) throw rateLimited(retryAfterSeconds)
-  }
-
-  function reportError(cause: unknown, { id }: Exchange): Reply {
+  function reportError(cause: unknown, exchange: Exchange): Reply {
+    const { id } = exchange
     // An unknown failure is reported without detail, which could reveal something internal.
     const error = cause instanceof ServiceError ? cause : internalError(cause)
     // An error without a cause is expected, such as 503 while the service stops.
     if (error.status >= 500 && error.cause !== undefined) {
-      if (error.code === 'unavailable') outageLog.failed(id, error)
+      if (error.code === 'unavailable') outageLog.failed(kindOf(exchange), id, error)
       else log.error({ requestId: id, err: cause }, error.code)
     }
     return errorReply(error)
@@ -164,6 +159,15 @@ export function createApp({
       ((exchange, status, durationMs) =>
         onRequest(operationOf(exchange), status, durationMs, exchange?.apiKey?.id)),
   })
+}
+
+function checkRate(exchange: Exchange, { headers, retryAfterSeconds }: RateLimitResult): void {
+  exchange.headers = [...exchange.headers, ...headers]
+  if (retryAfterSeconds !== undefined) throw rateLimited(retryAfterSeconds)
+}
+
+function kindOf({ request }: Exchange): RequestKind {
+  return request.method === 'POST' ? 'creation' : 'read'
 }
 
 function isHealthCheck(path: string): boolean {

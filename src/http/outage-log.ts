@@ -9,29 +9,38 @@ import type { ServiceError } from '../error.ts'
  */
 const QUIET_MS = 2_000
 
+/** A list that works does not end an outage of creations. */
+export type RequestKind = 'creation' | 'read'
+
 export interface OutageLog {
   /** Called for each request that the database failed to answer. */
-  failed(requestId: string, error: ServiceError): void
+  failed(kind: RequestKind, requestId: string, error: ServiceError): void
   /** Called for each request that the database answered. */
-  succeeded(): void
+  succeeded(kind: RequestKind): void
 }
 
 export function createOutageLog(log: Logger): OutageLog {
+  /** When a request of each kind that does not work has failed last. */
+  const lastFailures = new Map<RequestKind, number>()
   let failures = 0
   let startedAt = 0
   let lastFailureAt = 0
 
   return {
-    failed(requestId, error) {
+    failed(kind, requestId, { cause }) {
       lastFailureAt = performance.now()
+      lastFailures.set(kind, lastFailureAt)
       failures++
       if (failures > 1) return
       startedAt = lastFailureAt
-      log.error({ requestId, err: error }, 'the database is unavailable; further failures are only counted')
+      log.error({ requestId, err: cause }, 'the database is unavailable; further failures are only counted')
     },
 
-    succeeded() {
-      if (failures === 0 || performance.now() - lastFailureAt < QUIET_MS) return
+    succeeded(kind) {
+      const failedAt = lastFailures.get(kind)
+      if (failedAt === undefined || performance.now() - failedAt < QUIET_MS) return
+      lastFailures.delete(kind)
+      if (lastFailures.size > 0) return
       const durationMs = Math.round(lastFailureAt - startedAt)
       log.warn({ failedRequests: failures, durationMs }, 'the database is available again')
       failures = 0

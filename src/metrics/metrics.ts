@@ -27,7 +27,7 @@ export interface Sources {
   readonly connections: () => number
   readonly creationsWaiting: () => number
   /** Rejects if the database cannot be used. */
-  readonly ping: () => Promise<void>
+  readonly checkDatabase: () => Promise<void>
 }
 
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
@@ -144,7 +144,7 @@ export function createMetrics(droppedLogLines: () => number): Metrics {
 
 async function checkDatabase(sources: Sources | undefined): Promise<number> {
   if (sources === undefined) return 0
-  const answer = sources.ping().then(
+  const answer = sources.checkDatabase().then(
     () => 1,
     () => 0,
   )

@@ -13,6 +13,7 @@ import { COMMAND_TIMEOUTS } from '../../src/database/postgres/limits.ts'
 import { assertDescribed } from './openapi.ts'
 import { connectRaw } from './raw-http.ts'
 import { addEnvironmentKey, assertNoKey } from './secrets.ts'
+import { waitUntil } from './wait.ts'
 
 export const API_KEY = 'test-key-0123456789-abcdefghij'
 addEnvironmentKey(API_KEY)
@@ -98,6 +99,12 @@ export async function startTestService(
     },
     logText: () => lines.join(''),
   }
+}
+
+/** Waits until /readyz has this status: the result of a check is kept for a quarter of a second. */
+export function untilReadiness({ send }: Pick<TestService, 'send'>, status: number): Promise<void> {
+  const hasStatus = async () => (await send('GET', '/readyz')).status === status
+  return waitUntil(hasStatus, { what: `/readyz answers ${status}` })
 }
 
 /** Sends requests to an address, and checks every response against the OpenAPI document. */

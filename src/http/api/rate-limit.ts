@@ -14,64 +14,141 @@ export interface RateLimitResult {
 }
 
 export interface RateLimiter {
-  /** Takes one request out of the bucket of the key. */
-  take(keyId: string): RateLimitResult
+  /** Takes one request of the key. Returns a promise if another process has to be asked. */
+  take(keyId: string): RateLimitResult | Promise<RateLimitResult>
+}
+
+/** What a bucket has granted, and its state after that. It can be sent to another process. */
+export interface Grant {
+  readonly granted: number
+  readonly remaining: number
+  readonly untilFullMs: number
+  /** Until the bucket has a request again. 0 if something was granted. */
+  readonly untilNextMs: number
+}
+
+export interface Buckets {
+  /** Takes up to `wanted` requests out of the bucket of the key. */
+  take(keyId: string, wanted: number): Grant
   /** Returns the number of buckets in memory. */
   size(): number
 }
 
+/** Returns milliseconds, and must not jump when the clock of the machine is set. */
+type Now = () => number
+
 /** Rounding errors of doubles are smaller than this. */
 const TOLERANCE = 1e-6
 
-/**
- * `processes` share the limit: each grants its part, rounded down, but at least one request. `now` is in milliseconds
- * and must not jump when the clock of the machine is set.
- */
-export function createRateLimiter(
-  { requests, windowSeconds }: RateLimit,
-  processes = 1,
-  now: () => number = () => performance.now(),
-): RateLimiter {
-  const granted = Math.max(Math.floor(requests / processes), 1)
+/** The part of a limit that all workers together may have asked for in advance. */
+const SHARE_IN_ADVANCE = 0.1
+
+const monotonic: Now = () => performance.now()
+
+export function createBuckets({ requests, windowSeconds }: RateLimit, now = monotonic): Buckets {
   const windowMs = windowSeconds * 1_000
   /** A bucket gets one request back in this time. */
-  const intervalMs = windowMs / granted
-  const policy = `"key";q=${requests};w=${windowSeconds}`
+  const intervalMs = windowMs / requests
   /** When the bucket of each key is full again. The key that was used longest ago comes first. */
   const fullAt = new Map<string, number>()
 
-  /** A bucket that is full again is like a new one. So only keys that were used within the window are in memory. */
-  function dropFullBuckets(time: number): void {
-    for (const [keyId, at] of fullAt) {
-      if (at > time) return
-      fullAt.delete(keyId)
-    }
-  }
-
   return {
-    take(keyId) {
+    take(keyId, wanted) {
       const time = now()
-      dropFullBuckets(time)
+      // A bucket that is full again is like a new one. So only keys that were used within the window are in memory.
+      dropWhile(fullAt, at => at <= time)
       const before = Math.max((fullAt.get(keyId) ?? 0) - time, 0)
-      const remaining = (windowMs - before) / intervalMs - 1 + TOLERANCE
-      const isGranted = remaining >= 0
-      const untilFull = isGranted ? before + intervalMs : before
-      if (isGranted) {
+      const available = (windowMs - before) / intervalMs + TOLERANCE
+      const granted = Math.min(Math.floor(available), wanted)
+      const untilFullMs = before + granted * intervalMs
+      if (granted > 0) {
         fullAt.delete(keyId)
-        fullAt.set(keyId, time + untilFull)
+        fullAt.set(keyId, time + untilFullMs)
       }
-      const state = `"key";r=${Math.max(Math.floor(remaining), 0)};t=${inSeconds(untilFull)}`
-      return {
-        headers: ['ratelimit-policy', policy, 'ratelimit', state],
-        retryAfterSeconds: isGranted ? undefined : inSeconds(-remaining * intervalMs),
-      }
+      const remaining = Math.max(Math.floor(available - granted), 0)
+      return { granted, remaining, untilFullMs, untilNextMs: granted > 0 ? 0 : (1 - available) * intervalMs }
     },
 
     size: () => fullAt.size,
   }
 }
 
+export function createRateLimiter(limit: RateLimit, now = monotonic): RateLimiter {
+  const buckets = createBuckets(limit, now)
+  return { take: keyId => resultOf(limit, buckets.take(keyId, 1)) }
+}
+
+/** How many requests a worker asks for at once. */
+export function portionOf({ requests }: RateLimit, workers: number): number {
+  return Math.max(Math.floor((requests * SHARE_IN_ADVANCE) / workers), 1)
+}
+
+interface Lease {
+  /** The requests that this worker may still grant. */
+  tokens: number
+  /** What the bucket had left. */
+  readonly remaining: number
+  readonly fullAt: number
+  /** The bucket is empty until then. */
+  readonly nextAt: number
+}
+
+/** For a worker: `ask` gets a portion from the buckets that all workers share. */
+export function createSharedRateLimiter(
+  limit: RateLimit,
+  ask: (keyId: string) => Promise<Grant>,
+  now = monotonic,
+): RateLimiter {
+  const leases = new Map<string, Lease>()
+
+  function use(lease: Lease, granted: number): RateLimitResult {
+    const time = now()
+    lease.tokens -= granted
+    return resultOf(limit, {
+      granted,
+      remaining: lease.remaining + lease.tokens,
+      untilFullMs: Math.max(lease.fullAt - time, 0),
+      untilNextMs: Math.max(lease.nextAt - time, 0),
+    })
+  }
+
+  return {
+    take(keyId) {
+      const known = leases.get(keyId)
+      if (known !== undefined && known.tokens > 0) return use(known, 1)
+      if (known !== undefined && now() < known.nextAt) return use(known, 0)
+      return ask(keyId).then(({ granted, remaining, untilFullMs, untilNextMs }) => {
+        const time = now()
+        dropWhile(leases, ({ fullAt }) => fullAt <= time)
+        // Several requests may have asked at the same time.
+        const tokens = granted + (leases.get(keyId)?.tokens ?? 0)
+        const lease = { tokens, remaining, fullAt: time + untilFullMs, nextAt: time + untilNextMs }
+        leases.delete(keyId)
+        leases.set(keyId, lease)
+        return use(lease, Math.min(tokens, 1))
+      })
+    },
+  }
+}
+
+function resultOf({ requests, windowSeconds }: RateLimit, grant: Grant): RateLimitResult {
+  const policy = `"key";q=${requests};w=${windowSeconds}`
+  const state = `"key";r=${grant.remaining};t=${inSeconds(grant.untilFullMs)}`
+  return {
+    headers: ['ratelimit-policy', policy, 'ratelimit', state],
+    retryAfterSeconds: grant.granted > 0 ? undefined : inSeconds(grant.untilNextMs),
+  }
+}
+
 /** Rounded up, so that a client that waits this long does not come too early. */
 function inSeconds(ms: number): number {
   return Math.max(Math.ceil(ms / 1_000 - TOLERANCE), 1)
+}
+
+/** Deletes entries from the oldest on, up to the first one that is to be kept. */
+function dropWhile<Value>(entries: Map<string, Value>, isOver: (value: Value) => boolean): void {
+  for (const [key, value] of entries) {
+    if (!isOver(value)) return
+    entries.delete(key)
+  }
 }

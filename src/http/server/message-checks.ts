@@ -12,9 +12,12 @@ import { expectationFailed } from './protocol-errors.ts'
  */
 const HOST = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[\da-f]{2})*)(?::\d*)?$/i
 
-/** Throws `invalid_request` unless the version, the Host and the framing of the request are valid. */
+const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
+
+/** Throws `invalid_request` unless the version, the target, the Host and the framing of the request are valid. */
 export function checkMessage(request: IncomingMessage): void {
   checkVersion(request)
+  checkTarget(request)
   checkHost(request)
   checkTransferEncoding(request)
 }
@@ -28,6 +31,14 @@ function checkHost(request: IncomingMessage): void {
   if (host !== undefined && !HOST.test(host)) {
     throw invalid('The Host header must be a host name or an IP address, with or without a port.')
   }
+}
+
+/** Throws `invalid_request` for an absolute target without a host, or with user information (RFC 9110, section 4.2). */
+function checkTarget({ url = '/' }: IncomingMessage): void {
+  if (url.startsWith('/')) return
+  const authority = ABSOLUTE.exec(url)?.[1]
+  if (authority !== undefined && (/^(:|$)/.test(authority) || !HOST.test(authority)))
+    throw invalid('An absolute target must have a host, and no user information.')
 }
 
 /** Throws `invalid_request` for HTTP/0.9 and HTTP/2.0, which the parser accepts in the form of HTTP/1. */
