@@ -1,12 +1,13 @@
 // The log: what each line contains, what it never contains, and how a terminal shows it.
 
 import assert from 'node:assert/strict'
-import { Writable } from 'node:stream'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { renderAnimal } from '../src/animal.ts'
 import { createLogOutput, formatForTerminal } from '../src/cli/log-stream.ts'
-import { API_KEY, errorCode, sendRaw, startTestService } from './support/service.ts'
+import { API_KEY, errorCode, sendRaw, startTestService, temporaryFolder } from './support/service.ts'
 
 suite('the log', () => {
   test('has one line per request, with method, route, status, duration, key id and request id', async t => {
@@ -142,18 +143,19 @@ suite('log lines on a terminal', () => {
     assert.match(stripVTControlCharacters(formatForTerminal(line)), /animalId=9007199254740993/)
   })
 
-  test('are written to a terminal only, and JSON to everything else', () => {
-    const written: string[] = []
-    const stream = new Writable({
-      write(chunk, _encoding, done) {
-        written.push(String(chunk))
-        done()
-      },
-    }) as NodeJS.WriteStream
-    stream.isTTY = true
-    createLogOutput(stream).write(`${JSON.stringify({ level: 40, time, msg: 'careful' })}\n`)
-    createLogOutput(Object.assign(stream, { isTTY: false })).write('{"level":40}\n')
-    assert.match(stripVTControlCharacters(written[0] ?? ''), /^09:05:07 warn {2}careful\n$/)
-    assert.equal(written[1], '{"level":40}\n')
+  test('are written to a terminal only, and JSON to everything else', async t => {
+    const path = join(temporaryFolder(t), 'log')
+    const fd = openSync(path, 'a')
+    t.after(() => closeSync(fd))
+    const terminal = createLogOutput({ fd, isTTY: true })
+    terminal.write(`${JSON.stringify({ level: 40, time, msg: 'careful' })}\n`)
+    await terminal.flush()
+    const file = createLogOutput({ fd })
+    file.write('{"level":30,"msg":"request"}\n')
+    file.write('{"level":30,"msg":"request"}\n')
+    await file.flush()
+    const [first = '', ...others] = readFileSync(path, 'utf8').split('\n')
+    assert.equal(stripVTControlCharacters(first), '09:05:07 warn  careful')
+    assert.deepEqual(others, ['{"level":30,"msg":"request"}', '{"level":30,"msg":"request"}', ''])
   })
 })

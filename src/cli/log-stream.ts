@@ -1,8 +1,9 @@
 // Writes the log: JSON lines for programs, readable lines on a terminal. Lines that cannot be written are dropped and
 // counted, so that a full disk or a closed pipe never stops the service.
 
-import { fstatSync, writeSync } from 'node:fs'
-import { styleText } from 'node:util'
+import { fstatSync, write } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify, styleText } from 'node:util'
 
 export interface LogStream {
   write(line: string): void
@@ -11,22 +12,28 @@ export interface LogStream {
 export interface LogOutput extends LogStream {
   /** How many lines could not be written. */
   droppedLines(): number
+  /** Resolves when all lines are written or dropped, at the latest after a second. */
+  flush(): Promise<void>
 }
 
-type OnWritten = (error?: Error | null) => void
-
-/** Takes text, and calls back once it is written or has failed. */
-interface Sink {
-  write(text: string, onWritten: OnWritten): unknown
-  /** The bytes that wait to be written. */
-  readonly writableLength: number
-}
-
-/** The types of Node.js declare the file descriptor only on `process.stdout` and `process.stderr`. */
-type OutputStream = NodeJS.WriteStream & { readonly fd?: number }
-
-/** A pipe whose reader does not read, such as a stopped log collector, must not fill the memory. */
+/** A log collector that does not read must not fill the memory. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
+
+/** Lines are written together, after this time at the latest. */
+const MAX_DELAY_MS = 100
+
+/** As many as fit into one write. A pipe that several processes share keeps up to 4 KiB together. */
+const MAX_WRITE_BYTES = 64 * 1024
+const MAX_SHARED_WRITE_BYTES = 4 * 1024
+
+/** The pause after a pipe was full. */
+const FULL_PIPE_PAUSE_MS = 20
+const FLUSH_TIMEOUT_MS = 1_000
+
+/** Lines of other levels are written at once. */
+const INFO = '{"level":30,'
+
+const writeBytes = promisify(write)
 
 interface LogLine {
   readonly level: number
@@ -48,69 +55,97 @@ const LEVELS = new Map([
   [60, styleText('red', 'fatal')],
 ])
 
-export function createLogOutput(stream: OutputStream): LogOutput {
-  const { fd, isTTY } = stream
-  const sink = fd === undefined || isTTY || !isFile(fd) ? stream : fileSink(fd)
-  const render = isTTY ? (line: string) => `${formatForTerminal(line)}\n` : (line: string) => line
+/** What `process.stdout` is. Node.js would write to it synchronously, but makes a pipe non-blocking. */
+interface Output {
+  readonly fd: number
+  readonly isTTY?: boolean
+}
+
+/** `isShared` tells whether other processes write to the same output. */
+export function createLogOutput({ fd, isTTY = false }: Output, isShared = false): LogOutput {
+  const maxWriteBytes = isShared && fstatSync(fd).isFIFO() ? MAX_SHARED_WRITE_BYTES : MAX_WRITE_BYTES
+  let lines: string[] = []
+  /** The length of all lines that wait, including those that are being written. */
+  let waiting = 0
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> | undefined
+  let isWithinLine = false
   let dropped = 0
   let reported = 0
-  let isReporting = false
-  // Without a listener, an error would end the process. `onWritten` gets the same error.
-  stream.on('error', () => {})
 
-  function onWritten(error?: Error | null): void {
-    if (error) dropped++
-    else if (dropped > reported && !isReporting) report(dropped)
+  function add(line: string): void {
+    lines.push(isTTY ? `${formatForTerminal(line)}\n` : line)
+    waiting += line.length
   }
 
-  /** Called when a line could be written again. */
-  function report(total: number): void {
-    isReporting = true
-    const line = { level: 40, time: Date.now(), dropped: total - reported, msg: 'log lines were dropped' }
-    sink.write(render(`${JSON.stringify(line)}\n`), error => {
-      isReporting = false
-      if (!error) reported = total
+  function start(): void {
+    clearTimeout(timer)
+    timer = undefined
+    writing ??= writeAll().finally(() => {
+      writing = undefined
     })
+  }
+
+  async function writeAll(): Promise<void> {
+    while (lines.length > 0) {
+      const batch = takeBatch()
+      try {
+        await writeBatch(batch.join(''))
+        if (dropped > reported) reportDropped()
+      } catch {
+        dropped += batch.length
+      }
+    }
+  }
+
+  function takeBatch(): string[] {
+    let count = 0
+    let bytes = 0
+    while (count < lines.length && (count === 0 || bytes + (lines[count] as string).length <= maxWriteBytes))
+      bytes += (lines[count++] as string).length
+    const batch = count === lines.length ? lines : lines.slice(0, count)
+    lines = count === lines.length ? [] : lines.slice(count)
+    waiting -= bytes
+    return batch
+  }
+
+  /** A nearly full disk takes only a part. The next line must not continue a line that was written in part. */
+  async function writeBatch(text: string): Promise<void> {
+    let rest = Buffer.from(isWithinLine ? `\n${text}` : text)
+    while (rest.length > 0) {
+      try {
+        const { bytesWritten } = await writeBytes(fd, rest)
+        rest = rest.subarray(bytesWritten)
+        isWithinLine = rest.length > 0
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
+        await delay(FULL_PIPE_PAUSE_MS)
+      }
+    }
+  }
+
+  function reportDropped(): void {
+    const line = { level: 40, time: Date.now(), dropped: dropped - reported, msg: 'log lines were dropped' }
+    reported = dropped
+    add(`${JSON.stringify(line)}\n`)
   }
 
   return {
     write(line) {
-      if (sink.writableLength > MAX_WAITING_BYTES) dropped++
-      else sink.write(render(line), onWritten)
-    },
-    droppedLines: () => dropped,
-  }
-}
-
-/** Devices such as /dev/null are written like files. */
-function isFile(fd: number): boolean {
-  const stats = fstatSync(fd)
-  return !stats.isFIFO() && !stats.isSocket()
-}
-
-/** The stream of Node.js ignores that a nearly full disk takes only a part of a line. */
-function fileSink(fd: number): Sink {
-  let isWithinLine = false
-
-  function writeAll(text: string): void {
-    // The next line must not continue a line that was written in part.
-    let rest = Buffer.from(isWithinLine ? `\n${text}` : text)
-    while (rest.length > 0) {
-      rest = rest.subarray(writeSync(fd, rest))
-      isWithinLine = rest.length > 0
-    }
-  }
-
-  return {
-    writableLength: 0,
-    write(text, onWritten) {
-      try {
-        writeAll(text)
-      } catch (error) {
-        onWritten(error as Error)
+      if (waiting > MAX_WAITING_BYTES) {
+        dropped++
         return
       }
-      onWritten()
+      add(line)
+      if (isTTY || waiting >= maxWriteBytes || !line.startsWith(INFO)) start()
+      else timer ??= setTimeout(start, MAX_DELAY_MS)
+    },
+
+    droppedLines: () => dropped,
+
+    async flush() {
+      start()
+      await Promise.race([writing, delay(FLUSH_TIMEOUT_MS, undefined, { ref: false })])
     },
   }
 }

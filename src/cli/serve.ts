@@ -59,7 +59,7 @@ async function startPrimary(settings: ServeSettings, streams: Streams): Promise<
   await startMetricsOfWorkers(metricsOptions(settings, streams))
   if (rateLimit !== undefined) answerWorkers(rateLimit, workers)
   const { pino } = await import('pino')
-  const log = pino({ level: settings.logLevel, base: null }, createLogOutput(process.stdout))
+  const log = pino({ level: settings.logLevel, base: null }, createLogOutput(process.stdout, true))
   const started = await startWorkers(workers, log)
   const stop = stopOnSignal(started)
   if (stopWithParent) stopWithParentProcess(stop)
@@ -76,7 +76,7 @@ async function startPrimary(settings: ServeSettings, streams: Streams): Promise<
 async function startServing(settings: ServeSettings, streams: Streams): Promise<void> {
   // Imported only here, so that the other commands start faster.
   const { startService } = await import('./service.ts')
-  const logStream = createLogOutput(process.stdout)
+  const logStream = createLogOutput(process.stdout, cluster.isWorker)
   const metrics = await startMetrics(metricsOptions(settings, streams), logStream.droppedLines)
   const service = await startService({
     ...settings,
@@ -96,7 +96,12 @@ async function startServing(settings: ServeSettings, streams: Streams): Promise<
     cluster.worker?.disconnect()
     throw error
   })
-  const stop = stopOnSignal(service)
+  const stop = stopOnSignal({
+    async stop() {
+      await service.stop()
+      await logStream.flush()
+    },
+  })
   if (cluster.isWorker) {
     reportToPrimary(service.address, stop)
     return

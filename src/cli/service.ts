@@ -119,6 +119,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     corsOrigins,
     trustedProxies: trustProxy,
     log,
+    writeLogLine: log.isLevelEnabled('info') ? line => options.logStream.write(line) : undefined,
     onRequest: metrics?.observeRequest,
     documents: [
       { path: '/openapi.json', mediaType: 'application/json', body: () => `${renderJson(document(), 2)}\n` },

@@ -15,10 +15,10 @@ import { createOutageLog, type RequestKind } from './outage-log.ts'
 import { operationOf, type RequestObserver } from './request-observer.ts'
 import { createClientAddress } from './server/client-address.ts'
 import { createCors } from './server/cors.ts'
-import type { Exchange } from './server/exchange.ts'
 import { headerValues } from './server/headers.ts'
 import { checkExpectation, checkMessage } from './server/message-checks.ts'
 import { internalError, notFound } from './server/protocol-errors.ts'
+import type { Exchange } from './server/reply.ts'
 import { errorReply, jsonReply, type Reply } from './server/reply.ts'
 import { createRequestIds } from './server/request-log.ts'
 import { createRouter, handlerFor, isRead, type Match } from './server/routes.ts'
@@ -41,6 +41,8 @@ export interface AppOptions {
   /** How many proxies in front of the service are trusted to report the client's address. The default is none. */
   readonly trustedProxies?: number
   readonly log: Logger
+  /** Takes the log line of each request. */
+  readonly writeLogLine?: ((line: string) => void) | undefined
   readonly onRequest?: RequestObserver | undefined
   readonly documents: readonly Document[]
   /** False once the service is stopping. */
@@ -70,6 +72,7 @@ export function createApp({
   corsOrigins,
   trustedProxies = 0,
   log,
+  writeLogLine,
   onRequest,
   documents,
   isAccepting,
@@ -154,6 +157,7 @@ export function createApp({
     isAccepting,
     isUrgent: isHealthCheck,
     log,
+    writeLogLine,
     onAnswered:
       onRequest &&
       ((exchange, status, durationMs) =>

@@ -1,7 +1,7 @@
 // What is reported about each request when it has been answered, for the metrics.
 
 import { ANIMAL_ROUTE, ANIMALS_ROUTE } from './api/operations.ts'
-import type { Exchange } from './server/exchange.ts'
+import type { Exchange } from './server/reply.ts'
 import { isRead } from './server/routes.ts'
 
 export type Operation = 'listPets' | 'createPet' | 'getPet' | 'other'

@@ -2,10 +2,10 @@
 // error object.
 
 import { ServiceError } from '../error.ts'
-import type { Exchange } from '../http/server/exchange.ts'
 import { SERVER_LIMITS } from '../http/server/limits.ts'
 import { checkExpectation, checkMessage } from '../http/server/message-checks.ts'
 import { methodNotAllowed } from '../http/server/protocol-errors.ts'
+import type { Exchange } from '../http/server/reply.ts'
 import { API_HEADERS, errorReply, type Reply } from '../http/server/reply.ts'
 import { newRequestId } from '../http/server/request-log.ts'
 import { isRead } from '../http/server/routes.ts'

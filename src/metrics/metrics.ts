@@ -2,7 +2,6 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { createHistogram, type Series } from './histogram.ts'
 
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20]
 
@@ -53,13 +52,14 @@ export function createMetrics(droppedLogLines: () => number): Metrics {
   let sources: Sources | undefined
   collectDefaultMetrics({ register: registry })
 
-  const addSeries = createHistogram({
-    registry,
+  const durations = new Histogram({
     name: 'animal_store_http_request_duration_seconds',
     help: 'How long requests took until they were answered, by operation and status.',
+    labelNames: ['operation', 'status'],
     buckets: DURATION_BUCKETS,
+    registers,
   })
-  const seriesOf = new Map<string, Map<number, Series>>()
+  for (const [operation, status] of INITIAL_SERIES) durations.zero({ operation, status })
 
   const creationsPerCommit = new Histogram({
     name: 'animal_store_creations_per_commit',
@@ -113,15 +113,6 @@ export function createMetrics(droppedLogLines: () => number): Metrics {
     },
   })
 
-  function series(operation: string, status: number): Series {
-    const known = seriesOf.get(operation)?.get(status)
-    if (known !== undefined) return known
-    const added = addSeries({ operation, status: String(status) })
-    seriesOf.set(operation, (seriesOf.get(operation) ?? new Map()).set(status, added))
-    return added
-  }
-  for (const [operation, status] of INITIAL_SERIES) series(operation, status)
-
   function countDeprecated(keyId: string): void {
     const isTooMany = deprecatedByKey.size >= MAX_KEY_IDS && !deprecatedByKey.has(keyId)
     const label = isTooMany ? OTHER_KEYS : keyId
@@ -130,7 +121,7 @@ export function createMetrics(droppedLogLines: () => number): Metrics {
 
   return {
     observeRequest(operation, status, durationMs, keyId) {
-      series(operation, status).observe(durationMs / 1_000)
+      durations.observe({ operation, status }, durationMs / 1_000)
       if (operation === 'getPet' && keyId !== undefined) countDeprecated(keyId)
     },
     observeCommit: creations => creationsPerCommit.observe(creations),

@@ -2,9 +2,8 @@
 // as JSON.
 
 import { parseAnimalJson, parseNewAnimal } from '../../src/animal.ts'
-import { parseBody } from '../../src/http/server/body.ts'
+import { isJson, parseBody } from '../../src/http/server/body.ts'
 import { MAX_BODY_BYTES } from '../../src/http/server/limits.ts'
-import { isJson } from '../../src/http/server/media-type.ts'
 
 const RUNS = 30
 

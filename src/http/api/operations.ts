@@ -5,11 +5,10 @@ import type { Clock } from '../../clock.ts'
 import { canonicalInteger } from '../../json.ts'
 import type { Outcome, Store } from '../../store.ts'
 import { parseBody, readBody } from '../server/body.ts'
-import type { Exchange } from '../server/exchange.ts'
 import { joinedHeader } from '../server/headers.ts'
+import type { Exchange } from '../server/reply.ts'
 import { jsonReply, type Reply } from '../server/reply.ts'
-import { createAdmission } from './admission.ts'
-import { animalNotFound, gone, idempotencyKeyReused, notStored } from './api-errors.ts'
+import { animalNotFound, gone, idempotencyKeyReused, notStored, overloaded } from './api-errors.ts'
 import { REMOVED_AT } from './deprecation.ts'
 import { parseIdempotencyKey } from './idempotency-key.ts'
 import { pageLinks, parseListQuery } from './list-query.ts'
@@ -73,6 +72,40 @@ export function createOperations({ store, clock, basePath, maxWaiting }: Operati
       if (json === undefined) throw animalNotFound()
       exchange.animalId = id
       return jsonReply(200, json)
+    },
+  }
+}
+
+interface Admission {
+  /** Throws `unavailable` if too many wait. */
+  check(): void
+  /** Starts the work, and counts it until it is done. Throws `unavailable` if too many wait. */
+  run<Result>(work: () => Promise<Result>): Promise<Result>
+}
+
+/**
+ * Bounds the requests that wait for the database. Requests beyond the limit are refused at once, so that those already waiting
+ * are answered in time (docs/decisions/overload.md).
+ */
+function createAdmission(limit: number): Admission {
+  let waiting = 0
+
+  function check(): void {
+    if (waiting >= limit) throw overloaded()
+  }
+
+  function leave(): void {
+    waiting--
+  }
+
+  return {
+    check,
+    run(work) {
+      check()
+      const result = work()
+      waiting++
+      result.then(leave, leave)
+      return result
     },
   }
 }

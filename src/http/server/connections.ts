@@ -4,7 +4,7 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
-import type { Exchange } from './exchange.ts'
+import type { Exchange } from './reply.ts'
 import { createThrottledLog } from './throttled-log.ts'
 
 export interface Connections {

@@ -3,8 +3,8 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { invalid, renderError, type ServiceError } from '../../error.ts'
-import type { Exchange } from './exchange.ts'
 import { chunkExtensionsTooLarge, headersTooLarge, requestTimeout } from './protocol-errors.ts'
+import type { Exchange } from './reply.ts'
 import { API_HEADERS } from './reply.ts'
 
 export const TIMEOUT_CODE = 'ERR_HTTP_REQUEST_TIMEOUT'

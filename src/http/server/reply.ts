@@ -1,7 +1,30 @@
-// A reply as a plain value, and how it is sent.
+// One request with its response, a reply as a plain value, and how it is sent.
 
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ApiKey } from '../../api-key.ts'
 import { renderError, type ServiceError } from '../../error.ts'
-import type { Exchange } from './exchange.ts'
+
+/** One request with its response, and what the service has found out about it so far. */
+export interface Exchange {
+  readonly id: string
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly path: string
+  /** Everything after the first question mark. */
+  readonly query: string
+  /** The path as the documentation writes it, or undefined if the path is unknown. */
+  route: string | undefined
+  /** Set once the request is authenticated. */
+  apiKey: ApiKey | undefined
+  animalId: bigint | undefined
+  /** For the log: the client's address, and when the request began. Only set if it is logged or measured. */
+  readonly address: string | undefined
+  readonly startedAt: number
+  /** Whether the connection closes after the response. */
+  isLast: boolean
+  /** Headers of every reply to this request: alternating names and values. */
+  headers: readonly string[]
+}
 
 export interface Reply {
   readonly status: number
@@ -53,7 +76,7 @@ export function send(exchange: Exchange, reply: Reply, isAccepting: boolean): vo
   if (response.destroyed || response.headersSent) return
   const all = ['x-request-id', id, ...headers, ...exchange.headers]
   // While the service stops, clients should reconnect to another instance.
-  if (!isAccepting) all.push('connection', 'close')
+  if (!isAccepting || exchange.isLast) all.push('connection', 'close')
   response.writeHead(status, all)
   response.end(body, encoding)
   if (!isDelivered(exchange)) request.socket.setTimeout(STALLED_MS)

@@ -2,17 +2,18 @@
 
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Logger } from 'pino'
 import { KEY_PREFIX } from '../../api-key.ts'
-import type { ClientAddress } from './client-address.ts'
-import type { Exchange } from './exchange.ts'
 import { headerValues } from './headers.ts'
+import type { Exchange } from './reply.ts'
 
 const REQUEST_ID = /^[!-~]{1,128}$/
 
 /** Makes the request ids of this process different from those of every other process. */
 const PROCESS_PREFIX = randomBytes(8).toString('hex')
 let requests = 0
+
+/** The level `info` of pino. */
+const INFO = 30
 
 export function newRequestId(): string {
   return `${PROCESS_PREFIX}-${++requests}`
@@ -35,39 +36,34 @@ export function createRequestIds(extraKey: string | undefined): (request: Incomi
 /** Called for each request that was answered. There is no exchange if the HTTP parser rejected the request. */
 export type OnAnswered = (exchange: Exchange | undefined, status: number, durationMs: number) => void
 
-export function logRequest(
-  exchange: Exchange,
-  log: Logger,
-  clientAddress: ClientAddress,
-  onAnswered: OnAnswered | undefined,
-): void {
-  const isLogged = log.isLevelEnabled('info')
-  if (!isLogged && onAnswered === undefined) return
-  const start = performance.now()
-  const { id: requestId, request, response } = exchange
-  // Read now, because Node.js forgets it when the connection closes.
-  const address = isLogged ? clientAddress(request.socket, request) : undefined
-  response.once('close', () => {
-    const status = statusOf(response)
-    const durationMs = performance.now() - start
-    if (status !== null) onAnswered?.(exchange, status, durationMs)
-    if (!isLogged) return
-    const isAborted = status === null || (response.headersSent && !response.writableFinished)
-    log.info(
-      {
-        requestId,
-        address,
-        method: request.method,
-        route: exchange.route ?? null,
-        status,
-        durationMs: Math.round(durationMs * 1000) / 1000,
-        keyId: exchange.apiKey?.id,
-        animalId: exchange.animalId,
-        aborted: isAborted ? true : undefined,
-      },
-      'request',
-    )
-  })
+export interface RequestLog {
+  /** Takes a line of the log. Undefined if requests are not logged. */
+  readonly write: ((line: string) => void) | undefined
+  readonly onAnswered: OnAnswered | undefined
+}
+
+/** Called when the response was handed to the operating system, or will never be. */
+export function reportRequest({ write, onAnswered }: RequestLog, exchange: Exchange): void {
+  const status = statusOf(exchange.response)
+  const durationMs = performance.now() - exchange.startedAt
+  if (status !== null) onAnswered?.(exchange, status, durationMs)
+  write?.(renderLine(exchange, status, durationMs))
+}
+
+/** Renders what pino would render, in a fifth of the time (bench/notes.md). */
+function renderLine(exchange: Exchange, status: number | null, durationMs: number): string {
+  const { id, address, request, response, route, apiKey, animalId } = exchange
+  const isAborted = status === null || (response.closed && !response.writableFinished)
+  const fields = [
+    `"level":${INFO},"time":${Date.now()},"requestId":${JSON.stringify(id)}`,
+    address === undefined ? '' : `,"address":"${address}"`,
+    `,"method":"${request.method}","route":${route === undefined ? null : `"${route}"`},"status":${status}`,
+    `,"durationMs":${Math.round(durationMs * 1000) / 1000}`,
+    apiKey === undefined ? '' : `,"keyId":${JSON.stringify(apiKey.id)}`,
+    animalId === undefined ? '' : `,"animalId":${animalId}`,
+    isAborted ? ',"aborted":true' : '',
+  ]
+  return `{${fields.join('')},"msg":"request"}\n`
 }
 
 /** Null if the client disconnected before it was answered. A parser error sets the status without sending headers. */

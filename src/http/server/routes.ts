@@ -1,9 +1,8 @@
 // Finds the resource of a path, and the handler of a method.
 
 import type { IncomingMessage } from 'node:http'
-import type { Exchange } from './exchange.ts'
 import { methodNotAllowed } from './protocol-errors.ts'
-import type { Reply } from './reply.ts'
+import type { Exchange, Reply } from './reply.ts'
 
 /** `parameter` is the last segment of the path if the route ends in a parameter, otherwise ''. */
 export type Handler = (exchange: Exchange, parameter: string) => Reply | Promise<Reply>

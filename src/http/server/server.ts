@@ -8,12 +8,11 @@ import { invalid, type ServiceError } from '../../error.ts'
 import { type ClientAddress, createClientAddress } from './client-address.ts'
 import { createConnections } from './connections.ts'
 import { createTurns } from './event-loop-turns.ts'
-import type { Exchange } from './exchange.ts'
 import { MAX_HEADER_BYTES, SERVER_LIMITS, type ServerLimits } from './limits.ts'
 import { fromParserError, TIMEOUT_CODE, writeRawError } from './malformed-requests.ts'
 import { isLastRequest } from './message-checks.ts'
-import { isDelivered, isWaiting, type Reply, send } from './reply.ts'
-import { logRequest, newRequestId, type OnAnswered } from './request-log.ts'
+import { type Exchange, isDelivered, isWaiting, type Reply, send } from './reply.ts'
+import { newRequestId, type OnAnswered, reportRequest } from './request-log.ts'
 import { parseTarget } from './request-target.ts'
 import { skipRequests } from './skip-input.ts'
 import { createSlowReaders } from './slow-readers.ts'
@@ -47,6 +46,8 @@ export interface HttpServerOptions {
   /** Whether a request to this path must be answered soon even under overload. */
   readonly isUrgent: (path: string) => boolean
   readonly log: Logger
+  /** Takes the log line of each request. */
+  readonly writeLogLine?: ((line: string) => void) | undefined
   readonly onAnswered?: OnAnswered | undefined
   readonly limits?: ServerLimits
 }
@@ -66,6 +67,7 @@ export function createHttpServer({
   isAccepting,
   isUrgent,
   log,
+  writeLogLine,
   onAnswered,
   limits = SERVER_LIMITS,
 }: HttpServerOptions): HttpServer {
@@ -75,6 +77,8 @@ export function createHttpServer({
   const logPipelined = createThrottledLog(count =>
     log.warn({ closed: count, limit: limits.requests }, 'closed connections that pipeline too many requests'),
   )
+  const requestLog = { write: writeLogLine, onAnswered }
+  const isReported = writeLogLine !== undefined || onAnswered !== undefined
   const openedAt = new WeakMap<Duplex, number>()
   const broken = new WeakSet<Duplex>()
   /** Connections whose last request has arrived. Nothing that follows on them is treated as a request. */
@@ -84,15 +88,12 @@ export function createHttpServer({
     const { socket } = request
     if (connections.requestCount() >= limits.requests && !finished.has(socket)) finishPipeline(socket)
     if (finished.has(socket)) {
+      // Its response would wait behind the last one, and is never sent.
       skipRequests(socket)
-      // This response waits behind the last one, and is never sent.
-      response.end()
       return
     }
-    if (isLastRequest(request)) {
-      finished.add(socket)
-      response.shouldKeepAlive = false
-    }
+    const isLast = isLastRequest(request)
+    if (isLast) finished.add(socket)
     const { path, query } = parseTarget(request.url ?? '/')
     const exchange: Exchange = {
       id: requestId(request),
@@ -103,11 +104,14 @@ export function createHttpServer({
       route: undefined,
       apiKey: undefined,
       animalId: undefined,
+      // Read now, because Node.js forgets it when the connection closes.
+      address: isReported ? clientAddress(socket, request) : undefined,
+      startedAt: isReported ? performance.now() : 0,
+      isLast,
       headers: NO_HEADERS,
     }
     const isPipelined = connections.begin(socket, exchange) > 1
     try {
-      logRequest(exchange, log, clientAddress, onAnswered)
       const turn = turns.addRequest(exchange, isPipelined)
       if (turn !== undefined) await turn
       // Awaited even if it is not a promise: `await` returns to the parser, which then marks a request without a body
@@ -119,8 +123,12 @@ export function createHttpServer({
       log.fatal({ requestId: exchange.id, err: error }, 'a response could not be sent')
       socket.destroy()
     }
-    if (isDelivered(exchange)) connections.end(socket, exchange)
-    else {
+    if (isDelivered(exchange)) {
+      connections.end(socket, exchange)
+      report(exchange)
+    } else {
+      if (response.closed) report(exchange)
+      else response.once('close', () => report(exchange))
       if (isWaiting(exchange)) slowReaders.add(exchange)
       const end = () => {
         if (response.closed && request.complete) connections.end(socket, exchange)
@@ -130,12 +138,16 @@ export function createHttpServer({
     }
   }
 
+  function report(exchange: Exchange): void {
+    if (isReported) reportRequest(requestLog, exchange)
+  }
+
   /** Closes the connection after the requests that are in flight on it, if there are any. */
   function finishPipeline(socket: Socket): void {
     const last = connections.inFlight(socket).at(-1)
     if (last === undefined) return
     finished.add(socket)
-    closeAfter(last.response)
+    closeAfter(last)
     logPipelined()
   }
 
@@ -216,11 +228,12 @@ export function createHttpServer({
   }
 }
 
-/** The headers may have been sent before. Then Node ignores `shouldKeepAlive`, and there is no documented way. */
-function closeAfter(response: ServerResponse & { _last?: boolean }): void {
-  response.shouldKeepAlive = false
-  response._last = true
-  if (response.writableFinished) response.req.socket.destroySoon()
+/** The response says so, unless its headers have been sent before. */
+function closeAfter(exchange: Exchange): void {
+  const { request, response } = exchange
+  exchange.isLast = true
+  if (response.writableFinished) request.socket.destroySoon()
+  else if (response.headersSent) response.once('finish', () => request.socket.destroySoon())
 }
 
 async function waitForAll(exchanges: readonly Exchange[]): Promise<void> {

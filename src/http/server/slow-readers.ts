@@ -3,7 +3,7 @@
 
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
-import type { Exchange } from './exchange.ts'
+import type { Exchange } from './reply.ts'
 import { createThrottledLog } from './throttled-log.ts'
 
 /** How often the progress of slow readers is checked. */
