@@ -14,11 +14,14 @@ const ANIMALS = Array.from(
   (_, index) => `{"name":"animal ${index}","categoryId":1}\n`,
 ).join('')
 
-/** Makes the launcher behave as on Node.js 20, which cannot replace its own process. */
+/** Makes the launcher behave as on Node.js 20, which cannot replace its own process. It passes this flag on to its child. */
 const WITHOUT_EXECVE = `--import=data:text/javascript,${encodeURIComponent(`
-  Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.11.1' } })
-  process.execPath = '/old/node'
-  process.execve = undefined`)}`
+  if (process.env.HAS_PRETENDED === undefined) {
+    process.env.HAS_PRETENDED = 'yes'
+    Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.11.1' } })
+    process.execPath = '/old/node'
+    process.execve = undefined
+  }`)}`
 
 /** Starts an import that has stored its first batch and waits for more input. */
 async function startImport(t: TestContext, program: readonly string[]) {

@@ -96,11 +96,7 @@ export function createApp({
     return OK
   }
 
-  /**
-   * The order of the checks is part of the interface (docs/decisions/order-of-checks.md). They are not in an `async`
-   * function of their own, and a key that need not be looked up is not awaited: that saves 4 % of the CPU of a small
-   * request.
-   */
+  /** The order of the checks is part of the interface (docs/decisions/order-of-checks.md). */
   async function answer(exchange: Exchange): Promise<Reply> {
     try {
       const { request, path } = exchange
@@ -112,17 +108,14 @@ export function createApp({
       if (isApi) {
         const preflightReply = cors.preflight(request)
         if (preflightReply !== undefined) return preflightReply
-        const result = authenticate(headerValues(request, 'authorization'))
-        const { apiKey, rejected } = result instanceof Promise ? await result : result
+        const { apiKey, rejected } = await authenticate(headerValues(request, 'authorization'))
         if (rejected !== undefined) return UNAUTHORIZED[rejected]
         exchange.apiKey = apiKey
       }
       if (match?.resource.headers !== undefined && isRead(request))
         exchange.headers = [...exchange.headers, ...match.resource.headers]
-      if (rateLimiter !== undefined && exchange.apiKey !== undefined) {
-        const taken = rateLimiter.take(exchange.apiKey.id)
-        checkRate(exchange, taken instanceof Promise ? await taken : taken)
-      }
+      if (rateLimiter !== undefined && exchange.apiKey !== undefined)
+        checkRate(exchange, await rateLimiter.take(exchange.apiKey.id))
       const reply = await run(exchange, match)
       if (isFromDatabase(exchange, reply)) outageLog.succeeded(kindOf(exchange))
       return reply

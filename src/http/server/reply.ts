@@ -31,8 +31,6 @@ export interface Reply {
   /** Alternating names and values, with the content type and length. */
   readonly headers: readonly string[]
   readonly body: string | Buffer
-  /** Of a body that is a string. The default is UTF-8. */
-  readonly encoding?: BufferEncoding
 }
 
 /** A client that reads nothing of its response for this long is disconnected. */
@@ -59,8 +57,6 @@ export function jsonReply(status: number, json: string, headers: readonly string
     status,
     headers: [...contentHeaders, ...API_HEADERS, ...headers],
     body,
-    // ASCII is the same in both. Node writes latin1 faster, which saves 4 % of the CPU of a small request.
-    encoding: length === json.length ? 'latin1' : 'utf8',
   }
 }
 
@@ -71,14 +67,14 @@ export function errorReply(error: ServiceError): Reply {
 
 export function send(exchange: Exchange, reply: Reply, isAccepting: boolean): void {
   const { id, request, response } = exchange
-  const { status, headers, body, encoding = 'utf8' } = reply
+  const { status, headers, body } = reply
   // The client disconnected, or its body was malformed and the parser error was written to the socket.
   if (response.destroyed || response.headersSent) return
   const all = ['x-request-id', id, ...headers, ...exchange.headers]
   // While the service stops, clients should reconnect to another instance.
   if (!isAccepting || exchange.isLast) all.push('connection', 'close')
   response.writeHead(status, all)
-  response.end(body, encoding)
+  response.end(body)
   if (!isDelivered(exchange)) request.socket.setTimeout(STALLED_MS)
   if (!request.complete) closeAfterLinger(request)
 }

@@ -3,6 +3,7 @@
 
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
+import { unsentBytes } from './node-internals.ts'
 import type { Exchange } from './reply.ts'
 import { createThrottledLog } from './throttled-log.ts'
 
@@ -92,12 +93,4 @@ export function createSlowReaders(limitBytes: number, log: Logger): SlowReaders 
       closeSlowest()
     },
   }
-}
-
-/**
- * Node reports no progress until the operating system has accepted the whole write. `writeQueueSize`, which Node itself
- * uses for the time-out of a socket, shows it earlier.
- */
-function unsentBytes(socket: Socket & { _handle?: { writeQueueSize?: number } | null }): number {
-  return socket._handle?.writeQueueSize ?? socket.writableLength
 }

@@ -1,5 +1,4 @@
-// Makes Node's HTTP parser skip what a connection still sends. Pausing the connection is not enough, because the 64 KiB that
-// Node reads at once may contain thousands of requests.
+// The only places that use what Node.js does not document. test/node-internals.test.ts fails if Node.js changes it.
 
 import type { Socket } from 'node:net'
 
@@ -12,8 +11,9 @@ interface Parser {
 const CALLBACKS = ['kOnBody', 'kOnHeaders', 'kOnHeadersComplete', 'kOnMessageComplete']
 
 /**
- * Skips all further requests of a connection. The last request that is served must be complete. Node has no documented way to do
- * this. Without it, the requests that are skipped cost more CPU time and memory than those that are served (bench/notes.md).
+ * Skips all further requests of a connection. The last request that is served must be complete. Pausing the connection is not
+ * enough, because the 64 KiB that Node reads at once may contain thousands of requests, and each would cost more CPU time and
+ * memory than one that is served (bench/notes.md).
  */
 export function skipRequests(socket: Socket & { readonly parser?: Parser | null }): void {
   const { parser } = socket
@@ -28,4 +28,12 @@ export function skipRequests(socket: Socket & { readonly parser?: Parser | null 
       parser[index] = callback
     })
   }
+}
+
+/**
+ * Returns what the operating system has not accepted yet. Node reports no progress until the whole write is accepted.
+ * `writeQueueSize`, which Node itself uses for the time-out of a socket, shows it earlier.
+ */
+export function unsentBytes(socket: Socket & { _handle?: { writeQueueSize?: number } | null }): number {
+  return socket._handle?.writeQueueSize ?? socket.writableLength
 }
