@@ -148,7 +148,7 @@ function newThread(workerData: OpenedFiles): Worker {
   const cache = getCompileCacheDir()
   if (cache === undefined) return new Worker(script, { workerData })
   // A thread does not inherit a compile cache that its process has enabled in code. With it, the thread need not strip
-  // types, which saves 30 MB in a checkout.
+  // types, which takes memory (bench/notes.md).
   const start = `require('node:module').enableCompileCache(${JSON.stringify(dirname(cache))})
     import(${JSON.stringify(script.href)})`
   return new Worker(start, { workerData, eval: true })

@@ -50,7 +50,7 @@ export function reportRequest({ write, onAnswered }: RequestLog, exchange: Excha
   write?.(renderLine(exchange, status, durationMs))
 }
 
-/** Renders what pino would render, in a fifth of the time (bench/notes.md). */
+/** Renders what pino would render, in less time (bench/notes.md). */
 function renderLine(exchange: Exchange, status: number | null, durationMs: number): string {
   const { id, address, request, response, route, apiKey, animalId } = exchange
   const isAborted = status === null || (response.closed && !response.writableFinished)

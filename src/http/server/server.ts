@@ -28,8 +28,7 @@ const OPTIONS = {
   maxHeaderSize: MAX_HEADER_BYTES,
   // The application rejects a missing Host, so that the response has the error object.
   requireHostHeader: false,
-  // Without a body, Node need not create a stream for it. This saves 10 % of the time that Node itself needs for a
-  // request.
+  // Without a body, Node need not create a stream for it (bench/notes.md).
   optimizeEmptyRequests: true,
 }
 
