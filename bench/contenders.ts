@@ -34,7 +34,7 @@ export const BARE: Contender = {
 export const ANIMAL_STORE: Contender = {
   name: 'animal-store',
   file: fileURLToPath(new URL('../bin/animal-store.js', import.meta.url)),
-  // bin/animal-store.js sets the same flag, but only if Node.js was started without flags. Here it has some.
+  // Those of bin/animal-store.js, which would otherwise start the process again.
   nodeFlags: ['--max-semi-space-size=4', '--no-allocation-site-pretenuring'],
   args: ['serve', '--log-level', 'warn'],
   catalogue: 'sqlite',

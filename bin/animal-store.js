@@ -20,6 +20,7 @@ const given = [...process.execArgv, ...(process.env.NODE_OPTIONS ?? '').split(' 
 // A worker inherits the flags of its primary process.
 const flags = args[0] === 'serve' ? FLAGS.filter(flag => !given.includes(nameOf(flag))) : []
 const runtime = ownOrBundledRuntime()
+// On Windows the service runs without the flags: a second process would stay in memory.
 if (runtime === process.execPath && (flags.length === 0 || !canReplaceProcess)) {
   // The cache saves time and memory (bench/notes.md). It lies among the packages because code must not be loaded from
   // a folder that others can write to, such as the system's temporary folder.

@@ -1,4 +1,4 @@
-// Bodies and media types that were made to cost CPU time: none takes more than 3 ms, and each is answered like any other.
+// Bodies and media types that were made to cost CPU time: none takes much, and each is answered like any other.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'

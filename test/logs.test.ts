@@ -5,9 +5,15 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
+import { pino } from 'pino'
 import { renderAnimal } from '../src/animal.ts'
 import { createLogOutput, formatForTerminal } from '../src/cli/log-stream.ts'
+import { unavailable } from '../src/error.ts'
+import { createOutageLog, type RequestKind } from '../src/http/outage-log.ts'
+import { startTestServer } from './support/http-server.ts'
+import { requestHead } from './support/raw-http.ts'
 import { API_KEY, errorCode, sendRaw, startTestService, temporaryFolder } from './support/service.ts'
+import { waitUntil } from './support/wait.ts'
 
 suite('the log', () => {
   test('has one line per request, with method, route, status, duration, key id and request id', async t => {
@@ -105,6 +111,100 @@ suite('the log', () => {
       assert.equal(service.logText(), '')
     }
   })
+})
+
+suite('the log of outages', () => {
+  type Step = [second: number, kind: RequestKind, isFailed: boolean, logged: string]
+  const BEGIN = 'the database is unavailable; further failures are only counted'
+  const END = 'the database is available again'
+
+  for (const [what, steps] of [
+    [
+      'an outage ends with a success that is two seconds after the last failure',
+      [
+        [0, 'read', true, BEGIN],
+        [1, 'read', true, ''],
+        [2, 'read', false, ''],
+        [3.1, 'read', false, END],
+        [4, 'read', false, ''],
+      ],
+    ],
+    [
+      'a list that works does not end an outage of creations',
+      [
+        [0, 'creation', true, BEGIN],
+        [5, 'read', false, ''],
+        [6, 'creation', true, ''],
+        [9, 'readiness', false, ''],
+        [9, 'creation', false, END],
+      ],
+    ],
+    [
+      'a list that works does not end an outage that only readiness has noticed',
+      [
+        [0, 'readiness', true, BEGIN],
+        [5, 'read', false, ''],
+        [10, 'readiness', true, ''],
+        [20, 'readiness', false, END],
+      ],
+    ],
+    [
+      'an outage of several kinds is one, and ends when all work again',
+      [
+        [0, 'creation', true, BEGIN],
+        [0, 'read', true, ''],
+        [3, 'creation', false, ''],
+        [3, 'read', false, END],
+      ],
+    ],
+  ] as [string, Step[]][]) {
+    test(what, () => {
+      let seconds = 0
+      const lines: string[] = []
+      const log = pino({ base: null }, { write: line => void lines.push(JSON.parse(line).msg) })
+      const outages = createOutageLog(log, () => seconds * 1_000)
+      for (const [second, kind, isFailed, logged] of steps) {
+        seconds = second
+        lines.length = 0
+        if (isFailed) outages.failed(kind, 'id', unavailable(new Error('x')))
+        else outages.succeeded(kind)
+        assert.equal(lines.join(), logged, `${kind} at ${second} s`)
+      }
+    })
+  }
+})
+
+suite('requests whose client disconnects', () => {
+  test('are logged once each, even if they are never answered', async t => {
+    const lines: string[] = []
+    const { open } = await startTestServer(t, {
+      answer: () => new Promise(() => {}),
+      writeLogLine: line => void lines.push(line),
+    })
+    const { socket } = await open()
+    socket.write(requestHead('GET /a HTTP/1.1', 'host: x').repeat(10))
+    await waitUntil(() => socket.writableLength === 0, { what: 'they are sent' })
+    const second = await open()
+    second.socket.write(requestHead('GET /b HTTP/1.1', 'host: x'))
+    second.socket.end()
+    await waitUntil(() => lines.length === 1, { what: 'the second connection is logged' })
+    socket.destroy()
+    await waitUntil(() => lines.length === 11, { what: 'all are logged' })
+    for (const line of lines) assert.match(line, /"status":null,.*"aborted":true/)
+  })
+})
+
+test('more lines than wait at once are written to a terminal', async t => {
+  const fd = openSync(join(temporaryFolder(t), 'log'), 'a')
+  t.after(() => closeSync(fd))
+  const output = createLogOutput({ fd, isTTY: true })
+  const line = `${JSON.stringify({ level: 30, time: 0, method: 'GET', route: '/', status: 200, durationMs: 1, msg: 'x'.repeat(1_000) })}\n`
+  for (let count = 0; count < 6_000; count++) {
+    output.write(line)
+    if (count % 100 === 0) await output.flush()
+  }
+  await output.flush()
+  assert.equal(output.droppedLines(), 0)
 })
 
 suite('log lines on a terminal', () => {

@@ -29,6 +29,10 @@ suite('undocumented parts of Node.js', () => {
     first.socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(1_000))
     await waitUntil(() => first.received().includes('200'), { what: 'the first request is answered' })
     first.socket.destroy()
+    // Node uses the parser again once it has closed the connection.
+    const isClosed = () =>
+      new Promise<boolean>(resolve => server.getConnections((_, open) => resolve(open === 0)))
+    await waitUntil(isClosed, { what: 'the connection is closed' })
     assert.equal(requests, 1)
     const second = connectRaw(address)
     t.after(() => second.socket.destroy())

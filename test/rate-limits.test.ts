@@ -126,7 +126,14 @@ suite('a bucket that workers share', () => {
         ms += seconds * 1_000
       },
       questions: () => questions,
-      /** Sends requests to the workers that `workerOf` chooses, and returns how many were granted. */
+      /** The same, all at once and to one worker. */
+      async sendAtOnce(requests: number, worker: number): Promise<number> {
+        const results = await Promise.all(
+          Array.from({ length: requests }, () => (workers[worker] as RateLimiter).take('k')),
+        )
+        return results.filter(({ retryAfterSeconds }) => retryAfterSeconds === undefined).length
+      },
+      /** Sends requests to the workers that `workerOf` chooses, one after the other, and returns how many were granted. */
       async send(requests: number, workerOf: (request: number) => number): Promise<number> {
         let granted = 0
         for (let request = 0; request < requests; request++) {
@@ -160,6 +167,20 @@ suite('a bucket that workers share', () => {
         })
       }
     }
+  }
+
+  for (const count of [2, 16]) {
+    test(`is not taken by one of ${count} workers if many requests come at once`, async () => {
+      const limit = { requests: 600, windowSeconds: 60 }
+      const workers = startWorkers(count, limit)
+      const first = await workers.sendAtOnce(20, 0)
+      const others = await workers.sendAtOnce(1_000, 1)
+      assert.equal(first, 20)
+      assert.ok(first + others >= 540 && first + others <= 600, `${first} + ${others}`)
+      workers.wait(60)
+      const later = (await workers.sendAtOnce(1_000, 0)) + (await workers.sendAtOnce(1_000, 1))
+      assert.ok(later >= 540 && later <= 660, `${later}`)
+    })
   }
 
   test('is asked for portions, and not at all while it is known to be empty', async () => {
@@ -277,20 +298,21 @@ suite('the rate limit', () => {
   ] as const) {
     test(`is shared by workers: a client gets all of it on ${where}`, async t => {
       const env = { ANIMAL_STORE_API_KEY: API_KEY, SHUTDOWN_DELAY: '0s' }
-      const args = ['--workers', '2', '--rate-limit', '20/1h']
+      const args = ['--workers', '2', '--rate-limit', '200/1h']
       const { address } = await serve(t, args, { cwd: temporaryFolder(t), env, isGroup: true })
       const one = client(address)
       t.after(one.close)
       const statuses: number[] = []
-      for (let request = 0; request < 30; request++) {
+      const sendOne = async () => {
         const { send, close } = isNew ? client(address) : one
         const reply = await send('GET', '/v1/pets')
-        assert.equal(reply.headers['ratelimit-policy'], '"key";q=20;w=3600')
+        assert.equal(reply.headers['ratelimit-policy'], '"key";q=200;w=3600')
         statuses.push(reply.status)
         if (isNew) close()
       }
+      for (let round = 0; round < 25; round++) await Promise.all(Array.from({ length: 10 }, sendOne))
       const granted = statuses.filter(status => status === 200).length
-      assert.ok(granted >= 18 && granted <= 22, `${granted}`)
+      assert.ok(granted >= 180 && granted <= 220, `${granted}`)
       assert.deepEqual(new Set(statuses), new Set([200, 429]))
     })
   }

@@ -115,7 +115,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
       const { address, child, printed, ended } = await startWorkers(t, { ANIMAL_STORE_API_KEY: API_KEY })
       const before = childrenOf(child.pid)
       process.kill(before[0] as number, 'SIGKILL')
-      const line = /\{"level":50,"time":\d+,"msg":"A worker ended \(SIGKILL\); starting another one\."\}/
+      const line = /\{"level":50,"time":\d+,"reason":"SIGKILL","msg":"a worker ended; starting another one"\}/
       await waitUntil(() => line.test(printed.out), { what: 'the log says so' })
       await waitUntil(() => childrenOf(child.pid).length === 3, { what: 'the worker is replaced' })
       const [first] = clientsOf(t, address)

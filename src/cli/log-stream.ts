@@ -22,7 +22,7 @@ const MAX_WAITING_BYTES = 4 * 1024 * 1024
 /** Lines are written together, after this time at the latest. */
 const MAX_DELAY_MS = 100
 
-/** As many as fit into one write. A pipe that several processes share keeps up to 4 KiB together. */
+/** As many as fit into one write. Workers share a pipe or socket, which does not mix writes of up to 4 KiB. */
 const MAX_WRITE_BYTES = 64 * 1024
 const MAX_SHARED_WRITE_BYTES = 4 * 1024
 
@@ -63,7 +63,7 @@ interface Output {
 
 /** `isShared` tells whether other processes write to the same output. */
 export function createLogOutput({ fd, isTTY = false }: Output, isShared = false): LogOutput {
-  const maxWriteBytes = isShared && fstatSync(fd).isFIFO() ? MAX_SHARED_WRITE_BYTES : MAX_WRITE_BYTES
+  const maxWriteBytes = isShared && !fstatSync(fd).isFile() ? MAX_SHARED_WRITE_BYTES : MAX_WRITE_BYTES
   let lines: string[] = []
   /** The length of all lines that wait, including those that are being written. */
   let waiting = 0
@@ -74,8 +74,9 @@ export function createLogOutput({ fd, isTTY = false }: Output, isShared = false)
   let reported = 0
 
   function add(line: string): void {
-    lines.push(isTTY ? `${formatForTerminal(line)}\n` : line)
-    waiting += line.length
+    const text = isTTY ? `${formatForTerminal(line)}\n` : line
+    lines.push(text)
+    waiting += text.length
   }
 
   function start(): void {
@@ -83,6 +84,7 @@ export function createLogOutput({ fd, isTTY = false }: Output, isShared = false)
     timer = undefined
     writing ??= writeAll().finally(() => {
       writing = undefined
+      if (lines.length > 0) start()
     })
   }
 
@@ -145,7 +147,8 @@ export function createLogOutput({ fd, isTTY = false }: Output, isShared = false)
 
     async flush() {
       start()
-      await Promise.race([writing, delay(FLUSH_TIMEOUT_MS, undefined, { ref: false })])
+      const deadline = delay(FLUSH_TIMEOUT_MS, 'too late', { ref: false })
+      while (writing !== undefined && (await Promise.race([writing, deadline])) === undefined);
     },
   }
 }

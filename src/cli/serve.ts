@@ -59,9 +59,9 @@ async function startPrimary(settings: ServeSettings, streams: Streams): Promise<
   await startMetricsOfWorkers(metricsOptions(settings, streams))
   if (rateLimit !== undefined) answerWorkers(rateLimit, workers)
   const { pino } = await import('pino')
-  const log = pino({ level: settings.logLevel, base: null }, createLogOutput(process.stdout, true))
-  const started = await startWorkers(workers, log)
-  const stop = stopOnSignal(started)
+  const logStream = createLogOutput(process.stdout, true)
+  const started = await startWorkers(workers, pino({ level: settings.logLevel, base: null }, logStream))
+  const stop = stopOnSignal({ ...started, stop: () => started.stop().then(logStream.flush) })
   if (stopWithParent) stopWithParentProcess(stop)
   try {
     const firstKey = apiKey === undefined ? await createSharedFirstKey(settings) : undefined
@@ -96,12 +96,7 @@ async function startServing(settings: ServeSettings, streams: Streams): Promise<
     cluster.worker?.disconnect()
     throw error
   })
-  const stop = stopOnSignal({
-    async stop() {
-      await service.stop()
-      await logStream.flush()
-    },
-  })
+  const stop = stopOnSignal({ stop: () => service.stop().then(logStream.flush) })
   if (cluster.isWorker) {
     reportToPrimary(service.address, stop)
     return

@@ -15,7 +15,7 @@ interface Answer {
 
 /** A request is granted if the primary does not answer within this time. */
 const ANSWER_TIMEOUT_MS = 1_000
-const GRANTED: Grant = { granted: 1, remaining: 0, untilFullMs: 0, untilNextMs: 0 }
+const GRANTED: Grant = { granted: 1, remaining: 0, untilFullMs: ANSWER_TIMEOUT_MS, untilNextMs: 0 }
 
 /** Called in the primary before it starts workers. */
 export function answerWorkers(limit: RateLimit, workers: number): void {

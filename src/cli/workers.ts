@@ -59,7 +59,7 @@ export async function startWorkers(count: number, log: Logger): Promise<Workers>
   }
 
   async function replace(reason: string, lifetime: number): Promise<void> {
-    log.error(`A worker ended (${reason}); starting another one.`)
+    log.error({ reason }, 'a worker ended; starting another one')
     await delay(Math.max(RESTART_INTERVAL_MS - lifetime, 0))
     for (let isStarted = false; !isStopping && !isStarted; ) {
       isStarted = await start().then(

@@ -25,7 +25,7 @@ export interface BatchOptions<Call, Result> {
   readonly limits: BatchLimits
   /** How many items a call counts for. The default is 1. */
   readonly sizeOf?: (call: Call) => number
-  /** How many event-loop turns a batch waits for further calls, unless it is full. The first is the current one. */
+  /** For how many event-loop turns, including the current one, a batch waits for further calls, unless it is full. */
   readonly turns: number
   /** What a call is rejected with if the queue is full, or if it waits in the queue too long. */
   readonly overloaded: () => ServiceError

@@ -12,17 +12,25 @@ import { ANIMAL_ROUTE, ANIMALS_ROUTE, createOperations } from './api/operations.
 import type { RateLimiter, RateLimitResult } from './api/rate-limit.ts'
 import { type Document, documentResource } from './documents.ts'
 import { createOutageLog, type RequestKind } from './outage-log.ts'
-import { operationOf, type RequestObserver } from './request-observer.ts'
 import { createClientAddress } from './server/client-address.ts'
 import { createCors } from './server/cors.ts'
 import { headerValues } from './server/headers.ts'
 import { checkExpectation, checkMessage } from './server/message-checks.ts'
 import { internalError, notFound } from './server/protocol-errors.ts'
-import type { Exchange } from './server/reply.ts'
-import { errorReply, jsonReply, type Reply } from './server/reply.ts'
+import { type Exchange, errorReply, jsonReply, type Reply } from './server/reply.ts'
 import { createRequestIds } from './server/request-log.ts'
 import { createRouter, handlerFor, isRead, type Match } from './server/routes.ts'
 import { createHttpServer, type HttpServer } from './server/server.ts'
+
+export type Operation = 'listPets' | 'createPet' | 'getPet' | 'other'
+
+/** What the metrics get to know about each request. `keyId` is the id of the API key, if the request had a valid one. */
+export type RequestObserver = (
+  operation: Operation,
+  status: number,
+  durationMs: number,
+  keyId: string | undefined,
+) => void
 
 export interface AppOptions {
   readonly store: Store
@@ -163,7 +171,8 @@ function checkRate(exchange: Exchange, { headers, retryAfterSeconds }: RateLimit
   if (retryAfterSeconds !== undefined) throw rateLimited(retryAfterSeconds)
 }
 
-function kindOf({ request }: Exchange): RequestKind {
+function kindOf({ request, route }: Exchange): RequestKind {
+  if (route === READINESS) return 'readiness'
   return request.method === 'POST' ? 'creation' : 'read'
 }
 
@@ -175,4 +184,15 @@ function isHealthCheck(path: string): boolean {
 function isFromDatabase({ route }: Exchange, { status }: Reply): boolean {
   const isSuccess = status === 200 || status === 201
   return isSuccess && (route === ANIMALS_ROUTE || route === ANIMAL_ROUTE || route === READINESS)
+}
+
+/** There is no exchange if the HTTP parser rejected the request. */
+function operationOf(exchange: Exchange | undefined): Operation {
+  if (exchange === undefined) return 'other'
+  const { route, request } = exchange
+  if (route === ANIMALS_ROUTE) {
+    if (isRead(request)) return 'listPets'
+    return request.method === 'POST' ? 'createPet' : 'other'
+  }
+  return route === ANIMAL_ROUTE && isRead(request) ? 'getPet' : 'other'
 }

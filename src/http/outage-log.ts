@@ -9,8 +9,8 @@ import type { ServiceError } from '../error.ts'
  */
 const QUIET_MS = 2_000
 
-/** A list that works does not end an outage of creations. */
-export type RequestKind = 'creation' | 'read'
+/** Each kind ends only by its own success: a list that works does not end an outage of creations. */
+export type RequestKind = 'creation' | 'read' | 'readiness'
 
 export interface OutageLog {
   /** Called for each request that the database failed to answer. */
@@ -19,8 +19,8 @@ export interface OutageLog {
   succeeded(kind: RequestKind): void
 }
 
-export function createOutageLog(log: Logger): OutageLog {
-  /** When a request of each kind that does not work has failed last. */
+export function createOutageLog(log: Logger, now = () => performance.now()): OutageLog {
+  /** The time of the last failure of each kind that has not succeeded since. */
   const lastFailures = new Map<RequestKind, number>()
   let failures = 0
   let startedAt = 0
@@ -28,7 +28,7 @@ export function createOutageLog(log: Logger): OutageLog {
 
   return {
     failed(kind, requestId, { cause }) {
-      lastFailureAt = performance.now()
+      lastFailureAt = now()
       lastFailures.set(kind, lastFailureAt)
       failures++
       if (failures > 1) return
@@ -38,7 +38,7 @@ export function createOutageLog(log: Logger): OutageLog {
 
     succeeded(kind) {
       const failedAt = lastFailures.get(kind)
-      if (failedAt === undefined || performance.now() - failedAt < QUIET_MS) return
+      if (failedAt === undefined || now() - failedAt < QUIET_MS) return
       lastFailures.delete(kind)
       if (lastFailures.size > 0) return
       const durationMs = Math.round(lastFailureAt - startedAt)

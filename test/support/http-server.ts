@@ -14,11 +14,12 @@ export interface TestServerOptions {
   readonly answer: (path: string, exchange: Exchange) => Reply | Promise<Reply>
   readonly isUrgent?: (path: string) => boolean
   readonly limits?: Partial<ServerLimits>
+  readonly writeLogLine?: (line: string) => void
 }
 
 export async function startTestServer(
   t: Scope,
-  { answer, isUrgent = () => false, limits }: TestServerOptions,
+  { answer, isUrgent = () => false, limits, writeLogLine }: TestServerOptions,
 ) {
   const lines: string[] = []
   const { server } = createHttpServer({
@@ -26,6 +27,7 @@ export async function startTestServer(
     answer: exchange => answer(exchange.path, exchange),
     isAccepting: () => true,
     isUrgent,
+    writeLogLine,
     log: pino({ level: 'warn', base: null }, { write: line => void lines.push(line) }),
     limits: { ...SERVER_LIMITS, ...limits },
   })

@@ -41,12 +41,17 @@ export function cancelQuery(client: pg.PoolClient, timeoutMs: number): void {
       socket.destroy()
       return
     }
-    const options = { socket, ...(isIP(host) === 0 && { servername: host }), ...(ssl === true ? {} : ssl) }
+    // pg hides the key of a client certificate from copies.
+    const options = {
+      socket,
+      ...(isIP(host) === 0 && { servername: host }),
+      ...(ssl !== true && { ...ssl, key: ssl.key }),
+    }
     const secured = ignoreErrors(connectTls(options, () => secured.end(request)))
   })
 }
 
-/** Its length, and these integers. */
+/** A message: its length, then these integers. */
 function message(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(4 + values.length * 4)
   for (const [index, value] of [bytes.length, ...values].entries()) bytes.writeInt32BE(value, index * 4)

@@ -5,7 +5,7 @@ const TTL_MS = 3_000
 
 const MAX_ACCEPTED = 1_000
 
-/** Few, so that in a flood of made-up keys the entries die young: with 1,000, they reached V8's old generation. */
+/** Few: in a flood of made-up keys, more entries would survive long enough to reach V8's old generation. */
 const MAX_REJECTED = 64
 
 /** Longer headers are not cached. */

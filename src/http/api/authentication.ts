@@ -13,8 +13,8 @@ export type AuthResult =
   | { readonly apiKey: ApiKey; readonly rejected?: undefined }
   | { readonly apiKey?: undefined; readonly rejected: 'missing' | 'invalid' }
 
-/** Takes the values of all `Authorization` headers. Returns a promise only if the key must be looked up. */
-export type Authenticate = (authorization: readonly string[]) => AuthResult | Promise<AuthResult>
+/** Takes the values of all `Authorization` headers. */
+export type Authenticate = (authorization: readonly string[]) => Promise<AuthResult>
 
 export interface AuthenticatorOptions {
   readonly store: Store
@@ -52,12 +52,11 @@ export function createAuthenticator({
     return apiKey.environment === environment && isActive(apiKey, clock()) ? found : INVALID
   }
 
-  return authorization => {
+  return async authorization => {
     const [first = ''] = authorization
     // A request with two Authorization headers is rejected.
     if (authorization.length > 1) return BEARER.exec(first)?.[1] === undefined ? MISSING : INVALID
-    const found = find(first)
-    return found instanceof Promise ? found.then(checkKey) : checkKey(found)
+    return checkKey(await find(first))
   }
 }
 

@@ -40,7 +40,7 @@ type Now = () => number
 /** Rounding errors of doubles are smaller than this. */
 const TOLERANCE = 1e-6
 
-/** The part of a limit that all workers together may have asked for in advance. */
+/** The share of a limit that all workers together may hold unused. */
 const SHARE_IN_ADVANCE = 0.1
 
 const monotonic: Now = () => performance.now()
@@ -100,35 +100,49 @@ export function createSharedRateLimiter(
   now = monotonic,
 ): RateLimiter {
   const leases = new Map<string, Lease>()
+  /** One question per key at a time: otherwise concurrent requests would take the whole bucket to one worker. */
+  const questions = new Map<string, Promise<void>>()
 
-  function use(lease: Lease, granted: number): RateLimitResult {
+  /** Returns undefined if the primary has to be asked. */
+  function takeFromLease(keyId: string): RateLimitResult | undefined {
     const time = now()
+    const lease = leases.get(keyId)
+    // The bucket is full again, and what is left of the lease is in it.
+    if (lease === undefined || lease.fullAt <= time) return undefined
+    if (lease.tokens === 0 && time >= lease.nextAt) return undefined
+    const granted = Math.min(lease.tokens, 1)
     lease.tokens -= granted
     return resultOf(limit, {
       granted,
       remaining: lease.remaining + lease.tokens,
-      untilFullMs: Math.max(lease.fullAt - time, 0),
-      untilNextMs: Math.max(lease.nextAt - time, 0),
+      untilFullMs: lease.fullAt - time,
+      untilNextMs: lease.nextAt - time,
     })
   }
 
-  return {
-    take(keyId) {
-      const known = leases.get(keyId)
-      if (known !== undefined && known.tokens > 0) return use(known, 1)
-      if (known !== undefined && now() < known.nextAt) return use(known, 0)
-      return ask(keyId).then(({ granted, remaining, untilFullMs, untilNextMs }) => {
-        const time = now()
-        dropWhile(leases, ({ fullAt }) => fullAt <= time)
-        // Several requests may have asked at the same time.
-        const tokens = granted + (leases.get(keyId)?.tokens ?? 0)
-        const lease = { tokens, remaining, fullAt: time + untilFullMs, nextAt: time + untilNextMs }
-        leases.delete(keyId)
-        leases.set(keyId, lease)
-        return use(lease, Math.min(tokens, 1))
-      })
-    },
+  async function renewLease(keyId: string): Promise<void> {
+    const { granted, remaining, untilFullMs, untilNextMs } = await ask(keyId)
+    const time = now()
+    questions.delete(keyId)
+    dropWhile(leases, ({ fullAt }) => fullAt <= time)
+    leases.delete(keyId)
+    leases.set(keyId, { tokens: granted, remaining, fullAt: time + untilFullMs, nextAt: time + untilNextMs })
   }
+
+  async function askAndTake(keyId: string): Promise<RateLimitResult> {
+    for (;;) {
+      let question = questions.get(keyId)
+      if (question === undefined) {
+        question = renewLease(keyId)
+        questions.set(keyId, question)
+      }
+      await question
+      const taken = takeFromLease(keyId)
+      if (taken !== undefined) return taken
+    }
+  }
+
+  return { take: keyId => takeFromLease(keyId) ?? askAndTake(keyId) }
 }
 
 function resultOf({ requests, windowSeconds }: RateLimit, grant: Grant): RateLimitResult {

@@ -8,8 +8,8 @@ import type { Exchange } from './reply.ts'
 import { createThrottledLog } from './throttled-log.ts'
 
 export interface Connections {
-  /** Closes another connection, or this one, if there are too many. */
-  add(socket: Socket): void
+  /** Closes another connection, or this one, if there are too many. Requests that are in flight when it closes are abandoned. */
+  add(socket: Socket, onAbandoned: (exchange: Exchange) => void): void
   /** Returns the number of requests in flight on this connection. */
   begin(socket: Duplex, exchange: Exchange): number
   /** Called when the response was handed to the operating system. */
@@ -55,9 +55,12 @@ export function createConnections(limit: number, log: Logger): Connections {
   }
 
   return {
-    add(socket) {
+    add(socket, onAbandoned) {
       connections.set(socket, [])
-      socket.once('close', () => remove(socket))
+      socket.once('close', () => {
+        connections.get(socket)?.forEach(onAbandoned)
+        remove(socket)
+      })
       if (connections.size > limit) closeLongestIdle(socket)
     },
 

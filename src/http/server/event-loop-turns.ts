@@ -10,7 +10,7 @@ const MANY_CONNECTIONS = 256
 /** How many requests are served in a turn while others wait. A turn then takes about a millisecond. */
 const SERVED_PER_TURN = 16
 
-/** The same after a turn that accepted a connection: others are probably waiting to be accepted. */
+/** How many are served after a turn that accepted a connection: others are probably waiting to be accepted. */
 const SERVED_BESIDE_ACCEPTING = 8
 
 /** How many connections with health checks are read in addition. */
@@ -52,11 +52,11 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
   function nextTurn(): void {
     isScheduled = false
     // A connection that pipelines sends hundreds of requests at once, so only one such connection is read in a turn.
-    const requestsPerConnection = Math.max(requests / Math.max(resumed, 1), 1)
+    const requestsPerRead = Math.max(requests / Math.max(resumed, 1), 1)
     const limit = hasAccepted ? SERVED_BESIDE_ACCEPTING : SERVED_PER_TURN
     requests = 0
     serveWaiting(limit)
-    resumed = waiting.size > 0 ? 0 : resume(others, Math.max(Math.floor(limit / requestsPerConnection), 1))
+    resumed = waiting.size > 0 ? 0 : resume(others, Math.max(Math.floor(limit / requestsPerRead), 1))
     resumed += resume(urgent, URGENT_PER_TURN)
     hasAccepted = false
     if (urgent.size + others.size + waiting.size > 0) schedule()

@@ -4,8 +4,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { invalid, renderError, type ServiceError } from '../../error.ts'
 import { chunkExtensionsTooLarge, headersTooLarge, requestTimeout } from './protocol-errors.ts'
-import type { Exchange } from './reply.ts'
-import { API_HEADERS } from './reply.ts'
+import { API_HEADERS, type Exchange } from './reply.ts'
 
 export const TIMEOUT_CODE = 'ERR_HTTP_REQUEST_TIMEOUT'
 

@@ -38,7 +38,7 @@ function checkTarget({ url = '/' }: IncomingMessage): void {
   if (url.startsWith('/')) return
   const authority = ABSOLUTE.exec(url)?.[1]
   if (authority !== undefined && (/^(:|$)/.test(authority) || !HOST.test(authority)))
-    throw invalid('An absolute target must have a host, and no user information.')
+    throw invalid('An absolute target must have a valid host and no user information.')
 }
 
 /** Throws `invalid_request` for HTTP/0.9 and HTTP/2.0, which the parser accepts in the form of HTTP/1. */

@@ -22,6 +22,8 @@ export interface Exchange {
   readonly startedAt: number
   /** Whether the connection closes after the response. */
   isLast: boolean
+  /** Whether it was logged and measured. */
+  isReported: boolean
   /** Headers of every reply to this request: alternating names and values. */
   headers: readonly string[]
 }

@@ -53,7 +53,7 @@ export function reportRequest({ write, onAnswered }: RequestLog, exchange: Excha
 /** Renders what pino would render, in less time (bench/notes.md). */
 function renderLine(exchange: Exchange, status: number | null, durationMs: number): string {
   const { id, address, request, response, route, apiKey, animalId } = exchange
-  const isAborted = status === null || (response.closed && !response.writableFinished)
+  const isAborted = status === null || (request.socket.destroyed && !response.writableFinished)
   const fields = [
     `"level":${INFO},"time":${Date.now()},"requestId":${JSON.stringify(id)}`,
     address === undefined ? '' : `,"address":"${address}"`,

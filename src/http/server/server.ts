@@ -107,6 +107,7 @@ export function createHttpServer({
       address: isReported ? clientAddress(socket, request) : undefined,
       startedAt: isReported ? performance.now() : 0,
       isLast,
+      isReported: false,
       headers: NO_HEADERS,
     }
     const isPipelined = connections.begin(socket, exchange) > 1
@@ -138,7 +139,9 @@ export function createHttpServer({
   }
 
   function report(exchange: Exchange): void {
-    if (isReported) reportRequest(requestLog, exchange)
+    if (!isReported || exchange.isReported) return
+    exchange.isReported = true
+    reportRequest(requestLog, exchange)
   }
 
   /** Closes the connection after the requests that are in flight on it, if there are any. */
@@ -154,7 +157,7 @@ export function createHttpServer({
   // By default Node silently drops headers after the thousandth.
   server.maxHeadersCount = 0
   server.on('connection', socket => {
-    connections.add(socket)
+    connections.add(socket, report)
     if (onAnswered !== undefined) openedAt.set(socket, performance.now())
     turns.addConnection(socket)
   })
