@@ -9,8 +9,10 @@ const CORRUPT = 11
 const CANTOPEN = 14
 const NOTADB = 26
 
-/** These, and NOMEM, READONLY, INTERRUPT, IOERR, FULL, PROTOCOL and SCHEMA. Others, such as CONSTRAINT, mean a bug in this program. */
-const UNAVAILABLE = [BUSY, LOCKED, CORRUPT, CANTOPEN, NOTADB, 7, 8, 9, 10, 13, 15, 17]
+const OTHERS = { NOMEM: 7, READONLY: 8, INTERRUPT: 9, IOERR: 10, FULL: 13, PROTOCOL: 15, SCHEMA: 17 }
+
+/** Codes that are not listed, such as CONSTRAINT, mean a bug in this program. */
+const UNAVAILABLE = [BUSY, LOCKED, CORRUPT, CANTOPEN, NOTADB, ...Object.values(OTHERS)]
 
 /** All statements were valid when the file was opened, so another program has changed the schema since. */
 const CHANGED_SCHEMA = /no such (table|column|index)|has no column named/

@@ -26,8 +26,8 @@ export function joinedHeader(request: IncomingMessage, name: string): string | u
 }
 
 /**
- * Chooses by the `Accept-Encoding` header (RFC 9110, section 12.5.3): the encoding that the client prefers, and among equals the one that is usually smallest. If the client accepts
- * none of them, it is `identity`, which every client can read.
+ * Chooses by the `Accept-Encoding` header (RFC 9110, section 12.5.3): the encoding that the client prefers, and among equals the
+ * one that is usually smallest. If the client accepts none of them, it is `identity`, which every client can read.
  */
 export function chooseEncoding(acceptEncoding: string | undefined): Encoding {
   if (acceptEncoding === undefined) return 'identity'
