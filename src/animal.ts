@@ -59,12 +59,28 @@ function exactCategoryId(double: number, text: string): bigint | number {
  */
 export function parseNewAnimal(body: unknown): NewAnimal {
   if (!isObject(body)) throw invalid('The body must be a JSON object with name and categoryId.')
+  const problems = findProblems(body)
+  if (problems.length > 0) throw invalid(`${problems.map(({ problem }) => problem).join('; ')}.`)
   const { name, categoryId, status } = body
-  const problems = [nameProblem(name), categoryIdProblem(categoryId), statusProblem(status)]
-  const found = problems.filter(problem => problem !== undefined)
-  if (found.length > 0) throw invalid(`${found.join('; ')}.`)
   const animal = { name: name as string, categoryId: categoryId as bigint }
   return status === undefined ? animal : { ...animal, status: status as Status }
+}
+
+export interface MemberProblem {
+  readonly member: keyof NewAnimal
+  /** Starts with the name of the member. */
+  readonly problem: string
+}
+
+/** Returns what is wrong with a new animal, member by member. */
+export function findProblems({ name, categoryId, status }: Record<string, unknown>): MemberProblem[] {
+  const found: MemberProblem[] = []
+  const add = (member: keyof NewAnimal, problem: string | undefined) =>
+    problem !== undefined && found.push({ member, problem })
+  add('name', nameProblem(name))
+  add('categoryId', categoryIdProblem(categoryId))
+  add('status', statusProblem(status))
+  return found
 }
 
 export function parseStatus(value: unknown): Status {

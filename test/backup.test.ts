@@ -144,7 +144,10 @@ suite('backup', { concurrency: true }, () => {
     isStopped = true
     await Promise.all(clients)
     assert.equal(code, 0, err)
-    assert.match(err, /^Backed up \d+ animals \(\d+ [kM]B\) to backup\.db\. The copy is verified\.\n$/)
+    assert.match(
+      err,
+      /^Backed up \d+ animals \(\d+ [kM]B\) from data\/production\.db to backup\.db\. The copy is verified\.\n$/,
+    )
 
     const file = join(cwd, 'backup.db')
     assertIntact(file)
@@ -161,7 +164,7 @@ suite('backup', { concurrency: true }, () => {
     const cwd = await crashedFolder(t, 20)
     const { code, err } = await run(t, ['backup', 'backup.db'], { cwd })
     assert.equal(code, 0)
-    assert.match(err, /^Backed up \d+ animals? \(\d+ kB\) to /)
+    assert.match(err, /^Backed up \d+ animals? \(\d+ kB\) from .* to /)
     assert.equal(countAnimals(join(cwd, 'backup.db')), 20)
   })
 
@@ -274,7 +277,10 @@ suite('restore', { concurrency: true }, () => {
     await store.close()
     const { code, err } = await run(t, ['restore', 'backup.db'], { cwd })
     assert.equal(code, 0, err)
-    assert.match(err, /^Restored 2 animals from backup\.db\. The copy is verified\.\n/)
+    assert.match(
+      err,
+      /^Restored 2 animals from backup\.db to data\/production\.db\. The copy is verified\.\n$/m,
+    )
     assert.equal(namesIn(join(cwd, DATABASE)), 'a b')
     assert.equal(statSync(join(cwd, DATABASE)).mode & 0o777, 0o600)
     assert.equal(namesIn(oldDatabase(err)), 'a b c')
@@ -298,7 +304,7 @@ suite('restore', { concurrency: true }, () => {
     rmSync(join(cwd, 'data'), { recursive: true })
     const { code, err } = await run(t, ['restore', 'backup.db'], { cwd })
     assert.equal(code, 0, err)
-    assert.equal(err, 'Restored 1 animal from backup.db. The copy is verified.\n')
+    assert.equal(err, 'Restored 1 animal from backup.db to data/production.db. The copy is verified.\n')
     assert.equal(namesIn(join(cwd, DATABASE)), 'a')
     assert.equal(statSync(join(cwd, 'data')).mode & 0o777, 0o700)
   })

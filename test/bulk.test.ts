@@ -8,9 +8,8 @@ import { suite, type TestContext, test } from 'node:test'
 import { renderAnimals } from '../src/animal.ts'
 import { CommandFailed } from '../src/cli/command.ts'
 import { type Import, importAll } from '../src/cli/import.ts'
-import { openStore } from '../src/cli/open-store.ts'
-import { type DatabaseAddress, parseDatabaseUrl } from '../src/cli/setting-values.ts'
 import { systemClock } from '../src/clock.ts'
+import { type DatabaseAddress, openStore, parseDatabaseUrl } from '../src/database/open.ts'
 import type { Store } from '../src/store.ts'
 import { type CommandOptions, MAIN, run, start } from './support/command.ts'
 import { runInProcess } from './support/in-process.ts'
@@ -91,7 +90,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
         const empty = await another()
         const imported = await command(['import', file], {}, empty)
         assert.equal(imported.code, 0, imported.err)
-        assert.match(imported.err, /^15 animals imported in /m)
+        assert.match(imported.err, /^15 animals imported into .* in /m)
         assert.equal((await command(['export'], {}, empty)).out, ANIMALS)
         assert.equal(existsSync(`${file}.unfinished`), false)
       })
@@ -104,7 +103,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
       assert.equal(code, 1)
       assert.match(
         err,
-        /^Line 1700: name must not be blank\.\n1,000 animals stored\. Resume with --from-line 1001\.$/m,
+        /^Line 1700: name must not be blank \(found " "\)\.\n1,000 animals stored in .*\. Resume with --from-line 1001\.$/m,
       )
       assert.equal((await exported()).trimEnd().split('\n').length, 1_000)
     })
@@ -137,7 +136,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
       const { code, err } = await command(['import', '--skip-invalid', '-'], { input: input.join('\n') })
       assert.equal(code, 0)
       assert.match(err, /^Line 2: the line must be a JSON object\.\nLine 3: categoryId is required/m)
-      assert.match(err, /^2 animals imported in .* s, 2 lines skipped\.$/m)
+      assert.match(err, /^2 animals imported into .* s, 2 lines skipped\.$/m)
       assert.deepEqual((await exported()).match(/"name":"\w"/g), ['"name":"a"', '"name":"c"'])
     })
 
@@ -158,14 +157,14 @@ for (const [database, open] of Object.entries(DATABASES)) {
       await waitUntil(isStored, { what: '3000 animals are stored' })
       child.kill('SIGINT')
       const { err } = await ended
-      assert.match(err, /^Stopped\.\n3,000 animals stored\. Resume with --from-line 3001\.$/m)
+      assert.match(err, /^Stopped\. 3,000 animals stored in .*\. Resume with --from-line 3001\.$/m)
       assert.equal(await count(), 3_000)
     })
   })
 }
 
 async function openTestStore(t: Scope, database: DatabaseAddress): Promise<Store> {
-  const store = await openStore({ database, environment: 'production', clock: systemClock, create: true })
+  const store = await openStore(database, { clock: systemClock, create: true, say() {} })
   t.after(() => store.close())
   return store
 }
@@ -182,13 +181,14 @@ async function importInto(store: Store, input: string | Buffer, options: Partial
   try {
     await importAll({
       store,
-      source: { name: 'input', stream: Readable.from(chunksOf(input)), bytes: undefined },
+      source: { name: 'input', stream: Readable.from(chunksOf(input)), share: () => undefined },
+      database: 'animals.db',
       format: 'csv',
       skipInvalid: false,
       fromLine: 1,
-      stopSignal: new AbortController().signal,
+      signal: new AbortController().signal,
       progress: { update() {}, end() {} },
-      streams: { out() {}, say: text => said.push(text) },
+      say: text => void said.push(text),
       ...options,
     })
   } catch (error) {
@@ -345,33 +345,46 @@ suite('the formats', () => {
     })
   }
 
-  test('a misplaced quote makes only its own line invalid, an unclosed one also the lines after it', async t => {
+  test('a quote in a field makes its line invalid, a misplaced closing one also those up to the next pair', async t => {
     const input =
-      'name,categoryId\n12"" python,7\nBella,8\n"Max"x,1\n12" python,7\nTom,9\n"never closed,9\nKim,10\n'
+      'name,categoryId\n12"" python,7\nBella,8\n12" python,7\nTom,9\n"Max"x,1\n"Kim",10\nMia,11\n"never closed,9\nRex,12\n'
     const { said, stored } = await importInto(await openEmptyStore(t), input, { skipInvalid: true })
     const message = 'the line must be well-formed CSV, with quotes in pairs.'
     assert.deepEqual(
       said.slice(0, -1),
-      ['Line 2', 'Line 4', 'Line 5', 'Lines 7 to 8'].map(lines => `${lines}: ${message}`),
+      ['Line 2', 'Line 4', 'Lines 6 to 7', 'Lines 9 to 10'].map(lines => `${lines}: ${message}`),
     )
-    assert.match(said.at(-1) ?? '', /^2 animals imported in .*, 5 lines skipped\.$/)
-    assert.equal(stored, '[{"id":1,"name":"Bella","categoryId":8},{"id":2,"name":"Tom","categoryId":9}]')
+    assert.match(said.at(-1) ?? '', /^3 animals imported into .*, 6 lines skipped\.$/)
+    assert.deepEqual(
+      JSON.parse(stored).map(({ name }: { name: string }) => name),
+      ['Bella', 'Tom', 'Mia'],
+    )
   })
 
-  test('a malformed record of several lines is skipped as a whole', async t => {
-    const input = 'name,categoryId\n"a\nBella,7\nb"c,1\nKim,2\n'
-    const { said, stored } = await importInto(await openEmptyStore(t), input, { skipInvalid: true })
-    assert.match(said[0] ?? '', /^Lines 2 to 4: the line must be well-formed CSV/)
-    assert.equal(stored, '[{"id":1,"name":"Kim","categoryId":2}]')
+  test('a quote that is never closed ends the import after 256 KiB, and names its line', async t => {
+    for (const [quote, message] of [
+      ['"never closed,0', 'the entry must be shorter than 256 KiB.'],
+      ['"closed" early,0', 'the line must be well-formed CSV, with quotes in pairs.'],
+    ]) {
+      const input = `name,categoryId\nKim,1\n${quote}\n${'Bella,7\n'.repeat(40_000)}`
+      const { failure, stored } = await importInto(await openEmptyStore(t), input, { skipInvalid: true })
+      assert.equal(failure, `Line 3: ${message}\n0 animals stored in animals.db.`)
+      assert.equal(stored, '[]')
+    }
   })
 
-  test('a quote that is never closed makes at most 256 KiB invalid', async t => {
-    const input = `name,categoryId\n"never closed,0\n${'Bella,7\n'.repeat(40_000)}`
-    const { said, stored } = await importInto(await openEmptyStore(t), input, { skipInvalid: true })
-    const [, last] = /^Lines 2 to (\d+): the entry must be shorter than 256 KiB/.exec(said[0] ?? '') ?? []
-    const spoiled = Number(last) - 2
-    assert.ok(spoiled > 0 && spoiled <= (256 * 1024) / 8, said[0])
-    assert.equal(JSON.parse(stored).length, 40_000 - spoiled)
+  test('--from-line beyond the file is an error', async t => {
+    for (const [input, lines] of [
+      ['name,categoryId\nKim,1\n', '2 lines'],
+      ['name,categoryId', '1 line'],
+      ['', '0 lines'],
+    ]) {
+      const { failure } = await importInto(await openEmptyStore(t), input ?? '', { fromLine: 3 })
+      assert.equal(
+        failure,
+        `--from-line 3 is beyond the file, which has ${lines}.\n0 animals stored in animals.db.`,
+      )
+    }
   })
 
   test('--from-line does not parse the lines before it, except the header', async t => {
@@ -398,7 +411,7 @@ suite('import and export, on the command line', () => {
     assert.equal(failed.code, 1)
     assert.match(
       failed.err,
-      /^Line 2: categoryId must be an integer.*\n0 animals stored\. Resume with --from-line 1\.$/m,
+      /^Line 2: categoryId must be an integer.* \(found "x"\)\.\n0 animals stored in animals\.db\.$/m,
     )
     const args = ['import', '-', '--format', 'csv', '--from-line', '3']
     const resumed = await run(t, args, { ...options, input })
@@ -454,11 +467,10 @@ suite('import and export, on the command line', () => {
 
     // While a service has the database open, its newest animals are in the WAL.
     chmodSync(database, 0o600)
-    const store = await openStore({
-      database: parseDatabaseUrl(env.DATABASE_URL),
-      environment: 'production',
+    const store = await openStore(parseDatabaseUrl(env.DATABASE_URL), {
       clock: systemClock,
       create: false,
+      say() {},
     })
     await store.createAnimals([{ animal: { name: 'Rex', categoryId: 8n } }])
     chmodSync(database, 0o444)

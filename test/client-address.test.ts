@@ -101,7 +101,7 @@ suite('the address of the client', () => {
 
   test('depends on --trust-proxy, the number of trusted proxies: a whole number from 0 to 99', () => {
     const read = (text: string) =>
-      readSettings(['trustProxy'], { args: ['--trust-proxy', text], env: {} }).settings
+      readSettings({ settings: ['trustProxy'] }, { args: ['--trust-proxy', text], env: {} }).settings
     assert.deepEqual([read('0').trustProxy, read('2').trustProxy], [0, 2])
     for (const text of ['-1', '1.5', 'true', '100', '01', ''])
       assert.throws(() => read(text), SettingsError, text)

@@ -51,6 +51,7 @@ suite('animal-store', { concurrency: 2 }, () => {
 
   for (const args of [
     ['--version'],
+    ['-v'],
     ['serve', '--version'],
     ['keys', 'list', '--version'],
     ['openapi', '--version'],
@@ -148,7 +149,7 @@ suite('settings', { concurrency: 2 }, () => {
       '--production-url (PRODUCTION_URL) must be an http or https URL that ends in /v1, without user name, password, query or fragment',
       '--shutdown-delay (SHUTDOWN_DELAY) must be a time from 0s to 5s, not "1h"',
       '--staging-url (STAGING_URL) must be an http or https URL that ends in /v1, without user name, password, query or fragment',
-      'ANIMAL_STORE_API_KEY must be 20 to 255 visible ASCII characters',
+      'ANIMAL_STORE_API_KEY must be 20 to 255 visible ASCII characters, at least 10 of them different',
     ])
     assert.deepEqual(readdirSync(cwd), [])
   })
@@ -181,6 +182,7 @@ suite('settings', { concurrency: 2 }, () => {
       'https://app.example/x',
       'HTTPS://app.example',
       'null',
+      'https://*.example',
       ',',
     ].map((origin): Given => [['--cors-origin', origin], {}]),
     [['--cors-origin', 'https://app.example', '--cors-origin', 'x'], {}],
@@ -194,6 +196,7 @@ suite('settings', { concurrency: 2 }, () => {
     [[], { DATABASE_URL: 'postgres://[' }],
     [[], { ANIMAL_STORE_API_KEY: 'x'.repeat(256) }],
     [[], { ANIMAL_STORE_API_KEY: 'has a space in the middle' }],
+    [[], { ANIMAL_STORE_API_KEY: 'abcdefghi'.repeat(3) }],
     [[], { PRODUCTION_URL: 'https://user@example.test/v1' }],
     [[], { PRODUCTION_URL: 'https://:password@example.test/v1' }],
     [[], { PRODUCTION_URL: 'https://example.test/v1?x=1' }],
@@ -202,7 +205,7 @@ suite('settings', { concurrency: 2 }, () => {
   for (const [args, env] of invalid) {
     test(`"${commandLine(['serve', ...args], env)}" has one problem, described in one line`, () => {
       assert.throws(
-        () => readSettings(serveCommand.settings, { args, env }, serveCommand.operands),
+        () => readSettings(serveCommand, { args, env }),
         error => {
           assert.ok(error instanceof SettingsError)
           assert.equal(error.problems.length, 1)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
 import { suite, test } from 'node:test'
-import { defaultText } from '../src/cli/read-settings.ts'
+import { defaultText } from '../src/cli/help.ts'
 import { SETTINGS, type Setting } from '../src/cli/settings.ts'
 import { STATUS_OF } from '../src/error.ts'
 import { inKib, MAX_BODY_BYTES, MAX_HEADER_BYTES } from '../src/http/server/limits.ts'
@@ -43,14 +43,15 @@ suite('the documentation', () => {
     assert.ok(rowOf('headers_too_large')?.includes(inKib(MAX_HEADER_BYTES)))
   })
 
-  test('lists exactly the settings of serve in the README, with their defaults', () => {
-    const rows = [
-      ...read('README.md').matchAll(/^\| (`--[\w-]+`|\(none: a secret\)) \| `(\w+)` \| (.*?) \| /gm),
-    ].map(([, flag = '', variable, defaultValue = '']) => [
-      flag.replaceAll('`', ''),
-      variable,
-      defaultValue.replaceAll('`', ''),
-    ])
+  test('lists exactly the settings of serve, with their defaults, and six of them in the README', () => {
+    const rowsOf = (page: string) =>
+      [...read(page).matchAll(/^\| (`--[\w-]+`|\(none: a secret\)) \| `(\w+)` \| (.*?) \| /gm)].map(
+        ([, flag = '', variable, defaultValue = '']) => [
+          flag.replaceAll('`', ''),
+          variable,
+          defaultValue.replaceAll('`', ''),
+        ],
+      )
     const settings = Object.values<Setting<unknown>>(SETTINGS)
       .filter(({ variable }) => variable !== undefined)
       .map(setting => [
@@ -58,7 +59,14 @@ suite('the documentation', () => {
         setting.variable,
         defaultText(setting),
       ])
-    assert.deepEqual(rows, settings)
+    assert.deepEqual(rowsOf('docs/settings.md'), settings)
+    const inReadme = rowsOf('README.md')
+    assert.equal(inReadme.length, 6)
+    const all = settings.map(row => row.join())
+    assert.deepEqual(
+      inReadme.filter(row => !all.includes(row.join())),
+      [],
+    )
   })
 
   test('lists exactly the folders of src/, and the files in src/ itself, in the layout', () => {

@@ -101,7 +101,7 @@ suite('an export', () => {
     const [, ...records] = readFileSync(at('safe.csv'), 'utf8').trimEnd().split('\n')
     assert.deepEqual(
       records.map(record => record.slice(2, -3)),
-      ["'=1+1", "'+1", "'-1", "'@x", "'\tx", '"\'\rx"', 'a=b', "'quoted", 'Bella'],
+      ["'=1+1", "'+1", "'-1", "'@x", '"\tx"', '"\rx"', 'a=b', "'quoted", 'Bella'],
     )
   })
 

@@ -32,7 +32,10 @@ suite('keys', { concurrency: 2 }, () => {
     const { code, out, err } = await run(t, ['keys', 'create', '--name', 'my laptop'], { cwd })
     assert.equal(code, 0)
     assert.match(out, /^as_live_\w{38}\n$/)
-    assert.match(err, /Created key_\w+ \(my laptop\) for production\. The key is shown only once/)
+    assert.match(
+      err,
+      /Created key_\w+ \(my laptop\) for production in data\/production\.db\. The key is shown only once/,
+    )
     const { send, close } = client(address, out.trim())
     t.after(close)
     assert.equal((await send('GET', '/v1/pets')).status, 200)
@@ -43,7 +46,7 @@ suite('keys', { concurrency: 2 }, () => {
     const json = async (...args: string[]) => {
       const { code, out, err } = await run(t, ['keys', ...args, '--json'], { cwd })
       assert.equal(code, 0, err)
-      assert.equal(err, '')
+      assert.equal(err, args[0] === 'create' ? 'Created the database data/production.db.\n' : '')
       return JSON.parse(out)
     }
     const created = await json('create', '--name', 'one', '--expires', '90d')
@@ -67,7 +70,7 @@ suite('keys', { concurrency: 2 }, () => {
     assert.deepEqual(states, ['active', 'revoked'])
   })
 
-  test('rotate gives each successor the original lifetime, also if the key was rotated before', async t => {
+  test('rotate gives each successor the original lifetime', async t => {
     const cwd = temporaryFolder(t)
     const rotate = async (id: string) => JSON.parse((await runIn(cwd, 'rotate', id, '--json')).out)
     const lifetimeOf = ({ createdAt, expiresAt }: { createdAt: string; expiresAt: string | null }) =>
@@ -79,9 +82,25 @@ suite('keys', { concurrency: 2 }, () => {
       [limited, 90 * 24 * 3600 * 1000],
     ] as const) {
       const first = await rotate(id)
-      const lifetimes = [first, await rotate(id), await rotate(first.id)].map(lifetimeOf)
-      assert.deepEqual(lifetimes, [lifetime, lifetime, lifetime])
+      const second = await rotate(first.id)
+      await runIn(cwd, 'revoke', second.id)
+      const third = await rotate(first.id)
+      assert.deepEqual([first, second, third].map(lifetimeOf), [lifetime, lifetime, lifetime])
     }
+  })
+
+  test('rotate says when the old key ends, and refuses a key that was rotated already', async t => {
+    const cwd = temporaryFolder(t)
+    const { id } = await createIn(cwd, '--name', 'x')
+    const first = await runIn(cwd, 'rotate', id, '--overlap', '1h')
+    assert.equal(first.code, 0)
+    const [, end = ''] = new RegExp(`${id} ends at (\\S+Z)\\.`).exec(first.err) ?? []
+    const minutes = (Date.parse(end) - Date.now()) / 60_000
+    assert.ok(minutes > 58 && minutes <= 60, first.err)
+    const again = await runIn(cwd, 'rotate', id)
+    assert.equal(again.code, 1)
+    assert.match(again.err, new RegExp(`^Key ${id} was rotated already: its successor is key_\\w+\\.\\n$`))
+    assert.equal(again.out, '')
   })
 
   test('list prints a table of the keys of one environment', async t => {
@@ -124,7 +143,7 @@ suite('keys', { concurrency: 2 }, () => {
     assert.equal((await send('GET', '/v1/pets')).status, 200)
     const { code, err } = await run(t, ['keys', 'revoke', id], { cwd })
     assert.equal(code, 0)
-    assert.match(err, /^Revoked key_\w+ \(x\)\.\n$/)
+    assert.match(err, /^Revoked key_\w+ \(x\) in data\/production\.db\.\n$/)
     await waitUntil(async () => (await send('GET', '/v1/pets')).status !== 200, {
       what: 'the service rejects the key',
       timeoutMs: 5_000,

@@ -160,7 +160,7 @@ suite('requests that wait for the database', () => {
       corsOrigins: [],
       log: pino({ level: 'silent' }),
       documents: [],
-      isAccepting: () => true,
+      state: () => 'ready',
       maxWaiting: 3,
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')

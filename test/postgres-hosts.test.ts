@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import pg from 'pg'
-import { parseDatabaseUrl } from '../src/cli/setting-values.ts'
+import { parseDatabaseUrl } from '../src/database/open.ts'
 import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS } from '../src/database/postgres/limits.ts'
 import { openPool } from '../src/database/postgres/pool.ts'
 import { MalformedUrl, parsePostgresUrl } from '../src/database/postgres/url.ts'

@@ -76,6 +76,21 @@ suite('progress', () => {
     )
   })
 
+  for (const [seconds, text] of [
+    [119, '119 s'],
+    [1_459, '24 min'],
+    [7_199, '120 min'],
+    [10_800, '3 h'],
+  ] as const) {
+    test(`says ${text} for ${seconds} seconds`, () => {
+      const drawn = drawnOn(false, (progress, pass) => {
+        pass(seconds * 1_000)
+        progress.update(1, 0.5)
+      })
+      assert.match(drawn, new RegExp(`, ${text} left\\n$`))
+    })
+  }
+
   test('may count something other than animals', () => {
     const drawn = drawnOn(
       false,
@@ -85,6 +100,6 @@ suite('progress', () => {
       },
       { unit: 'MB' },
     )
-    assert.equal(drawn, 'imported 500 MB, 50 a second, 10 s left\n')
+    assert.equal(drawn, 'imported 500 MB, 50 MB a second, 10 s left\n')
   })
 })

@@ -327,7 +327,10 @@ suite('--rate-limit', () => {
     ['10/1d', 10, 86_400],
   ] as const) {
     test(`accepts ${text}`, () => {
-      const { settings } = readSettings(['rateLimit'], { args: ['--rate-limit', text], env: {} })
+      const { settings } = readSettings(
+        { settings: ['rateLimit'] },
+        { args: ['--rate-limit', text], env: {} },
+      )
       assert.deepEqual(settings.rateLimit, { requests, windowSeconds })
     })
   }
@@ -348,7 +351,7 @@ suite('--rate-limit', () => {
     test(`rejects ${text}`, () => {
       const message = /^--rate-limit \(RATE_LIMIT\) must be a number of requests and a time from 1s to 24h/
       assert.throws(
-        () => readSettings(['rateLimit'], { args: [], env: { RATE_LIMIT: text } }),
+        () => readSettings({ settings: ['rateLimit'] }, { args: [], env: { RATE_LIMIT: text } }),
         (error: unknown) => error instanceof SettingsError && message.test(error.message),
       )
     })

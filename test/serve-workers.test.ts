@@ -192,7 +192,7 @@ suite('workers', () => {
   for (const number of ['-1', '1.5', '100', 'many']) {
     test(`--workers ${number} is rejected, like 0`, () => {
       const input = { args: [`--workers=${number}`], env: {} }
-      assert.throws(() => readSettings(['workers'], input), {
+      assert.throws(() => readSettings({ settings: ['workers'] }, input), {
         name: 'SettingsError',
         message: INVALID_NUMBER,
       })

@@ -146,7 +146,10 @@ suite('serve', { concurrency: 2 }, () => {
     const cwd = temporaryFolder(t)
     const { code, err } = await run(t, ['serve', '--port', String(port)], { cwd })
     assert.equal(code, 1)
-    assert.equal(err, `Cannot listen on 127.0.0.1, port ${port}: the port is taken.\n`)
+    assert.equal(
+      err,
+      `Created the database data/production.db.\nCannot listen on 127.0.0.1, port ${port}: the port is taken. Choose another one with --port.\n`,
+    )
     const env = { DATABASE_URL: `sqlite:${join(cwd, 'data/production.db')}` }
     const { out } = await runInProcess(['keys', 'list', '--json'], env)
     assert.deepEqual(JSON.parse(out), [])

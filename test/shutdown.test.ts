@@ -106,11 +106,15 @@ suite('stopping', { concurrency: true }, () => {
     assert.equal((await ended).code, 0)
   })
 
+  /** npm sets this variable, and its shell may not forward signals. */
+  const UNDER_NPM = { npm_lifecycle_event: 'start' }
+
   test('the service stops with its parent, a shell that does not forward the signal, as with npm start', async t => {
     const cwd = temporaryFolder(t)
     const program = ['sh', '-c', '"$@"; exit', 'sh', process.execPath, MAIN]
-    const { address, child, ended } = await serve(t, ['--stop-with-parent', '--shutdown-delay', '0s'], {
+    const { address, child, ended } = await serve(t, ['--shutdown-delay', '0s'], {
       cwd,
+      env: UNDER_NPM,
       program,
     })
     child.kill('SIGTERM')
@@ -126,9 +130,9 @@ suite('stopping', { concurrency: true }, () => {
     ['a shell that does not forward it', ['sh', '-c', '"$@"; exit', 'sh', process.execPath, MAIN]],
   ] as const) {
     test(`SIGTERM to the whole process group stops the service in an orderly way below ${how}`, async t => {
-      const args = ['--stop-with-parent', '--shutdown-delay', '1s']
-      const { address, child, printed } = await serve(t, args, {
+      const { address, child, printed } = await serve(t, ['--shutdown-delay', '1s'], {
         cwd: temporaryFolder(t),
+        env: UNDER_NPM,
         program,
         isGroup: true,
       })

@@ -22,7 +22,7 @@ const { server } = createApp({
   corsOrigins: [],
   log: pino({ level: 'silent' }),
   documents: [],
-  isAccepting: () => true,
+  state: () => 'ready',
   maxWaiting: BATCH_LIMITS.queueLength,
 })
 server.listen({ host: '127.0.0.1', port: Number(PORT) })

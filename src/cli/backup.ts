@@ -1,15 +1,12 @@
 // `animal-store backup` and `animal-store restore`: copies of a SQLite database. PostgreSQL has its own tools.
 
-import type { Environment } from '../api-key.ts'
 import { backUp } from '../database/sqlite/backup.ts'
 import { restrictFiles } from '../database/sqlite/files.ts'
 import { restore } from '../database/sqlite/restore.ts'
-import { CommandFailed, command } from './command.ts'
-import { formatCount } from './format-count.ts'
-import { defaultDatabase } from './open-store.ts'
+import { CommandFailed, cannotWrite, command, Interrupted, interruptible } from './command.ts'
+import { formatCount } from './messages.ts'
 import { createProgress } from './progress.ts'
-import type { DatabaseAddress } from './setting-values.ts'
-import { cannotWrite } from './system-error.ts'
+import { addressOf, type Target } from './with-store.ts'
 
 const KILOBYTE = 1_000
 const MEGABYTE = 1_000_000
@@ -20,18 +17,20 @@ export const backupDatabase = command({
   settings: ['databaseUrl', 'environment'],
   examples: ['backup /var/backups/animals.db'],
   operands: ['FILE'],
-  async run({ databaseUrl, environment }, [file = ''], { say }) {
-    const path = sqlitePath(databaseUrl, environment, 'pg_dump')
-    const progress = createProgress(process.stderr, 'copied', { unit: 'MB' })
-    const { animals, bytes } = await backUp(path, file, copied =>
-      progress.update(megabytes(copied.bytes), copied.share),
+  async run(target, [file = ''], { stderr, say }) {
+    const path = sqlitePath(target, 'pg_dump')
+    const progress = createProgress(stderr, 'copied', { unit: 'MB' })
+    const { animals, bytes } = await interruptible(signal =>
+      backUp(path, file, signal, copied => progress.update(megabytes(copied.bytes), copied.share))
+        .catch(error => {
+          throw signal.aborted
+            ? new Interrupted('Stopped. No backup was written.')
+            : asFailure(error, path, file)
+        })
+        .finally(progress.end),
     )
-      .catch(error => {
-        throw asFailure(error, path, file)
-      })
-      .finally(progress.end)
     restrictFiles(path, say)
-    say(`Backed up ${formatCount(animals)} (${size(bytes)}) to ${file}. The copy is verified.`)
+    say(`Backed up ${formatCount(animals)} (${size(bytes)}) from ${path} to ${file}. The copy is verified.`)
   },
 })
 
@@ -41,22 +40,27 @@ export const restoreDatabase = command({
   settings: ['databaseUrl', 'environment'],
   examples: ['restore /var/backups/animals.db'],
   operands: ['FILE'],
-  async run({ databaseUrl, environment }, [file = ''], { say }) {
-    const path = sqlitePath(databaseUrl, environment, 'pg_restore')
-    const { animals, oldDatabase } = await restore(file, path, new Date()).catch(error => {
-      throw asFailure(error, file, path)
-    })
-    say(`Restored ${formatCount(animals)} from ${file}. The copy is verified.`)
-    if (oldDatabase === undefined) return
-    say(`The old database is at ${oldDatabase}.`)
-    restrictFiles(oldDatabase, say)
+  async run(target, [file = ''], { say }) {
+    const path = sqlitePath(target, 'pg_restore')
+    const { animals, oldDatabase } = await interruptible(signal =>
+      restore(file, path, new Date(), signal).catch(error => {
+        throw signal.aborted
+          ? new Interrupted('Stopped. Nothing was restored.')
+          : asFailure(error, file, path)
+      }),
+    )
+    if (oldDatabase !== undefined) {
+      restrictFiles(oldDatabase, say)
+      say(`The old database is at ${oldDatabase}.`)
+    }
+    say(`Restored ${formatCount(animals)} from ${file} to ${path}. The copy is verified.`)
   },
 })
 
-function sqlitePath(address: DatabaseAddress | undefined, environment: Environment, tool: string): string {
-  const database = address ?? defaultDatabase(environment)
-  if (database.kind === 'sqlite') return database.path
-  if (database.kind === 'sqlite-memory') throw new CommandFailed('A database in memory has no file to copy.')
+function sqlitePath(target: Target, tool: string): string {
+  const address = addressOf(target)
+  if (address.kind === 'sqlite') return address.path
+  if (address.kind === 'sqlite-memory') throw new CommandFailed('A database in memory has no file to copy.')
   throw new CommandFailed(`This command is for SQLite. For PostgreSQL, use ${tool}; see docs/operating.md.`)
 }
 

@@ -1,12 +1,22 @@
 // What a command of `animal-store` consists of.
 
+import type { Readable, Writable } from 'node:stream'
+import { describeSystemError } from './messages.ts'
 import type { SettingName, Settings } from './settings.ts'
 
+/** A stream that may be a terminal. */
+export interface Output extends Writable {
+  readonly isTTY?: boolean
+  readonly columns?: number
+}
+
+/** The standard streams. */
 export interface Streams {
-  /** Prints data, to stdout. */
-  readonly out: (text: string) => void
+  readonly stdin: Readable
+  readonly stdout: Output
+  readonly stderr: Output
   /** Prints a message for a person, to stderr. */
-  readonly say: (text: string) => void
+  say(text: string): void
 }
 
 export interface Command<Name extends SettingName = SettingName> {
@@ -18,8 +28,13 @@ export interface Command<Name extends SettingName = SettingName> {
   /** The arguments after the flags, by their names in the help. An optional one is in brackets. */
   readonly operands?: readonly string[]
   /** Returns what is wrong with settings that are valid alone, but not together. An invalid one has its default here. */
-  readonly findConflicts?: (settings: Settings<Name>) => readonly string[]
+  readonly findConflicts?: (settings: Settings<Name>, operands: readonly string[]) => readonly string[]
   readonly run: (settings: Settings<Name>, operands: readonly string[], streams: Streams) => Promise<void>
+}
+
+/** Infers the type of the settings that `run` receives. */
+export function command<Name extends SettingName>(definition: Command<Name>): Command<Name> {
+  return definition
 }
 
 /** The command failed: the message is one line for a person, and the exit code is 1. */
@@ -27,7 +42,40 @@ export class CommandFailed extends Error {
   override name = 'CommandFailed'
 }
 
-/** Infers the type of the settings that `run` receives. */
-export function command<Name extends SettingName>(definition: Command<Name>): Command<Name> {
-  return definition
+/** A person has interrupted the command: the message says what was done, and the exit code is 130. */
+export class Interrupted extends Error {
+  override name = 'Interrupted'
+}
+
+/** Says why a file could not be written. */
+export function cannotWrite(file: string, error: unknown): CommandFailed {
+  const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+  const reason = isMissing ? 'the folder does not exist' : describeSystemError(error)
+  return new CommandFailed(`Cannot write ${file}: ${reason}.`, { cause: error })
+}
+
+/** Prints a line. Throws a CommandFailed if it cannot be written. */
+export function print(stream: Writable, text: string): Promise<void> {
+  return new Promise((resolve, reject) =>
+    stream.write(`${text}\n`, error => {
+      if (error) reject(cannotWrite('the output', error))
+      else resolve()
+    }),
+  )
+}
+
+/**
+ * Runs the work with a signal that is aborted by SIGINT or SIGTERM. Further signals have no effect: a launcher may
+ * forward a signal that this process has already received, and the process must clean up and say what was done.
+ */
+export async function interruptible<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  const controller = new AbortController()
+  const stop = () => controller.abort()
+  process.on('SIGINT', stop).on('SIGTERM', stop)
+  try {
+    return await work(controller.signal)
+  } finally {
+    // Delayed until the message is printed.
+    setImmediate(() => process.off('SIGINT', stop).off('SIGTERM', stop))
+  }
 }

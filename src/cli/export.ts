@@ -2,19 +2,16 @@
 
 import { constants, lstatSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { Readable } from 'node:stream'
+import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { PRIVATE_FILE, publish, unfinishedName } from '../database/new-file.ts'
 import { ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
-import { CommandFailed, command } from './command.ts'
-import { renderSpreadsheetSafeLine } from './csv.ts'
-import { formatCount } from './format-count.ts'
-import { FORMATS, type Format, formatOf } from './formats.ts'
-import { withReader } from './open-store.ts'
-import { createProgress } from './progress.ts'
-import { SettingsError } from './read-settings.ts'
-import { cannotWrite } from './system-error.ts'
+import { cannotWrite, command, Interrupted, interruptible } from './command.ts'
+import { createRenderer, findFormatProblems, formatOf, type Renderer } from './formats.ts'
+import { formatCount } from './messages.ts'
+import { createProgress, type Progress } from './progress.ts'
+import { withReader } from './with-store.ts'
 
 const PAGE_SIZE = 1_000
 
@@ -27,32 +24,50 @@ export const exportAnimals = command({
   settings: ['format', 'spreadsheetSafe', 'databaseUrl', 'environment'],
   examples: ['export animals.csv', 'export | gzip > animals.jsonl.gz'],
   operands: ['[FILE]'],
-  async run({ format, spreadsheetSafe, ...target }, [file = '-'], { say }) {
-    const name = format ?? formatOf(file)
-    if (spreadsheetSafe && name !== 'csv') throw new SettingsError(['--spreadsheet-safe is for CSV only'])
-    const chosen = spreadsheetSafe ? { ...FORMATS[name], render: renderSpreadsheetSafeLine } : FORMATS[name]
-    await withReader({ ...target, say }, async store => {
-      const start = performance.now()
-      let count = 0
-      const pages = renderPages(store, chosen, exported => {
-        count = exported
-      })
-      const isComplete = await (file === '-' ? toStandardOutput(pages) : toFile(pages, file))
-      const seconds = ((performance.now() - start) / 1000).toFixed(1)
-      say(
-        isComplete ? `${formatCount(count)} exported in ${seconds} s.` : 'The reader closed the pipe early.',
-      )
-    })
+  findConflicts({ format, spreadsheetSafe }, [file = '-']) {
+    const problems = findFormatProblems(file, format)
+    if (problems.length === 0 && spreadsheetSafe && formatFor(file, format) === 'jsonl')
+      problems.push('--spreadsheet-safe is for CSV only')
+    return problems
+  },
+  async run({ format, spreadsheetSafe, ...target }, [file = '-'], { stdout, stderr, say }) {
+    const renderer = createRenderer(formatFor(file, format), spreadsheetSafe)
+    await interruptible(signal =>
+      withReader(target, { say }, async store => {
+        const start = performance.now()
+        const progress = createProgress(stderr, 'exported')
+        const exported = { count: 0 }
+        const pages = Readable.from(renderPages(store, renderer, progress, exported), { signal })
+        try {
+          if (file === '-') await toStandardOutput(pages, stdout)
+          else await toFile(pages, file)
+        } catch (error) {
+          if (signal.aborted)
+            throw new Interrupted(
+              `Stopped. ${file === '-' ? 'The output is incomplete.' : 'No file was written.'}`,
+            )
+          // As after `head`, which has read enough.
+          if (isClosedPipe(error)) return say('The reader closed the pipe early.')
+          // main.ts reports errors of the database.
+          throw error instanceof ServiceError ? error : cannotWrite(file === '-' ? 'the output' : file, error)
+        }
+        const seconds = ((performance.now() - start) / 1000).toFixed(1)
+        say(`${formatCount(exported.count)} exported in ${seconds} s.`)
+      }),
+    )
   },
 })
 
+function formatFor(file: string, given: Parameters<typeof findFormatProblems>[1]) {
+  return given ?? formatOf(file) ?? 'jsonl'
+}
+
 async function* renderPages(
   store: Pick<Store, 'listAnimals'>,
-  { header, render }: Format,
-  onCount: (count: number) => void,
+  { header, render }: Renderer,
+  progress: Progress,
+  exported: { count: number },
 ): AsyncGenerator<string> {
-  const progress = createProgress(process.stderr, 'exported')
-  let count = 0
   let after: bigint | undefined
   try {
     yield header
@@ -60,49 +75,38 @@ async function* renderPages(
       const animals = await store.listAnimals({ limit: PAGE_SIZE, after })
       if (animals.length === 0) return
       yield animals.map(render).join('')
-      count += animals.length
+      exported.count += animals.length
       after = animals.at(-1)?.id
-      onCount(count)
-      progress.update(count)
+      progress.update(exported.count)
     }
   } finally {
     progress.end()
   }
 }
 
-/** Returns false if the reader closed the pipe early, as `head` does. That is not a failure. */
-async function toStandardOutput(pages: AsyncIterable<string>): Promise<boolean> {
-  try {
-    await pipeline(Readable.from(pages), process.stdout, { end: false })
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EPIPE') return false
-    throw asFailure(error, 'to standard output')
-  }
+function toStandardOutput(pages: Readable, stdout: Writable): Promise<void> {
+  return pipeline(pages, stdout, { end: false })
 }
 
 /**
  * Writes a new file under a random name until the export is complete, so that no reader sees an incomplete file. A
  * device or a pipe is written directly.
  */
-async function toFile(pages: AsyncIterable<string>, file: string): Promise<true> {
+async function toFile(pages: Readable, file: string): Promise<void> {
   const existing = lstatSync(file, { throwIfNoEntry: false })
-  if (existing?.isFile() || existing?.isSymbolicLink()) throw cannotWrite(file, { code: 'EEXIST' })
+  if (existing?.isFile() || existing?.isSymbolicLink()) throw Object.assign(new Error(), { code: 'EEXIST' })
   const written = existing === undefined ? unfinishedName(file) : file
   try {
     const output =
       existing === undefined ? await open(written, 'wx', PRIVATE_FILE) : await open(written, DEVICE_FLAGS)
-    await pipeline(Readable.from(pages), output.createWriteStream())
+    await pipeline(pages, output.createWriteStream())
     if (existing === undefined) publish(written, file)
-    return true
-  } catch (error) {
+  } finally {
+    // Published, it has another name.
     if (existing === undefined) rmSync(written, { force: true })
-    throw asFailure(error, file)
   }
 }
 
-/** Database errors are returned unchanged: main.ts reports them. */
-function asFailure(error: unknown, where: string): unknown {
-  if (error instanceof ServiceError || error instanceof CommandFailed) return error
-  return cannotWrite(where, error)
+function isClosedPipe(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'EPIPE'
 }

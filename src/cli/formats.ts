@@ -1,36 +1,53 @@
-// The formats of import and export. Each can read what it writes. Only the ids are lost: an import assigns new ones.
+// The formats of import and export. Each can be imported again. Only the ids are lost: an import assigns new ones.
 
-import type { Animal } from '../animal.ts'
-import { CSV_HEADER, csvReader, renderCsvLine } from './csv.ts'
-import type { Reader } from './import-entry.ts'
-import { jsonLinesReader, renderJsonLine } from './json-lines.ts'
-import type { FormatName } from './setting-values.ts'
+import { type Animal, renderAnimal } from '../animal.ts'
+import { CSV_COLUMNS, renderCsvLine, type Separator, spreadsheetSafe } from '../csv.ts'
 
-export interface Format {
+export const FORMAT_NAMES = ['jsonl', 'csv', 'tsv'] as const
+export type FormatName = (typeof FORMAT_NAMES)[number]
+
+/** The endings of file names. */
+const ENDINGS: Readonly<Record<string, FormatName>> = {
+  csv: 'csv',
+  tsv: 'tsv',
+  jsonl: 'jsonl',
+  ndjson: 'jsonl',
+}
+
+/** Returns what is wrong with the name of a file, or with the format that was given for it. */
+export function findFormatProblems(file: string, given: FormatName | undefined): string[] {
+  const ending = endingOf(file)
+  if (ending === undefined) return []
+  const format = ENDINGS[ending]
+  if (format === undefined)
+    return [
+      `${file} must end in ${Object.keys(ENDINGS)
+        .map(known => `.${known}`)
+        .join(', ')}: no other format is supported`,
+    ]
+  return given === undefined || given === format ? [] : [`--format ${given} does not fit ${file}`]
+}
+
+/** Returns the format that the name of a file stands for, or undefined for a name without an ending. */
+export function formatOf(file: string): FormatName | undefined {
+  return ENDINGS[endingOf(file) ?? '']
+}
+
+function endingOf(file: string): string | undefined {
+  return /[^/\\]\.([^./\\]+)$/.exec(file.toLowerCase())?.[1]
+}
+
+export interface Renderer {
   readonly header: string
   readonly render: (animal: Animal) => string
-  /** Skips the lines before `fromLine`, except a header. */
-  readonly reader: (fromLine: number) => Reader
 }
 
-export const FORMATS: Readonly<Record<FormatName, Format>> = {
-  jsonl: { header: '', render: renderJsonLine, reader: jsonLinesReader },
-  csv: { header: CSV_HEADER, render: renderCsvLine, reader: csvReader },
-}
-
-/** Chooses the format of an export by the name of its file. */
-export function formatOf(file: string): FormatName {
-  return formatByName(file) ?? 'jsonl'
-}
-
-/** Chooses the format of an import by the name of its file, otherwise by its first character that is not white space. */
-export function formatOfSource(file: string, start: Buffer): FormatName {
-  const isJson = /^(?:\ufeff)?\s*[{[]/.test(start.toString())
-  return formatByName(file) ?? (isJson || start.length === 0 ? 'jsonl' : 'csv')
-}
-
-function formatByName(file: string): FormatName | undefined {
-  const ending = /\.(\w+)$/.exec(file.toLowerCase())?.[1] ?? ''
-  if (['csv', 'tsv'].includes(ending)) return 'csv'
-  return ['jsonl', 'ndjson', 'json'].includes(ending) ? 'jsonl' : undefined
+export function createRenderer(format: FormatName, isSpreadsheetSafe: boolean): Renderer {
+  if (format === 'jsonl') return { header: '', render: animal => `${renderAnimal(animal)}\n` }
+  const separator: Separator = format === 'tsv' ? '\t' : ','
+  const nameOf = isSpreadsheetSafe ? spreadsheetSafe : (name: string) => name
+  return {
+    header: `${CSV_COLUMNS.join(separator)}\n`,
+    render: animal => `${renderCsvLine({ ...animal, name: nameOf(animal.name) }, separator)}\n`,
+  }
 }

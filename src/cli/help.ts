@@ -1,7 +1,7 @@
-// The help of the command line, wrapped to the width of the terminal.
+// The help of the command line, wrapped to the width of the terminal, and suggestions for mistyped words.
 
 import type { Command } from './command.ts'
-import { describeSettings } from './read-settings.ts'
+import { SETTINGS, type Setting, type SettingName } from './settings.ts'
 
 /** Lists these commands: all of them, or those of a group such as `keys`. */
 export function overview(commands: readonly Command[], columns: number, group?: string): string {
@@ -39,6 +39,23 @@ export function help(command: Command, columns: number): string {
   ].join('\n')
 }
 
+/** Returns the usage and the description of each setting. */
+function describeSettings(names: readonly SettingName[]): [usage: string, description: string][] {
+  return names.map(name => {
+    const setting: Setting<unknown> = SETTINGS[name]
+    const { flag, placeholder, variable, description } = setting
+    const usage = flag === undefined ? `(${variable})` : `--${flag}${placeholder ? ` ${placeholder}` : ''}`
+    const text = defaultText(setting)
+    const notes = [flag && variable, text && `default ${text}`].filter(Boolean).join(', ')
+    return [usage, notes ? `${description} (${notes})` : description]
+  })
+}
+
+/** Returns the default as the help and the docs show it, or undefined if there is none. */
+export function defaultText({ default: value, defaultText }: Setting<unknown>): string | undefined {
+  return defaultText ?? (value === undefined || value === false || value === '' ? undefined : String(value))
+}
+
 function usage({ name, operands = [] }: Command): string {
   return [name, ...operands].join(' ')
 }
@@ -68,4 +85,26 @@ function wrap(text: string, width: number): string[] {
     else lines.push(word)
   }
   return lines
+}
+
+/** Returns the candidate with the fewest edits from the typed word, if they are few enough for a typo. */
+export function closest(typed: string, candidates: readonly string[]): string | undefined {
+  const ranked = candidates
+    .map(candidate => ({ candidate, edits: editDistance(typed, candidate) }))
+    .toSorted((one, other) => one.edits - other.edits)
+  const best = ranked[0]
+  return best && best.edits <= Math.max(2, best.candidate.length / 3) ? best.candidate : undefined
+}
+
+function editDistance(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (const [row, letter] of [...from].entries()) {
+    const current = [row + 1]
+    for (const [column, other] of [...to].entries()) {
+      const replaced = (previous[column] ?? 0) + (letter === other ? 0 : 1)
+      current.push(Math.min(replaced, (previous[column + 1] ?? 0) + 1, (current[column] ?? 0) + 1))
+    }
+    previous = current
+  }
+  return previous[to.length] ?? 0
 }

@@ -1,112 +1,121 @@
 // `animal-store import`: adds the animals of a file or of stdin, in batches, in constant memory.
 
+import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { ServiceError } from '../error.ts'
-import type { Store } from '../store.ts'
-import { CommandFailed, command, type Streams } from './command.ts'
-import { formatCount } from './format-count.ts'
-import { type Batch, type BatchOptions, batchesOf, InvalidLine, type Source } from './import-batches.ts'
-import { withStore } from './open-store.ts'
+import { addAbortSignal, type Readable } from 'node:stream'
+import type { NewAnimal } from '../animal.ts'
+import type { Creation, Store } from '../store.ts'
+import { CommandFailed, command, Interrupted, interruptible, type Streams } from './command.ts'
+import { type FormatName, findFormatProblems, formatOf } from './formats.ts'
+import { type Entry, InvalidEntry, InvalidFile, readEntries } from './import-file.ts'
+import { describeSystemError, formatCount, reasonOf } from './messages.ts'
 import { createProgress, type Progress } from './progress.ts'
-import { describeSystemError, reasonOf } from './system-error.ts'
+import { addressOf, databaseName, type Target, withStore } from './with-store.ts'
 
 const CHUNK_BYTES = 64 * 1024
+const BATCH_SIZE = 1_000
 
 export const importAnimals = command({
   name: 'import',
-  summary: 'Add the animals of a file, or of standard input if FILE is -.',
-  settings: ['format', 'skipInvalid', 'fromLine', 'databaseUrl', 'environment'],
+  summary:
+    'Add the animals of a file, or of standard input if FILE is -. Animals cannot be deleted, and a second import of the same file adds them again.',
+  settings: ['format', 'dryRun', 'skipInvalid', 'fromLine', 'databaseUrl', 'environment'],
   examples: [
+    'import animals.csv --dry-run',
     'import animals.csv',
     'import animals.csv --skip-invalid',
     'import animals.csv --from-line 1001',
     'import - < animals.jsonl',
   ],
   operands: ['FILE'],
-  async run({ format, skipInvalid, fromLine, ...target }, [file = '-'], streams) {
-    const source = await openSource(file)
-    const progress = createProgress(process.stderr, 'imported')
-    const { stopSignal, release } = stopOnSignals()
-    const options = { format, skipInvalid, fromLine, stopSignal }
-    try {
-      await withStore({ ...target, create: true, say: streams.say }, store =>
-        importAll({ store, source, progress, streams, ...options }),
-      )
-    } finally {
-      source.stream.destroy()
-      release()
-    }
-  },
+  findConflicts: ({ format }, [file = '-']) => findFormatProblems(file, format),
+  run: ({ format, dryRun, skipInvalid, fromLine, ...target }, [file = '-'], streams) =>
+    interruptible(async signal => {
+      const source = await openSource(file, streams.stdin)
+      const progress = createProgress(streams.stderr, dryRun ? 'checked' : 'imported')
+      const task = {
+        source,
+        format: format ?? formatOf(file),
+        skipInvalid,
+        fromLine,
+        signal,
+        progress,
+        ...streams,
+      }
+      try {
+        if (dryRun) await checkAll(task, target)
+        else
+          await withStore(target, { create: true, say: streams.say }, store =>
+            importAll({ ...task, store, database: databaseName(target) }),
+          )
+      } finally {
+        source.stream.destroy()
+      }
+    }),
 })
 
-/**
- * Aborts on SIGINT or SIGTERM. Further signals have no effect: a launcher may forward a signal that this process has
- * already received, and the process must print how to resume before it ends.
- */
-function stopOnSignals(): { stopSignal: AbortSignal; release(): void } {
-  const controller = new AbortController()
-  const stop = () => controller.abort()
-  process.on('SIGINT', stop).on('SIGTERM', stop)
-  return {
-    stopSignal: controller.signal,
-    // Delayed until main.ts has printed the message.
-    release: () => void setImmediate(() => process.off('SIGINT', stop).off('SIGTERM', stop)),
-  }
+interface Source {
+  readonly name: string
+  readonly stream: Readable
+  /** Returns the part that was read, from 0 to 1, if known. */
+  readonly share: () => number | undefined
 }
 
-async function openSource(file: string): Promise<Source> {
-  if (file === '-') return { name: 'standard input', stream: process.stdin, bytes: undefined }
+async function openSource(file: string, stdin: Readable): Promise<Source> {
+  if (file === '-') return { name: 'standard input', stream: stdin, share: () => undefined }
   try {
     const handle = await open(file)
     const stats = await handle.stat()
     const stream = handle.createReadStream({ highWaterMark: CHUNK_BYTES })
-    return { name: file, stream, bytes: stats.isFile() ? stats.size : undefined }
+    return { name: file, stream, share: () => (stats.size > 0 ? stream.bytesRead / stats.size : undefined) }
   } catch (error) {
-    throw new CommandFailed(`Cannot read ${file}: ${describeSystemError(error)}.`, { cause: error })
+    throw cannotRead(file, error)
   }
 }
 
-export interface Import extends BatchOptions {
-  readonly store: Store
+interface Task extends Pick<Streams, 'say'> {
+  readonly source: Source
+  /** Without it, the content decides. */
+  readonly format: FormatName | undefined
+  /** Report an invalid entry and continue. */
+  readonly skipInvalid: boolean
+  readonly fromLine: number
   /** Stops the import after the batch that is being stored. */
-  readonly stopSignal: AbortSignal
+  readonly signal: AbortSignal
   readonly progress: Progress
-  readonly streams: Streams
 }
 
-/** If the import ends early, throws a CommandFailed that says what was stored and how to resume. */
+export interface Import extends Task {
+  readonly store: Store
+  /** For messages. */
+  readonly database: string
+}
+
+/** If the import ends early, the error says what was stored and how to resume. */
 export async function importAll(task: Import): Promise<void> {
-  const { store, source, progress, fromLine, stopSignal } = task
-  const { say } = task.streams
+  const { store, source, progress, fromLine, signal, database, say } = task
   const start = performance.now()
   let storing: Promise<void> = Promise.resolve()
   /** All lines before this one are stored or skipped. */
   let next = fromLine
   let stored = 0
-  let skipped = 0
 
-  async function storeBatch({ creations, lastLine, readBytes }: Batch): Promise<void> {
+  async function storeBatch({ creations, lastLine }: Batch): Promise<void> {
     try {
       await store.createAnimals(creations)
     } catch (error) {
-      throw new StoreFailed(
-        `Lines ${next} to ${lastLine}: ${reasonOf(error)}. They may have been stored anyway: check before you resume.`,
+      throw new CommandFailed(
+        `Lines ${next} to ${lastLine}: ${reasonOf(error)}. They may have been stored anyway: check before you go on.`,
       )
     }
     stored += creations.length
     next = lastLine + 1
-    progress.update(stored, source.bytes && readBytes / source.bytes)
+    progress.update(stored, source.share())
   }
 
-  const stop = () => source.stream.destroy()
-  stopSignal.addEventListener('abort', stop)
+  let skipped = 0
   try {
-    stopSignal.throwIfAborted()
-    const onInvalid = (message: string, lines: number) => {
-      say(message)
-      skipped += lines
-    }
-    for await (const batch of batchesOf(task, onInvalid)) {
+    for await (const batch of batchesOf(task, lines => (skipped += lines))) {
       await storing
       // The next batch is read while this one is being stored.
       storing = storeBatch(batch)
@@ -114,29 +123,99 @@ export async function importAll(task: Import): Promise<void> {
       storing.catch(() => {})
     }
     await storing
-    stopSignal.throwIfAborted()
   } catch (error) {
     await storing.catch(() => {})
-    const reason = stopSignal.aborted ? 'Stopped.' : describeFailure(error, source)
-    throw new CommandFailed(`${reason}\n${formatCount(stored)} stored. Resume with --from-line ${next}.`, {
-      cause: error,
-    })
+    const resume = stored > 0 ? ` Resume with --from-line ${next}.` : ''
+    const outcome = `${formatCount(stored)} stored in ${database}.${resume}`
+    if (signal.aborted) throw new Interrupted(`Stopped. ${outcome}`)
+    throw new CommandFailed(`${describeFailure(error, source)}\n${outcome}`, { cause: error })
   } finally {
     progress.end()
-    stopSignal.removeEventListener('abort', stop)
   }
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
+  say(`${formatCount(stored)} imported into ${database} in ${seconds} s${describeSkipped(skipped)}.`)
+}
+
+/** Reads and checks the whole file, reports every invalid entry, and stores nothing. */
+async function checkAll(task: Task, target: Target): Promise<void> {
+  const { source, progress, signal, skipInvalid, say } = task
+  let valid = 0
+  let invalid = 0
+  try {
+    for await (const { creations } of batchesOf(
+      { ...task, skipInvalid: true },
+      lines => (invalid += lines),
+    )) {
+      valid += creations.length
+      progress.update(valid, source.share())
+    }
+  } catch (error) {
+    if (signal.aborted) throw new Interrupted('Stopped. Nothing was stored.')
+    throw new CommandFailed(`${describeFailure(error, source)}\nNothing was stored.`, { cause: error })
+  } finally {
+    progress.end()
+  }
+  if (invalid > 0 && !skipInvalid)
+    throw new CommandFailed(
+      `${formatCount(invalid, 'line')} invalid, ${formatCount(valid)} valid. Nothing was stored, and an import would stop at the first invalid line.`,
+    )
+  const address = addressOf(target)
+  const isNew = address.kind === 'sqlite' && !existsSync(address.path)
   say(
-    `${formatCount(stored)} imported in ${seconds} s${skipped > 0 ? `, ${formatCount(skipped, 'line')} skipped` : ''}.`,
+    `An import would add ${formatCount(valid)} to ${isNew ? 'the new database ' : ''}${databaseName(target)}${describeSkipped(invalid)}. Nothing was stored.`,
   )
 }
 
-/** A batch that could not be stored. */
-class StoreFailed extends Error {}
+interface Batch {
+  readonly creations: readonly Creation[]
+  readonly lastLine: number
+}
+
+/** Yields the valid animals. Throws a CommandFailed for an invalid entry, or reports it and its number of lines. */
+async function* batchesOf(
+  { source, format, fromLine, skipInvalid, signal, say }: Task,
+  onSkipped: (lines: number) => void,
+): AsyncGenerator<Batch> {
+  function animalOf({ firstLine, lastLine, animal }: Entry): NewAnimal | undefined {
+    try {
+      return animal()
+    } catch (error) {
+      if (!(error instanceof InvalidEntry)) throw error
+      const lines = firstLine === lastLine ? `Line ${firstLine}` : `Lines ${firstLine} to ${lastLine}`
+      const message = `${lines}: ${error.message}`
+      if (!skipInvalid) throw new CommandFailed(message)
+      say(message)
+      onSkipped(lastLine - firstLine + 1)
+      return undefined
+    }
+  }
+
+  let creations: Creation[] = []
+  let lastLine = 0
+  for await (const entries of readEntries(addAbortSignal(signal, source.stream), format, fromLine)) {
+    for (const entry of entries) {
+      const animal = animalOf(entry)
+      if (animal === undefined) continue
+      creations.push({ animal })
+      lastLine = entry.lastLine
+      if (creations.length < BATCH_SIZE) continue
+      yield { creations, lastLine }
+      creations = []
+    }
+  }
+  if (creations.length > 0) yield { creations, lastLine }
+}
+
+function describeSkipped(lines: number): string {
+  return lines > 0 ? `, ${formatCount(lines, 'line')} skipped` : ''
+}
 
 function describeFailure(error: unknown, { name }: Source): string {
-  if (error instanceof InvalidLine || error instanceof StoreFailed) return error.message
-  if (error instanceof ServiceError) return `The header is invalid: ${error.message}`
+  if (error instanceof CommandFailed || error instanceof InvalidFile) return error.message
   const isReading = (error as NodeJS.ErrnoException).syscall === 'read'
-  return isReading ? `Cannot read ${name}: ${describeSystemError(error)}.` : `Failed: ${reasonOf(error)}.`
+  return isReading ? cannotRead(name, error).message : `Failed: ${reasonOf(error)}.`
+}
+
+function cannotRead(file: string, error: unknown): CommandFailed {
+  return new CommandFailed(`Cannot read ${file}: ${describeSystemError(error)}.`, { cause: error })
 }

@@ -1,22 +1,30 @@
 // `animal-store keys …`: creates, lists, revokes and rotates API keys, even while the service is running.
 
 import { type ApiKey, type Environment, generateKey, isActive } from '../api-key.ts'
-import { CommandFailed, command, type Streams } from './command.ts'
-import { withStore } from './open-store.ts'
-import { redact } from './redact.ts'
+import type { Store } from '../store.ts'
+import { CommandFailed, command, interruptible, print, type Streams } from './command.ts'
+import { redact } from './messages.ts'
+import { databaseName, withStore } from './with-store.ts'
 
 export const createKey = command({
   name: 'keys create',
   summary: 'Create a key and show it once.',
   settings: ['name', 'expires', 'databaseUrl', 'environment', 'json'],
   examples: ['keys create --name "my laptop" --expires 90d', 'keys create --name ci --json'],
-  async run({ name = '', expires, json, ...target }, _operands, streams) {
-    await withStore({ ...target, create: true, say: streams.say }, async (store, environment) => {
+  async run({ name, expires, json, ...target }, _operands, streams) {
+    await withStore(target, { create: true, say: streams.say }, async store => {
       const createdAt = new Date()
       const expiresAt = expires === undefined ? undefined : later(createdAt, expires)
-      const { secret, apiKey } = generateKey({ name, environment, createdAt, expiresAt })
-      await store.createKey(apiKey)
-      showSecret(secret, apiKey, json, streams)
+      const { secret, apiKey } = generateKey({ name, environment: target.environment, createdAt, expiresAt })
+      const until = expiresAt ? ` It expires at ${expiresAt.toISOString()}.` : ''
+      await showOrRevoke(store, apiKey, async () => {
+        await store.createKey(apiKey)
+        if (!json)
+          streams.say(
+            `Created ${apiKey.id} (${name}) for ${apiKey.environment} in ${databaseName(target)}.${until} The key is shown only once:`,
+          )
+        await printSecret(secret, apiKey, json, streams)
+      })
     })
   },
 })
@@ -26,12 +34,13 @@ export const listKeys = command({
   summary: 'List the keys, including revoked and expired ones.',
   settings: ['databaseUrl', 'environment', 'json'],
   examples: ['keys list', 'keys list --environment staging --json'],
-  async run({ json, ...target }, _operands, { out, say }) {
-    await withStore({ ...target, say }, async (store, environment) => {
-      const keys = await store.listKeys(environment)
-      if (json) out(JSON.stringify(keys.map(describe), null, 2))
-      else if (keys.length === 0) say(`There are no keys in ${environment}.`)
-      else out(table(keys))
+  async run({ json, ...target }, _operands, { stdout, say }) {
+    await withStore(target, { say }, async store => {
+      const keys = await store.listKeys(target.environment)
+      if (json) await print(stdout, JSON.stringify(keys.map(describe), null, 2))
+      else if (keys.length === 0)
+        say(`There are no keys for ${target.environment} in ${databaseName(target)}.`)
+      else await print(stdout, table(keys))
     })
   },
 })
@@ -42,12 +51,12 @@ export const revokeKey = command({
   settings: ['databaseUrl', 'environment', 'json'],
   examples: ['keys revoke key_3f2a9c51b07d'],
   operands: ['ID'],
-  async run({ json, ...target }, [id = ''], { out, say }) {
-    await withStore({ ...target, say }, async (store, environment) => {
-      const key = await store.revokeKey(id, environment, new Date())
-      if (key === undefined) throw noSuchKey(id, environment)
-      if (json) out(JSON.stringify(describe(key), null, 2))
-      else say(`Revoked ${key.id} (${key.name}).`)
+  async run({ json, ...target }, [id = ''], { stdout, say }) {
+    await withStore(target, { say }, async store => {
+      const key = await store.revokeKey(id, target.environment, new Date())
+      if (key === undefined) throw noSuchKey(id, target.environment)
+      if (json) await print(stdout, JSON.stringify(describe(key), null, 2))
+      else say(`Revoked ${key.id} (${key.name}) in ${databaseName(target)}.`)
     })
   },
 })
@@ -59,39 +68,80 @@ export const rotateKey = command({
   examples: ['keys rotate key_3f2a9c51b07d --overlap 24h'],
   operands: ['ID'],
   async run({ overlap, json, ...target }, [id = ''], streams) {
-    await withStore({ ...target, say: streams.say }, async (store, environment) => {
+    const { environment } = target
+    await withStore(target, { say: streams.say }, async store => {
       const now = new Date()
       const keys = await store.listKeys(environment)
       const old = keys.find(key => key.id === id)
       if (old === undefined) throw noSuchKey(id, environment)
       if (!isActive(old, now.getTime()))
         throw new CommandFailed(`Key ${id} is ${stateOf(old)}; create a new one instead.`)
-      // An earlier rotation may have shortened the lifetime of this key, but not that of its newest successor.
-      const newest = keys.findLast(key => key.idempotencyScope === old.idempotencyScope) ?? old
-      const lifetime = newest.expiresAt && newest.expiresAt.getTime() - newest.createdAt.getTime()
+      const successors = keys
+        .slice(keys.indexOf(old) + 1)
+        .filter(key => key.idempotencyScope === old.idempotencyScope)
+      const successor = successors.find(key => key.revokedAt === undefined)
+      if (successor !== undefined)
+        throw new CommandFailed(`Key ${id} was rotated already: its successor is ${successor.id}.`)
+      // A successor that was revoked has the lifetime that this key had before it was rotated.
+      const { createdAt, expiresAt } = successors.at(-1) ?? old
       const { secret, apiKey } = generateKey({
         name: old.name,
         environment,
         createdAt: now,
-        expiresAt: lifetime === undefined ? undefined : later(now, lifetime),
+        expiresAt: expiresAt && later(now, expiresAt.getTime() - createdAt.getTime()),
         idempotencyScope: old.idempotencyScope,
       })
-      const isRotated = await store.rotateKey(id, apiKey, later(now, overlap))
-      if (!isRotated) throw new CommandFailed(`Key ${id} is no longer active; create a new one instead.`)
-      showSecret(secret, apiKey, json, streams)
+      const oldEnd = new Date(
+        Math.min(later(now, overlap).getTime(), old.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY),
+      )
+      await showOrRevoke(store, apiKey, async () => {
+        if (!(await store.rotateKey(id, apiKey, oldEnd)))
+          throw new CommandFailed(`Key ${id} is no longer active; create a new one instead.`)
+        if (!json)
+          streams.say(
+            `Created ${apiKey.id} (${apiKey.name}) for ${environment} in ${databaseName(target)}. ${id} ends at ${oldEnd.toISOString()}. The new key is shown only once:`,
+          )
+        await printSecret(secret, apiKey, json, streams)
+      })
     })
   },
 })
 
-/** Prints only the key to stdout, so that a script can read it. The message goes to stderr. */
-function showSecret(secret: string, key: ApiKey, json: boolean, { out, say }: Streams): void {
-  if (json) {
-    out(JSON.stringify({ ...describe(key), key: secret }, null, 2))
-    return
+/** Creates a key if the environment has none, and shows it. Returns whether it did. */
+export async function showFirstKey(
+  store: Store,
+  environment: Environment,
+  show: (secret: string) => Promise<void>,
+): Promise<boolean> {
+  const { secret, apiKey } = generateKey({ name: 'first run', environment, createdAt: new Date() })
+  return showOrRevoke(store, apiKey, async () => {
+    const isFirst = await store.createFirstKey(apiKey)
+    if (isFirst) await show(secret)
+    return isFirst
+  })
+}
+
+/**
+ * Runs a step that stores a key and then shows it. If it cannot be shown, the key is revoked: nobody knows it. A signal
+ * waits until the step has ended.
+ */
+async function showOrRevoke<Result>(
+  store: Store,
+  { id, environment }: ApiKey,
+  step: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await interruptible(step)
+  } catch (error) {
+    // If the key could not be stored either, there is nothing to revoke.
+    await store.revokeKey(id, environment, new Date()).catch(() => {})
+    throw error
   }
-  const until = key.expiresAt ? `It expires at ${key.expiresAt.toISOString()}. ` : ''
-  say(`Created ${key.id} (${key.name}) for ${key.environment}. ${until}The key is shown only once:`)
-  out(secret)
+}
+
+/** Prints only the key to stdout, so that a script can read it. */
+function printSecret(secret: string, key: ApiKey, json: boolean, { stdout }: Streams): Promise<void> {
+  return print(stdout, json ? JSON.stringify({ ...describe(key), key: secret }, null, 2) : secret)
 }
 
 function describe(key: ApiKey) {

@@ -3,15 +3,20 @@
 import { once } from 'node:events'
 import { type AddressInfo, isIPv6, type Server } from 'node:net'
 import { CommandFailed } from './command.ts'
-import { describeSystemError } from './system-error.ts'
+import { describeSystemError } from './messages.ts'
 
-/** Returns the URL that it listens on. Throws a CommandFailed if the address cannot be used. */
-export async function listen(server: Server, host: string, port: number): Promise<string> {
+/**
+ * Returns the URL that it listens on. Throws a CommandFailed if the address cannot be used. `flag` is the one that sets the
+ * port.
+ */
+export async function listen(server: Server, host: string, port: number, flag = '--port'): Promise<string> {
   try {
     await once(server.listen({ host, port }), 'listening')
   } catch (error) {
     const reason = describeSystemError(error)
-    throw new CommandFailed(`Cannot listen on ${host}, port ${port}: ${reason}.`, { cause: error })
+    const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+    const hint = isTaken ? ` Choose another one with ${flag}.` : ''
+    throw new CommandFailed(`Cannot listen on ${host}, port ${port}: ${reason}.${hint}`, { cause: error })
   }
   const { port: actualPort } = server.address() as AddressInfo
   return `http://${reachableHost(host)}:${actualPort}`

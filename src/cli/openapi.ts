@@ -2,7 +2,7 @@
 
 import { openApiDocument } from '../http/api/openapi.ts'
 import { renderJson } from '../json.ts'
-import { command } from './command.ts'
+import { command, print } from './command.ts'
 import { SETTINGS } from './settings.ts'
 
 const LOCAL_URL = `http://${SETTINGS.host.default}:${SETTINGS.port.default}/v1`
@@ -12,7 +12,7 @@ export const openapi = command({
   summary: 'Print the OpenAPI document.',
   settings: ['productionUrl', 'stagingUrl'],
   examples: ['openapi > openapi.json'],
-  async run({ productionUrl = LOCAL_URL, stagingUrl }, _operands, { out }) {
-    out(renderJson(openApiDocument({ production: productionUrl, staging: stagingUrl }), 2))
+  async run({ productionUrl = LOCAL_URL, stagingUrl }, _operands, { stdout }) {
+    await print(stdout, renderJson(openApiDocument({ production: productionUrl, staging: stagingUrl }), 2))
   },
 })

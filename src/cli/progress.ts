@@ -1,5 +1,7 @@
 // Shows the progress of a long task: a bar on a terminal, otherwise a line every few seconds.
 
+import type { Output } from './command.ts'
+
 const REDRAW_MS = 100
 const LINE_EVERY_MS = 5_000
 const BAR_WIDTH = 16
@@ -20,9 +22,9 @@ export interface ProgressOptions {
 }
 
 export function createProgress(
-  stream: NodeJS.WriteStream,
+  stream: Output,
   what: string,
-  { unit = 'animals', clock = () => performance.now() }: ProgressOptions = {},
+  { unit, clock = () => performance.now() }: ProgressOptions = {},
 ): Progress {
   const start = clock()
   let last = start
@@ -35,7 +37,10 @@ export function createProgress(
       if (now - last < (stream.isTTY ? REDRAW_MS : LINE_EVERY_MS)) return
       last = now
       const seconds = (now - start) / 1000
-      const words = [`${what} ${count.toLocaleString('en')} ${unit}`, ...describe(count, seconds, share)]
+      const words = [
+        `${what} ${count.toLocaleString('en')} ${unit ?? 'animals'}`,
+        ...describe(count, seconds, share, unit),
+      ]
       stream.write(
         stream.isTTY ? `\r${fitted(share, words, stream.columns)}\u001b[K` : `${words.join(', ')}\n`,
       )
@@ -46,10 +51,17 @@ export function createProgress(
   }
 }
 
-function describe(count: number, seconds: number, share: number | undefined): string[] {
-  const words = [`${Math.round(count / seconds).toLocaleString('en')} a second`]
-  if (share !== undefined && share > 0) words.push(`${Math.ceil((seconds / share) * (1 - share))} s left`)
+function describe(count: number, seconds: number, share: number | undefined, unit?: string): string[] {
+  const rate = [Math.round(count / seconds).toLocaleString('en'), ...(unit ? [unit] : [])].join(' ')
+  const words = [`${rate} a second`]
+  if (share !== undefined && share > 0) words.push(`${formatTime((seconds / share) * (1 - share))} left`)
   return words
+}
+
+/** Returns a time in the largest unit that it fills more than once. */
+function formatTime(seconds: number): string {
+  if (seconds < 120) return `${Math.ceil(seconds)} s`
+  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`
 }
 
 /** A longer line would continue on the next one, and a terminal cannot redraw that in place. */

@@ -1,10 +1,11 @@
 // Reads settings from flags and environment variables. Nothing else in src/ does.
 
 import { parseArgs } from 'node:util'
-import { hasCredentials, redact } from './redact.ts'
+import type { Command } from './command.ts'
+import { closest } from './help.ts'
+import { hasCredentials, redact } from './messages.ts'
 import { InvalidSetting } from './setting-values.ts'
 import { SETTINGS, type Setting, type SettingName, type Settings } from './settings.ts'
-import { closest } from './suggest.ts'
 
 /** Everything that is wrong with the settings, one line each. */
 export class SettingsError extends Error {
@@ -17,20 +18,21 @@ export class SettingsError extends Error {
   }
 }
 
+/** The part of a command that its settings depend on. */
+type CommandInput<Name extends SettingName> = Pick<Command<Name>, 'settings' | 'operands' | 'findConflicts'>
+
 export interface Input {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
 /**
- * Reads the named settings. A flag wins over its variable, and an empty variable counts as not given. Throws one
- * SettingsError with all problems. `operands` names the arguments after the flags; one in brackets is optional.
+ * Reads the settings and operands of a command. A flag wins over its variable, and an empty variable counts as not
+ * given. Throws one SettingsError with all problems.
  */
 export function readSettings<Name extends SettingName>(
-  names: readonly Name[],
+  { settings: names, operands = [], findConflicts = () => [] }: CommandInput<Name>,
   { args, env }: Input,
-  operands: readonly string[] = [],
-  findConflicts: (settings: Settings<Name>) => readonly string[] = () => [],
 ): { settings: Settings<Name>; operands: string[] } {
   const problems: string[] = []
   const flags = readFlags(names, args, operands, problems)
@@ -57,26 +59,9 @@ export function readSettings<Name extends SettingName>(
     }
   }
   const settings = values as Settings<Name>
-  problems.push(...findConflicts(settings))
+  problems.push(...findConflicts(settings, flags.operands))
   if (problems.length > 0) throw new SettingsError(problems)
   return { settings, operands: flags.operands }
-}
-
-/** Returns the default as the help and the README show it, or undefined if there is none. */
-export function defaultText({ default: value, defaultText }: Setting<unknown>): string | undefined {
-  return defaultText ?? (value === undefined || value === false ? undefined : String(value))
-}
-
-/** Returns the usage and the description of each setting, for the help. */
-export function describeSettings(names: readonly SettingName[]): [usage: string, description: string][] {
-  return names.map(name => {
-    const setting: Setting<unknown> = SETTINGS[name]
-    const { flag, placeholder, variable, description } = setting
-    const usage = flag === undefined ? `(${variable})` : `--${flag}${placeholder ? ` ${placeholder}` : ''}`
-    const text = defaultText(setting)
-    const notes = [flag && variable, text && `default ${text}`].filter(Boolean).join(', ')
-    return [usage, notes ? `${description} (${notes})` : description]
-  })
 }
 
 function readFlags(

@@ -46,7 +46,7 @@ async function serveMetrics(
   const { pino } = await import('pino')
   // Scrapes are not logged: they would be most lines of a quiet service.
   const { server } = createMetricsServer(render, pino({ level: 'silent' }))
-  const address = await listen(server, host, port)
+  const address = await listen(server, host, port, '--metrics-port')
   // The listener must not keep the process alive if the service cannot start.
   server.unref()
   say(`The metrics are at ${address}/metrics`)

@@ -1,18 +1,16 @@
 // `animal-store serve`: starts the service, prints where it listens, and stops it on a signal.
 
 import cluster from 'node:cluster'
-import { systemClock } from '../clock.ts'
-import { parsePostgresUrl } from '../database/postgres/url.ts'
 import { createSharedRateLimiter } from '../http/api/rate-limit.ts'
-import { command, type Streams } from './command.ts'
-import { createFirstKey } from './first-key.ts'
+import type { Store } from '../store.ts'
+import { command, print, type Streams } from './command.ts'
+import { showFirstKey } from './keys.ts'
 import { createLogOutput } from './log-stream.ts'
-import { defaultDatabase, withStore } from './open-store.ts'
 import { type MetricsOptions, startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
-import type { DatabaseAddress } from './setting-values.ts'
 import type { Settings } from './settings.ts'
 import { answerWorkers, askPrimary } from './shared-rate-limit.ts'
-import { stopOnSignal, stopWithParentProcess } from './stop-signals.ts'
+import { stopOnSignal } from './stop-signals.ts'
+import { databaseName, withStore } from './with-store.ts'
 import { reportToPrimary, startWorkers } from './workers.ts'
 
 const SETTING_NAMES = [
@@ -32,7 +30,6 @@ const SETTING_NAMES = [
   'metricsHost',
   'shutdownDelay',
   'workers',
-  'stopWithParent',
   'apiKey',
 ] as const
 
@@ -55,17 +52,22 @@ export const serve = command({
 
 /** Starts the primary process, which serves no requests itself, and its workers. */
 async function startPrimary(settings: ServeSettings, streams: Streams): Promise<void> {
-  const { apiKey, rateLimit, stopWithParent, workers } = settings
+  const { rateLimit, workers } = settings
   await startMetricsOfWorkers(metricsOptions(settings, streams))
   if (rateLimit !== undefined) answerWorkers(rateLimit, workers)
   const { pino } = await import('pino')
   const logStream = createLogOutput(process.stdout, true)
   const started = await startWorkers(workers, pino({ level: settings.logLevel, base: null }, logStream))
-  const stop = stopOnSignal({ ...started, stop: () => started.stop().then(logStream.flush) })
-  if (stopWithParent) stopWithParentProcess(stop)
+  const greeted = Promise.withResolvers<void>()
+  stopOnSignal({
+    stop: () => greeted.promise.then(started.stop).then(logStream.flush),
+    kill: started.kill,
+  })
   try {
-    const firstKey = apiKey === undefined ? await createSharedFirstKey(settings) : undefined
-    printGreeting(started.address, firstKey, settings, streams)
+    if (settings.apiKey !== undefined) await greet(started.address, settings, streams)
+    else await withStore(settings, streams, store => greet(started.address, settings, streams, store))
+    started.setReady()
+    greeted.resolve()
   } catch (error) {
     started.kill()
     throw error
@@ -88,7 +90,6 @@ async function startServing(settings: ServeSettings, streams: Streams): Promise<
         : undefined,
     say: streams.say,
     shutdownDelayMs: settings.shutdownDelay,
-    createsFirstKey: cluster.isPrimary,
     logStream,
     metrics,
   }).catch(error => {
@@ -96,50 +97,57 @@ async function startServing(settings: ServeSettings, streams: Streams): Promise<
     cluster.worker?.disconnect()
     throw error
   })
-  const stop = stopOnSignal({ stop: () => service.stop().then(logStream.flush) })
-  if (cluster.isWorker) {
-    reportToPrimary(service.address, stop)
-    return
+  const greeted = Promise.withResolvers<void>()
+  const stop = stopOnSignal({ stop: () => greeted.promise.then(service.stop).then(logStream.flush) })
+  try {
+    if (cluster.isWorker) reportToPrimary(service, stop)
+    else {
+      await greet(
+        service.address,
+        settings,
+        streams,
+        settings.apiKey === undefined ? service.store : undefined,
+      )
+      service.setReady()
+    }
+    greeted.resolve()
+  } catch (error) {
+    await service.stop()
+    throw error
   }
-  if (settings.stopWithParent) stopWithParentProcess(stop)
-  printGreeting(service.address, service.firstKey, settings, streams)
 }
 
 function metricsOptions({ metricsPort, metricsHost }: ServeSettings, { say }: Streams): MetricsOptions {
   return { port: metricsPort, host: metricsHost, say }
 }
 
-/** With several workers, the primary creates the first key, so that it is created and shown once. */
-function createSharedFirstKey({ databaseUrl, environment }: ServeSettings): Promise<string | undefined> {
-  return withStore({ databaseUrl, environment }, store => createFirstKey(store, environment, systemClock))
-}
-
-function printGreeting(
+/**
+ * Prints where the service listens and, if it gets the store and there is no key yet, the first key. Called when signals
+ * are handled, and before the service is ready: no key may be lost between its creation and its display.
+ */
+async function greet(
   address: string,
-  firstKey: string | undefined,
-  { databaseUrl, environment, workers }: ServeSettings,
-  { say }: Streams,
-): void {
-  const database = databaseUrl ?? defaultDatabase(environment)
-  const details = [environment, nameOf(database), ...(workers > 1 ? [`${workers} workers`] : [])].join(', ')
-  say(`animal-store is listening on ${address} (${details}); open ${address}/ or ${address}/docs`)
-  if (firstKey === undefined) return
-  say('')
-  say(
-    'This is the first run, so here is an API key. It is shown only once: the database stores only its digest.',
-  )
-  say('')
-  say(`  ${firstKey}`)
-  say('')
+  settings: ServeSettings,
+  { say, stderr }: Streams,
+  store?: Store,
+): Promise<void> {
+  const { environment, workers } = settings
+  const details = [environment, databaseName(settings), ...(workers > 1 ? [`${workers} workers`] : [])]
+  const greeting = `animal-store is listening on ${address} (${details.join(', ')}); open ${address}/ or ${address}/docs`
   // Some shells read the brackets of an IPv6 address as a pattern for file names.
   const url = address.includes('[') ? `'${address}/v1/pets'` : `${address}/v1/pets`
-  say(`  curl -H 'Authorization: Bearer ${firstKey}' ${url}`)
-  say('')
-}
+  const show = (key: string) =>
+    print(
+      stderr,
+      `${greeting}
 
-/** Leaves out the user name and password. */
-function nameOf(database: DatabaseAddress): string {
-  if (database.kind === 'sqlite') return `sqlite:${database.path}`
-  if (database.kind === 'sqlite-memory') return 'sqlite::memory:'
-  return parsePostgresUrl(database.url).name
+This is the first run, so here is an API key. It is shown only once: the database stores only its digest.
+
+  ${key}
+
+  curl -H 'Authorization: Bearer ${key}' ${url}
+`,
+    )
+  const hasShown = store !== undefined && (await showFirstKey(store, environment, show))
+  if (!hasShown) say(greeting)
 }

@@ -5,21 +5,22 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import type { Environment } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { BATCH_LIMITS, batchCreations } from '../database/batching.ts'
-import { REQUEST_TIMEOUTS, type Timeouts } from '../database/postgres/limits.ts'
+import { BATCH_LIMITS } from '../database/batching.ts'
+import {
+  type DatabaseAddress,
+  defaultDatabase,
+  openServiceStore,
+  type ServiceStoreOptions,
+} from '../database/open.ts'
 import { type BaseUrls, openApiDocument } from '../http/api/openapi.ts'
 import { createRateLimiter, type RateLimit, type RateLimiter } from '../http/api/rate-limit.ts'
-import { createApp } from '../http/app.ts'
+import { createApp, type ServiceState } from '../http/app.ts'
 import { renderJson } from '../json.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Store } from '../store.ts'
 import { createPages } from '../web/pages.ts'
-import { createFirstKey } from './first-key.ts'
-import { startCleanUp } from './idempotency-clean-up.ts'
 import { listen } from './listen.ts'
 import type { LogStream } from './log-stream.ts'
-import { openStore } from './open-store.ts'
-import type { DatabaseAddress } from './setting-values.ts'
 import { SETTINGS } from './settings.ts'
 import { STOP_LIMITS } from './stop-signals.ts'
 
@@ -33,7 +34,7 @@ export interface ServiceOptions {
   readonly databaseConnections?: number
   readonly databaseWaitMs?: number
   /** How long a request waits for PostgreSQL. */
-  readonly databaseTimeouts?: Timeouts
+  readonly databaseTimeouts?: ServiceStoreOptions['timeouts']
   readonly environment?: Environment
   readonly productionUrl?: string | undefined
   readonly stagingUrl?: string | undefined
@@ -45,8 +46,6 @@ export interface ServiceOptions {
   readonly logLevel?: string
   readonly shutdownDelayMs?: number
   readonly apiKey?: string | undefined
-  /** Create a key if there is none, unless `apiKey` is set. The default is true. */
-  readonly createsFirstKey?: boolean
   readonly clock?: Clock
   readonly logStream: LogStream
   readonly metrics?: Metrics | undefined
@@ -57,9 +56,9 @@ export interface ServiceOptions {
 export interface Service {
   /** The URL that it listens on, such as `http://127.0.0.1:8080`. */
   readonly address: string
-  /** The key that was created on the first run, to be shown once. */
-  readonly firstKey: string | undefined
   readonly store: Store
+  /** From now on `/readyz` reports what it finds. Until then it fails. */
+  setReady(): void
   /** Fails readiness, keeps serving for the shutdown delay, finishes the requests in flight, and closes. */
   stop(): Promise<void>
 }
@@ -70,40 +69,29 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     port = SETTINGS.port.default,
     databaseConnections = SETTINGS.databaseConnections.default,
     databaseWaitMs = SETTINGS.databaseWait.default,
-    databaseTimeouts = REQUEST_TIMEOUTS,
+    databaseTimeouts,
     environment = SETTINGS.environment.default,
     corsOrigins = SETTINGS.corsOrigins.default,
     trustProxy = SETTINGS.trustProxy.default,
     logLevel = SETTINGS.logLevel.default,
     shutdownDelayMs = SETTINGS.shutdownDelay.default,
-    createsFirstKey = true,
     clock = systemClock,
     apiKey,
-    database,
+    database = defaultDatabase(environment),
     metrics,
+    say = () => {},
   } = options
   const log = pino({ level: logLevel, base: null }, options.logStream)
-  const opened = await openStore({
-    database,
-    environment,
+  const store = await openServiceStore(database, {
     clock,
-    create: true,
     connections: databaseConnections,
     timeouts: databaseTimeouts,
     waitMs: databaseWaitMs,
-    startsWriter: true,
-    say: options.say,
+    say,
     log,
+    onCommit: metrics?.observeCommit,
   })
-  const store = batchCreations(
-    opened,
-    {
-      ...BATCH_LIMITS,
-      ...(database?.kind === 'postgres' && { queueTimeoutMs: databaseTimeouts.queueMs }),
-    },
-    metrics?.observeCommit,
-  )
-  let isAccepting = true
+  let state: ServiceState = 'starting'
   let address = ''
   const document = () => openApiDocument(publicBaseUrls(options, environment, address))
 
@@ -125,39 +113,35 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       { path: '/openapi.json', mediaType: 'application/json', body: () => `${renderJson(document(), 2)}\n` },
       ...createPages({ environment, document }),
     ],
-    isAccepting: () => isAccepting,
+    state: () => state,
     // More creations would not fit in the queue. At 5,000 per second, the last one waits 0.8 seconds.
     maxWaiting: BATCH_LIMITS.queueLength,
   })
   const { creationsWaiting } = store
   metrics?.attach({ connections: connectionCount, creationsWaiting, checkDatabase })
-  let firstKey: string | undefined
   try {
     address = await listen(server, host, port)
-    // The key is created only after listening has succeeded: if listening failed, the key would never be shown.
-    if (createsFirstKey && apiKey === undefined) firstKey = await createFirstKey(store, environment, clock)
     log.info(`listening on ${address}`)
   } catch (error) {
     await close(server)
     await store.close()
     throw error
   }
-  const cleanUp = startCleanUp(store, log)
 
   return {
     address,
-    firstKey,
     store,
+    setReady() {
+      if (state === 'starting') state = 'ready'
+    },
     async stop() {
       const deadline = performance.now() + STOP_LIMITS.closeConnectionsMs
-      isAccepting = false
+      state = 'stopping'
       log.info('stopping')
-      const cleanUpStopped = cleanUp.stop()
       await delay(shutdownDelayMs)
       const timer = setTimeout(closeAll, deadline - performance.now())
       await close(server)
       clearTimeout(timer)
-      await cleanUpStopped
       await store.close()
       log.info('stopped')
     },

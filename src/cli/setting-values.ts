@@ -1,20 +1,11 @@
 // The kinds of values that settings have, with one parser for each.
 
 import { availableParallelism } from 'node:os'
-import type { Environment } from '../api-key.ts'
-import { MalformedUrl, parsePostgresUrl } from '../database/postgres/url.ts'
+import { type DatabaseAddress, MalformedUrl, parseDatabaseUrl } from '../database/open.ts'
 import type { RateLimit } from '../http/api/rate-limit.ts'
 
 /** Thrown for an invalid value. The message completes the sentence "… must be". */
 export class InvalidSetting extends Error {}
-
-export type DatabaseAddress =
-  | { readonly kind: 'sqlite'; readonly path: string }
-  | { readonly kind: 'sqlite-memory' }
-  | { readonly kind: 'postgres'; readonly url: string }
-
-export const FORMAT_NAMES = ['jsonl', 'csv'] as const
-export type FormatName = (typeof FORMAT_NAMES)[number]
 
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
@@ -39,11 +30,14 @@ export function oneOf<Value extends string>(values: readonly Value[]): (text: st
   }
 }
 
-/** Takes a text of visible ASCII characters. */
-export function visibleAscii(minimumLength: number, maximumLength: number) {
-  const expected = `${minimumLength} to ${maximumLength} visible ASCII characters`
-  const pattern = new RegExp(`^[!-~]{${minimumLength},${maximumLength}}$`)
-  return { expected, parse: matching(pattern, expected) }
+const MIN_DIFFERENT_CHARACTERS = 10
+
+export const EXTRA_KEY = `20 to 255 visible ASCII characters, at least ${MIN_DIFFERENT_CHARACTERS} of them different`
+
+export function parseExtraKey(text: string): string {
+  if (!/^[!-~]{20,255}$/.test(text) || new Set(text).size < MIN_DIFFERENT_CHARACTERS)
+    throw new InvalidSetting(EXTRA_KEY)
+  return text
 }
 
 export const parseHost = matching(/^[^\s/]+$/, 'a host name or an IP address')
@@ -75,31 +69,13 @@ export function parseLineNumber(text: string): number {
   return Number(text)
 }
 
-export function parseDatabaseUrl(text: string): DatabaseAddress {
-  if (text === 'sqlite::memory:') return { kind: 'sqlite-memory' }
-  if (/^postgres(ql)?:\/\//.test(text)) return parsePostgresAddress(text)
-  // Some programs read sqlite://x as the file /x, others as x. A path that starts with a colon is a typo.
-  const path = /^sqlite:(?!\/\/[^/]|:)(.+)$/.exec(text)?.[1]
-  if (path === undefined)
-    throw new InvalidSetting(
-      'sqlite:<path>, sqlite::memory: or postgres://user:password@host:port/database (user and password percent-encoded)',
-    )
-  return { kind: 'sqlite', path }
-}
-
-function parsePostgresAddress(url: string): DatabaseAddress {
+export function parseDatabase(text: string): DatabaseAddress {
   try {
-    parsePostgresUrl(url)
-    return { kind: 'postgres', url }
+    return parseDatabaseUrl(text)
   } catch (error) {
     if (error instanceof MalformedUrl) throw new InvalidSetting(error.message)
     throw error
   }
-}
-
-/** Each environment has its own file. */
-export function defaultDatabasePath(environment: Environment | '<environment>'): string {
-  return `data/${environment}.db`
 }
 
 export function parseBaseUrl(text: string): string {
@@ -125,11 +101,11 @@ export function parseBaseUrl(text: string): string {
 /** Takes one or several origins, separated by commas or spaces. */
 export function parseOrigins(text: string): readonly string[] {
   const origins = text.split(/[\s,]+/).filter(part => part !== '')
+  // An origin is compared as a whole, so a pattern such as https://*.example would match nothing.
   const isOrigin = (part: string) =>
-    part === '*' || (/^https?:/.test(part) && URL.canParse(part) && new URL(part).origin === part)
-  if (origins.length === 0 || !origins.every(isOrigin)) {
-    throw new InvalidSetting('origins such as https://app.example, without a path, or *')
-  }
+    part === '*' || (/^https?:[^*]+$/.test(part) && URL.canParse(part) && new URL(part).origin === part)
+  if (origins.length === 0 || !origins.every(isOrigin))
+    throw new InvalidSetting('origins such as https://app.example, without a path or a pattern, or *')
   return origins
 }
 
@@ -162,11 +138,6 @@ export function parseRateLimit(text: string): RateLimit {
 function parseDuration(text: string): number {
   const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
   return Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]
-}
-
-/** The default of a setting that is a duration: its value, and its text. */
-export function defaultDuration(ms: number): { readonly default: number; readonly defaultText: string } {
-  return { default: ms, defaultText: formatDuration(ms) }
 }
 
 /** Uses days for whole days above two, hours for other whole hours, otherwise seconds. */

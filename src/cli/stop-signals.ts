@@ -1,4 +1,4 @@
-// Stops the service on SIGTERM and SIGINT and, with --stop-with-parent, when the parent process ends.
+// Stops the service on SIGTERM and SIGINT and, under npm, when the parent process ends.
 
 import { constants } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -70,6 +70,7 @@ export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }):
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
+  if (process.env.npm_lifecycle_event !== undefined) stopWithParentProcess(stop)
   return stop
 }
 

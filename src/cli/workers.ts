@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { CommandFailed } from './command.ts'
+import type { Service } from './service.ts'
 import { STOP_LIMITS } from './stop-signals.ts'
 
 /** The shortest time between two starts of a worker: one that ends early would probably end again immediately. */
@@ -13,6 +14,8 @@ const RESTART_INTERVAL_MS = 1_000
 export interface Workers {
   /** The URL that all workers listen on. */
   readonly address: string
+  /** Makes all workers ready, and each one that replaces one of them. */
+  setReady(): void
   /** Stops all workers gracefully, and resolves when the last one has ended. */
   stop(): Promise<void>
   /** Kills all workers. */
@@ -24,12 +27,16 @@ interface Listening {
   readonly address: string
 }
 
+/** What the primary tells a worker. */
+const READY = 'ready'
+
 /** Starts the workers, which run the same command line as this process, and replaces each one that ends. */
 export async function startWorkers(count: number, log: Logger): Promise<Workers> {
   // Every worker accepts connections from the shared socket by itself. If the primary handed them out, a connection
   // that waits in the channel of a worker would be lost when that worker dies, and its client would wait for ever.
   cluster.schedulingPolicy = cluster.SCHED_NONE
   let isStopping = false
+  let isReady = false
   let address: string
   try {
     // The first worker starts alone: if it cannot listen, none can, and the reason is printed once.
@@ -48,6 +55,7 @@ export async function startWorkers(count: number, log: Logger): Promise<Workers>
       worker.on('message', ({ address }: Partial<Listening>) => {
         if (address === undefined) return
         isListening = true
+        if (isReady) worker.send(READY)
         resolve(address)
       })
       worker.once('exit', (code, signal) => {
@@ -77,6 +85,10 @@ export async function startWorkers(count: number, log: Logger): Promise<Workers>
   return {
     address,
     kill,
+    setReady() {
+      isReady = true
+      for (const worker of workers()) worker.send(READY)
+    },
     async stop() {
       isStopping = true
       const timer = setTimeout(kill, STOP_LIMITS.killWorkersMs)
@@ -87,12 +99,13 @@ export async function startWorkers(count: number, log: Logger): Promise<Workers>
 }
 
 /** Called in a worker: reports that it listens, and stops it when the primary is gone. */
-export function reportToPrimary(address: string, stop: () => void): void {
+export function reportToPrimary({ address, setReady }: Service, stop: () => void): void {
   // A terminal sends SIGINT to the whole process group. The worker ignores it and stops when the primary tells it to.
   process.removeAllListeners('SIGINT').on('SIGINT', () => {})
   // Otherwise Node ends the process as soon as the primary is gone.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   process.on('disconnect', stop)
+  process.on('message', message => message === READY && setReady())
   process.send?.({ address } satisfies Listening)
 }
 

@@ -53,11 +53,13 @@ export interface AppOptions {
   readonly writeLogLine?: ((line: string) => void) | undefined
   readonly onRequest?: RequestObserver | undefined
   readonly documents: readonly Document[]
-  /** False once the service is stopping. */
-  readonly isAccepting: () => boolean
+  readonly state: () => ServiceState
   /** The most reads, and the most creations, that wait for the database. */
   readonly maxWaiting: number
 }
+
+/** While it is starting, it serves requests, but load balancers should wait. */
+export type ServiceState = 'starting' | 'ready' | 'stopping'
 
 const LIVENESS = '/livez'
 const READINESS = '/readyz'
@@ -83,7 +85,7 @@ export function createApp({
   writeLogLine,
   onRequest,
   documents,
-  isAccepting,
+  state,
   maxWaiting,
 }: AppOptions): HttpServer {
   const authenticate = createAuthenticator({ store, clock, environment, extraKey })
@@ -99,7 +101,8 @@ export function createApp({
   ])
 
   async function checkReadiness(): Promise<Reply> {
-    if (!isAccepting()) throw unavailable(undefined, 'The service is stopping.')
+    const current = state()
+    if (current !== 'ready') throw unavailable(undefined, `The service is ${current}.`)
     await checkDatabase()
     return OK
   }
@@ -155,7 +158,7 @@ export function createApp({
     requestId: createRequestIds(extraKey),
     clientAddress: createClientAddress(trustedProxies),
     answer,
-    isAccepting,
+    isAccepting: () => state() !== 'stopping',
     isUrgent: isHealthCheck,
     log,
     writeLogLine,

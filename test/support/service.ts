@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { after, before } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseJson } from '../../client/src/json.ts'
+import { showFirstKey } from '../../src/cli/keys.ts'
 import { type Service, type ServiceOptions, startService } from '../../src/cli/service.ts'
 import { COMMAND_TIMEOUTS } from '../../src/database/postgres/limits.ts'
 import { assertDescribed } from './openapi.ts'
@@ -32,6 +33,8 @@ export interface Sent {
 }
 
 export interface TestService extends Service {
+  /** The key of the first run, if the service has no extra key. */
+  readonly firstKey: string | undefined
   /** The log lines so far, parsed. */
   readonly logs: Record<string, unknown>[]
   readonly logText: () => string
@@ -84,10 +87,18 @@ export async function startTestService(
   })
   t.after(() => assertNoKey(lines.join(''), 'the log'))
   t.after(() => service.stop())
+  let firstKey: string | undefined
+  const { apiKey = undefined, environment = 'production' } = { apiKey: API_KEY, ...options }
+  if (apiKey === undefined)
+    await showFirstKey(service.store, environment, async key => {
+      firstKey = key
+    })
+  service.setReady()
   const { send, close } = client(service.address)
   t.after(close)
   return {
     ...service,
+    firstKey,
     send,
     create: (animal, headers = {}) =>
       send('POST', '/v1/pets', {

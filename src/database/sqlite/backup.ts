@@ -3,6 +3,7 @@
 import { closeSync, fsyncSync, lstatSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UnusableDatabase } from '../../store.ts'
 import { inPrivateFolder, PRIVATE_FILE, publish } from '../new-file.ts'
 import { LOCK_TIMEOUT_MS } from './errors.ts'
@@ -24,18 +25,25 @@ export interface Copied {
   readonly bytes: number
 }
 
-/** Writes a verified copy to a new file. */
+/** Writes a verified copy to a new file, unless the signal is aborted. */
 export async function backUp(
   path: string,
   file: string,
+  signal: AbortSignal,
   onProgress: (progress: CopyProgress) => void,
 ): Promise<Copied> {
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined)
     throw new UnusableDatabase(`${file} already exists. A backup does not replace a file.`)
   requireFile(path)
   return inPrivateFolder(file, async copy => {
-    await copyOnline(path, copy, onProgress)
+    await copyOnline(path, copy, progress => {
+      signal.throwIfAborted()
+      onProgress(progress)
+    })
     const copied = verifyCopy(path, copy)
+    // The check blocks, and a signal is handled only in the next turn.
+    await nextTurn()
+    signal.throwIfAborted()
     publish(copy, file)
     syncFolder(dirname(resolve(file)))
     return copied

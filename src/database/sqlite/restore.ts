@@ -5,6 +5,7 @@ import { existsSync, linkSync, lstatSync, readdirSync, realpathSync, renameSync,
 import { chmod, copyFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UnusableDatabase } from '../../store.ts'
 import { inPrivateFolder, isWithoutLinks, PRIVATE_FILE } from '../new-file.ts'
 import { type Copied, syncFolder, verifyCopy } from './backup.ts'
@@ -17,8 +18,11 @@ export interface Restored extends Copied {
   readonly oldDatabase: string | undefined
 }
 
-/** Verifies a copy of the backup and puts it in place of the database, which no process may have open. */
-export async function restore(file: string, path: string, now: Date): Promise<Restored> {
+/**
+ * Verifies a copy of the backup and puts it in place of the database, which no process may have open. Changes nothing if
+ * the signal is aborted.
+ */
+export async function restore(file: string, path: string, now: Date, signal: AbortSignal): Promise<Restored> {
   requireFile(file)
   const target = existsSync(path) ? realpathSync(path) : resolve(path)
   if (isSameFile(file, target)) throw new UnusableDatabase(`${file} is the database itself.`)
@@ -29,7 +33,10 @@ export async function restore(file: string, path: string, now: Date): Promise<Re
   return inPrivateFolder(target, async copy => {
     await copyFile(file, copy)
     await chmod(copy, PRIVATE_FILE)
-    return { ...verifyCopy(file, copy), oldDatabase: replace(target, copy, now) }
+    const copied = verifyCopy(file, copy)
+    await nextTurn()
+    signal.throwIfAborted()
+    return { ...copied, oldDatabase: replace(target, copy, now) }
   })
 }
 

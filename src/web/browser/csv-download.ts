@@ -2,9 +2,12 @@
 
 import type { Animal, AnimalStore, ListOptions, Page, Status } from '../../../client/src/animal-store.ts'
 import { PAGE_LIMIT } from '../../animal.ts'
-import { CSV_HEADER, isFormula, renderCsvLine } from './csv.ts'
+import { CSV_COLUMNS, renderCsvLine, spreadsheetSafe } from '../../csv.ts'
 import { createElement, find, formatCount, formatNumber } from './elements.ts'
 import { MESSAGE_MS, type Notice } from './notice.ts'
+
+/** The byte order mark tells spreadsheets that the file is UTF-8. */
+const CSV_HEADER = `\ufeff${CSV_COLUMNS.join()}\r\n`
 
 export interface CsvDownloadOptions {
   readonly notice: Notice
@@ -33,9 +36,10 @@ export function enableCsvDownload({ notice, source, status, total }: CsvDownload
     notice.show('Saving the list …', { action: cancel })
     try {
       for await (const animals of pages(from.store, filter, signal)) {
-        file = new Blob([file, ...animals.map(renderCsvLine)], { type: 'text/csv' })
+        const safe = animals.map(animal => ({ ...animal, name: spreadsheetSafe(animal.name) }))
+        file = new Blob([file, ...safe.map(animal => `${renderCsvLine(animal)}\r\n`)], { type: 'text/csv' })
         count += animals.length
-        formulas += animals.filter(({ name }) => isFormula(name)).length
+        formulas += safe.filter(({ name }, index) => name !== animals[index]?.name).length
         notice.show(describeProgress(count, total(filter)), { action: cancel })
       }
       save(file, filter === undefined ? 'animals.csv' : `animals-${filter}.csv`)

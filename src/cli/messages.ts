@@ -1,8 +1,8 @@
-// Errors of the operating system, in words.
+// Words for messages: errors of the operating system, counts, and texts without passwords and keys.
 
 import { getSystemErrorMessage } from 'node:util'
+import { KEY_PREFIX } from '../api-key.ts'
 import { ServiceError } from '../error.ts'
-import { CommandFailed } from './command.ts'
 
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
@@ -18,6 +18,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   ENOTDIR: 'a part of the path is not a folder',
   ENOTFOUND: 'the host name is unknown',
+  EPIPE: 'nobody reads it',
   EROFS: 'the file system is read-only',
   ETIMEDOUT: 'no answer in time',
 }
@@ -39,9 +40,27 @@ export function reasonOf(error: unknown): string {
   return describeSystemError(error instanceof ServiceError ? (error.cause ?? error) : error)
 }
 
-/** Says why a file could not be written. */
-export function cannotWrite(file: string, error: unknown): CommandFailed {
-  const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
-  const reason = isMissing ? 'the folder does not exist' : describeSystemError(error)
-  return new CommandFailed(`Cannot write ${file}: ${reason}.`, { cause: error })
+/** Writes a count with its noun, such as "1 animal" or "2,000 animals". */
+export function formatCount(count: number | bigint, noun = 'animal'): string {
+  return `${count.toLocaleString('en')} ${noun}${BigInt(count) === 1n ? '' : 's'}`
+}
+
+/** A URL with a user, or a password as a parameter. A pattern instead of a parser, to find malformed ones too. */
+const CREDENTIALS = /^\s*\w[\w+.-]*(?::|\/\/).*@|password\s*=/is
+/** The same with any mistake in the scheme. A file may have such a name, so this is only good for messages. */
+const POSSIBLE_CREDENTIALS = /(?::|\/\/).*@|password\s*=/is
+const SCHEME = /^\s*(\w[\w+.-]*:)/
+
+const KEY = new RegExp(`(${Object.values(KEY_PREFIX).join('|')})\\w+`, 'g')
+
+/** Whether the text looks like a URL, or a list of parameters, that contains a password. */
+export function hasCredentials(text: string): boolean {
+  return CREDENTIALS.test(text)
+}
+
+/** Returns the text for a message: only the scheme of a URL that may contain a password, only the prefix of a key. */
+export function redact(text: string): string {
+  if (!POSSIBLE_CREDENTIALS.test(text)) return text.replaceAll(KEY, '$1…')
+  const [, scheme = ''] = SCHEME.exec(text) ?? []
+  return `${scheme}…`
 }

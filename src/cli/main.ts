@@ -1,0 +1,143 @@
+// Finds the command on the command line, runs it, and returns the exit code.
+
+import { readFileSync } from 'node:fs'
+import { ServiceError } from '../error.ts'
+import { UnusableDatabase } from '../store.ts'
+import { backupDatabase, restoreDatabase } from './backup.ts'
+import { type Command, CommandFailed, Interrupted, type Output, print, type Streams } from './command.ts'
+import { exportAnimals } from './export.ts'
+import { closest, help, overview } from './help.ts'
+import { importAnimals } from './import.ts'
+import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts'
+import { describeSystemError, reasonOf, redact } from './messages.ts'
+import { migrate } from './migrate.ts'
+import { openapi } from './openapi.ts'
+import { readSettings, SettingsError } from './read-settings.ts'
+import { serve } from './serve.ts'
+
+const COMMANDS = [
+  serve,
+  createKey,
+  listKeys,
+  revokeKey,
+  rotateKey,
+  importAnimals,
+  exportAnimals,
+  backupDatabase,
+  restoreDatabase,
+  migrate,
+  openapi,
+] as readonly Command[]
+
+/** The width of the help where it is not printed to a terminal, and its largest width. */
+const DEFAULT_COLUMNS = 100
+const MAX_COLUMNS = 120
+
+const DONE = 0
+const FAILED = 1
+const MISUSED = 2
+const INTERRUPTED = 130
+
+/** Runs a command line. Returns the exit code. */
+export async function main(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  streams: Streams,
+): Promise<number> {
+  try {
+    return await run(args, env, streams)
+  } catch (error) {
+    for (const line of describeFailure(error)) streams.say(line)
+    if (error instanceof SettingsError) return MISUSED
+    return error instanceof Interrupted ? INTERRUPTED : FAILED
+  }
+}
+
+async function run(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  streams: Streams,
+): Promise<number> {
+  if (hasFlag(args, '--version', '-v')) {
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+    await print(streams.stdout, version)
+    return DONE
+  }
+  if (args[0] === 'help') return printHelp(args.slice(1), streams)
+  if (hasFlag(args, '--help', '-h')) return printHelp(args, streams)
+  const command = findCommand(args)
+  if (command === undefined) return misused(args, streams)
+  const { settings, operands } = readSettings(command, {
+    args: args.slice(command.name.split(' ').length),
+    env,
+  })
+  await command.run(settings, operands, streams)
+  return DONE
+}
+
+/** Returns what to tell a person: in words, if that person can do something about it. */
+function describeFailure(error: unknown): readonly string[] {
+  if (error instanceof SettingsError) return error.problems
+  if (error instanceof CommandFailed || error instanceof Interrupted || error instanceof UnusableDatabase)
+    return [error.message]
+  if (error instanceof ServiceError) return [`The database cannot be used right now: ${reasonOf(error)}.`]
+  if (error instanceof Error && 'syscall' in error)
+    return [`Cannot access ${'path' in error ? error.path : 'a file'}: ${describeSystemError(error)}.`]
+  return [error instanceof Error ? String(error.stack) : String(error)]
+}
+
+function findCommand(args: readonly string[]): Command | undefined {
+  return COMMANDS.find(({ name }) => args.slice(0, name.split(' ').length).join(' ') === name)
+}
+
+/** The commands that start with this word, such as `keys`. */
+function groupOf(word: string): Command[] {
+  return COMMANDS.filter(({ name }) => name.startsWith(`${word} `))
+}
+
+/** Prints the help of a command or a group, or of all commands. */
+async function printHelp(args: readonly string[], streams: Streams): Promise<number> {
+  const columns = columnsOf(streams.stdout)
+  const words = args.filter(word => !word.startsWith('-'))
+  const [first = ''] = words
+  const command = findCommand(words)
+  const group = groupOf(first)
+  if (command === undefined && first !== '' && group.length === 0) return misused(words, streams)
+  const text =
+    command !== undefined
+      ? help(command, columns)
+      : overview(first === '' ? COMMANDS : group, columns, first || undefined)
+  await print(streams.stdout, text)
+  return DONE
+}
+
+function misused(args: readonly string[], { stderr, say }: Streams): number {
+  const words = args.slice(0, 2).filter(word => !word.startsWith('-'))
+  const [first = ''] = words
+  if (first === '') {
+    say(overview(COMMANDS, columnsOf(stderr)))
+    return MISUSED
+  }
+  const typed = words.map(redact).join(' ')
+  const names = [...COMMANDS.map(({ name }) => name), 'keys', 'help']
+  const group = groupOf(first)
+  if (group.length > 0 && (words.length === 1 || closest(typed, names) === undefined)) {
+    say(`"${first}" must be followed by one of ${group.map(({ name }) => name.split(' ')[1]).join(', ')}.`)
+    return MISUSED
+  }
+  // The second word may be an operand.
+  const suggestion = closest(typed, names) ?? closest(first, names)
+  say(
+    `There is no command "${typed}".${suggestion ? ` Did you mean "${suggestion}"?` : ''} See animal-store --help.`,
+  )
+  return MISUSED
+}
+
+function hasFlag(args: readonly string[], ...flags: readonly string[]): boolean {
+  const end = args.indexOf('--')
+  return args.slice(0, end === -1 ? undefined : end).some(arg => flags.includes(arg))
+}
+
+function columnsOf({ columns = DEFAULT_COLUMNS }: Output): number {
+  return Math.min(columns, MAX_COLUMNS)
+}

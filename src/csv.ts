@@ -1,0 +1,25 @@
+// Animals as CSV, for `animal-store export` and for the download of the catalogue page.
+
+import type { Animal } from './animal.ts'
+
+export type Separator = ',' | ';' | '\t'
+
+export const CSV_COLUMNS = ['id', 'name', 'categoryId', 'status'] as const
+
+/** Returns a line without its line break. */
+export function renderCsvLine({ id, name, categoryId, status }: Animal, separator: Separator = ','): string {
+  const isQuoted = /["\r\n]|^\s|\s$/.test(name) || name.includes(separator)
+  const field = isQuoted ? `"${name.replaceAll('"', '""')}"` : name
+  return [id, field, categoryId, status ?? ''].join(separator)
+}
+
+/**
+ * What a spreadsheet runs as a formula: a field that starts with one of these characters, in normal or full width, perhaps
+ * after white space. It may split a name at a separator that is not ours, so that a field starts within the name.
+ */
+const FORMULA = /(?:^|[,;\t])\s*[=+\-@＝＋－＠]/
+
+/** Returns the name with a leading apostrophe if a spreadsheet would run it as a formula. It shows such a name as text. */
+export function spreadsheetSafe(name: string): string {
+  return FORMULA.test(name) ? `'${name}` : name
+}

@@ -1,0 +1,175 @@
+// Opens the store of a database URL. Nothing outside this folder needs to know which database it has.
+
+import { existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Environment } from '../api-key.ts'
+import type { Clock } from '../clock.ts'
+import type { Store, StoreLog } from '../store.ts'
+import { BATCH_LIMITS, type BatchedStore, batchCreations } from './batching.ts'
+import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS, type Timeouts } from './postgres/limits.ts'
+import { MalformedUrl, parsePostgresUrl } from './postgres/url.ts'
+import { MEMORY } from './sqlite/files.ts'
+import { isReadOnlyFile, openReadOnly } from './sqlite/read-only.ts'
+import { openSqliteStore } from './sqlite/store.ts'
+
+export { DEFAULT_CONNECTIONS } from './postgres/limits.ts'
+export { MalformedUrl } from './postgres/url.ts'
+
+export interface SqliteFile {
+  readonly kind: 'sqlite'
+  readonly path: string
+}
+
+export type DatabaseAddress =
+  | SqliteFile
+  | { readonly kind: 'sqlite-memory' }
+  | { readonly kind: 'postgres'; readonly url: string }
+
+/** Throws a MalformedUrl. */
+export function parseDatabaseUrl(text: string): DatabaseAddress {
+  if (text === 'sqlite::memory:') return { kind: 'sqlite-memory' }
+  if (/^postgres(ql)?:\/\//.test(text)) {
+    parsePostgresUrl(text)
+    return { kind: 'postgres', url: text }
+  }
+  // Some programs read sqlite://x as the file /x, others as x. A path that starts with a colon is a typo.
+  const path = /^sqlite:(?!\/\/[^/]|:)(.+)$/.exec(text)?.[1]
+  if (path === undefined)
+    throw new MalformedUrl(
+      'sqlite:<path>, sqlite::memory: or postgres://user:password@host:port/database (user and password percent-encoded)',
+    )
+  return { kind: 'sqlite', path }
+}
+
+/** Each environment has its own file. */
+export function defaultDatabase(environment: Environment | '<environment>'): SqliteFile {
+  return { kind: 'sqlite', path: `data/${environment}.db` }
+}
+
+/** Returns a name for messages, without user name and password. */
+export function nameOf(address: DatabaseAddress): string {
+  if (address.kind === 'sqlite') return address.path
+  return address.kind === 'sqlite-memory' ? 'sqlite::memory:' : parsePostgresUrl(address.url).name
+}
+
+export interface OpenOptions {
+  readonly clock: Clock
+  /** Create the database file if it does not exist. */
+  readonly create: boolean
+  /**
+   * How long to wait for a PostgreSQL server that is unreachable or read-only. If undefined, the first failure is
+   * final, and a read-only server is accepted.
+   */
+  readonly waitMs?: number | undefined
+  /** Prints a message for a person. */
+  readonly say: (text: string) => void
+}
+
+/** Opens the store for a command, which rather waits for a busy database than fails. Throws an UnusableDatabase. */
+export function openStore(address: DatabaseAddress, options: OpenOptions): Promise<Store> {
+  const { say } = options
+  return open(address, { ...options, log: { warn: say, error: say }, timeouts: COMMAND_TIMEOUTS })
+}
+
+/** Opens the store for a command that only reads animals. The database need not be writable. */
+export async function openReader(
+  address: DatabaseAddress,
+  options: OpenOptions,
+): Promise<Pick<Store, 'listAnimals' | 'close'>> {
+  return address.kind === 'sqlite' && isReadOnlyFile(address.path)
+    ? openReadOnly(address.path)
+    : openStore(address, options)
+}
+
+export interface ServiceStoreOptions extends Omit<OpenOptions, 'create'> {
+  /** PostgreSQL connections per process. */
+  readonly connections: number
+  /** How long a request waits for PostgreSQL. */
+  readonly timeouts?: Timeouts | undefined
+  readonly log: StoreLog
+  /** Gets the number of creations in each commit. */
+  readonly onCommit?: ((creations: number) => void) | undefined
+}
+
+/** Opens the store of the service: creations are batched, and expired idempotency keys are deleted. */
+export async function openServiceStore(
+  address: DatabaseAddress,
+  { timeouts = REQUEST_TIMEOUTS, onCommit, ...options }: ServiceStoreOptions,
+): Promise<BatchedStore> {
+  const opened = await open(address, { ...options, timeouts, create: true, startsWriter: true })
+  const queueTimeoutMs = address.kind === 'postgres' ? timeouts.queueMs : BATCH_LIMITS.queueTimeoutMs
+  const store = batchCreations(opened, { ...BATCH_LIMITS, queueTimeoutMs }, onCommit)
+  const stopCleanUp = deleteExpiredKeys(store, options.log)
+  return { ...store, close: () => stopCleanUp().then(store.close) }
+}
+
+interface StoreOptions extends OpenOptions {
+  readonly connections?: number
+  readonly timeouts: Timeouts
+  readonly startsWriter?: boolean
+  readonly log: StoreLog
+}
+
+async function open(address: DatabaseAddress, options: StoreOptions): Promise<Store> {
+  const { clock, create, connections, timeouts, waitMs, startsWriter, say, log } = options
+  if (address.kind === 'postgres') {
+    // Imported only here, so that a start on SQLite need not load pg.
+    const { openPostgresStore } = await import('./postgres/store.ts')
+    return openPostgresStore({
+      url: address.url,
+      clock,
+      connections,
+      timeouts,
+      waitMs,
+      warn: message => log.warn(message),
+      onWait: reason => say(`Waiting up to ${(waitMs ?? 0) / 1_000} s for PostgreSQL: ${reason}.`),
+    })
+  }
+  if (address.kind === 'sqlite-memory') return openSqliteStore({ path: MEMORY, clock, create })
+  const { path } = address
+  const isNew = !existsSync(path)
+  const ownsFolder = dirname(resolve(path)) === dirname(resolve(defaultDatabase('production').path))
+  const store = await openSqliteStore({ path, clock, create, startsWriter, ownsFolder, log })
+  if (isNew) say(`Created the database ${path}.`)
+  return store
+}
+
+const CLEAN_UP_INTERVAL_MS = 60_000
+const CLEAN_UP_BATCH = 1_000
+
+/** Deletes expired idempotency keys every minute. Returns a function that stops that, after the batch in flight. */
+function deleteExpiredKeys(
+  store: Pick<Store, 'deleteExpiredIdempotencyKeys'>,
+  log: StoreLog,
+): () => Promise<void> {
+  let running: Promise<void> | undefined
+  let isStopped = false
+  let hasFailed = false
+
+  /** Deletes in small batches, each of which holds the write lock only briefly, until no expired key is left. */
+  async function deleteAll(): Promise<void> {
+    try {
+      while (!isStopped && (await store.deleteExpiredIdempotencyKeys(CLEAN_UP_BATCH)) === CLEAN_UP_BATCH)
+        await nextTurn()
+      hasFailed = false
+    } catch (error) {
+      // An outage is one line in the log, however long it lasts.
+      const { cause = error } = error as Error
+      if (!hasFailed) log.warn(`could not delete expired idempotency keys: ${cause}`)
+      hasFailed = true
+    }
+  }
+
+  const timer = setInterval(() => {
+    running ??= deleteAll().finally(() => {
+      running = undefined
+    })
+  }, CLEAN_UP_INTERVAL_MS).unref()
+
+  return async () => {
+    isStopped = true
+    clearInterval(timer)
+    await running
+  }
+}

@@ -1,0 +1,259 @@
+// What commands say and leave behind: files they create, files they refuse, keys that cannot be shown, and Ctrl+C.
+
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { MAIN, run, serve, start } from './support/command.ts'
+import { runInProcess } from './support/in-process.ts'
+import { temporaryFolder } from './support/service.ts'
+import { waitUntil } from './support/wait.ts'
+
+/** Runs commands in this process, on `animals.db` in a new folder. */
+function useFolder(t: TestContext) {
+  const folder = temporaryFolder(t)
+  const database = join(folder, 'animals.db')
+  const env = { DATABASE_URL: `sqlite:${database}` }
+  return {
+    folder,
+    database,
+    env,
+    at: (name: string) => join(folder, name),
+    command: (...args: string[]) => runInProcess(args, env),
+    /** Writes a file and returns its path. */
+    write(name: string, text: string): string {
+      writeFileSync(join(folder, name), text)
+      return join(folder, name)
+    },
+  }
+}
+
+const TWO_ANIMALS = '{"name":"Bella","categoryId":7}\n{"name":"Rex","categoryId":8,"status":"sold"}\n'
+
+suite('a command that creates a database says so, and one that writes names it', () => {
+  test('import, keys and migrate', async t => {
+    const { command, database, write } = useFolder(t)
+    const file = write('two.jsonl', TWO_ANIMALS)
+    const imported = await command('import', file)
+    assert.match(
+      imported.err,
+      /^Created the database .*animals\.db\.\n2 animals imported into .*animals\.db in /,
+    )
+    assert.doesNotMatch((await command('import', file)).err, /Created the database/)
+    assert.match((await command('keys', 'create', '--name', 'x')).err, / for production in .*animals\.db\. /)
+    assert.equal((await command('migrate')).err, `The schema of ${database} is up to date.\n`)
+  })
+
+  test('a command that only reads creates none', async t => {
+    const { command, database } = useFolder(t)
+    for (const args of [['export'], ['keys', 'list'], ['keys', 'revoke', 'key_x']]) {
+      assert.equal((await command(...args)).code, 1)
+      assert.equal(existsSync(database), false)
+    }
+  })
+})
+
+suite('import --dry-run', () => {
+  test('checks the whole file, stores nothing, and says what it would do', async t => {
+    const { command, database, write } = useFolder(t)
+    const file = write('two.jsonl', TWO_ANIMALS)
+    const first = await command('import', file, '--dry-run')
+    assert.deepEqual(
+      [first.code, first.err],
+      [0, `An import would add 2 animals to the new database ${database}. Nothing was stored.\n`],
+    )
+    assert.equal(existsSync(database), false)
+    assert.equal((await command('import', file)).code, 0)
+    assert.match((await command('import', file, '--dry-run')).err, /^An import would add 2 animals to \//)
+    assert.equal((await command('export')).out.split('\n').length, 3)
+  })
+
+  test('reports every invalid line', async t => {
+    const { command, write } = useFolder(t)
+    const file = write('some.csv', 'name,categoryId\nBella,7\nMax,x\n,8\nRex,9\n')
+    const strict = await command('import', file, '--dry-run')
+    assert.equal(strict.code, 1)
+    assert.match(
+      strict.err,
+      /^Line 3: categoryId must be .*\nLine 4: name must not be blank \(found ""\)\.\n2 lines invalid, 2 animals valid\. /,
+    )
+    const lenient = await command('import', file, '--dry-run', '--skip-invalid')
+    assert.equal(lenient.code, 0)
+    assert.match(
+      lenient.err,
+      /^An import would add 2 animals to .*, 2 lines skipped\. Nothing was stored\.$/m,
+    )
+  })
+})
+
+suite('the name of a file', () => {
+  test('decides the format, in both directions', async t => {
+    const { command, at, write } = useFolder(t)
+    await command('import', write('two.ndjson', TWO_ANIMALS))
+    await command('import', write('tabs.tsv', 'name\tcategoryId\na,b;c\t9\n'))
+    const expected = {
+      'out.csv': 'id,name,categoryId,status\n1,Bella,7,\n2,Rex,8,sold\n3,"a,b;c",9,\n',
+      'out.tsv': 'id\tname\tcategoryId\tstatus\n1\tBella\t7\t\n2\tRex\t8\tsold\n3\ta,b;c\t9\t\n',
+      'out.ndjson':
+        '{"id":1,"name":"Bella","categoryId":7}\n{"id":2,"name":"Rex","categoryId":8,"status":"sold"}\n{"id":3,"name":"a,b;c","categoryId":9}\n',
+    }
+    for (const [name, text] of Object.entries(expected)) {
+      const { code, err } = await command('export', at(name))
+      assert.equal(code, 0, err)
+      assert.equal(readFileSync(at(name), 'utf8'), text)
+      const copy = { DATABASE_URL: `sqlite:${at(`${name}.db`)}` }
+      assert.match((await runInProcess(['import', at(name)], copy)).err, /^3 animals imported/m)
+    }
+  })
+
+  for (const name of ['a.gz', 'a.csv.gz', 'a.xlsx', 'a.zip', 'a.json', 'a.txt', 'A.XLS']) {
+    test(`${name}: refused, with what is supported`, async t => {
+      const { command, at, database } = useFolder(t)
+      for (const direction of ['import', 'export']) {
+        const { code, err } = await command(direction, at(name), '--format', 'csv')
+        assert.equal(code, 2)
+        assert.equal(
+          err,
+          `${at(name)} must end in .csv, .tsv, .jsonl, .ndjson: no other format is supported\n`,
+        )
+      }
+      assert.equal(existsSync(at(name)) || existsSync(database), false)
+    })
+  }
+
+  test('must fit --format', async t => {
+    const { command } = useFolder(t)
+    const { code, err } = await command('export', 'animals.csv', '--format', 'jsonl')
+    assert.deepEqual([code, err], [2, '--format jsonl does not fit animals.csv\n'])
+  })
+})
+
+suite('a key that cannot be shown is revoked', { concurrency: 2 }, () => {
+  const REDIRECTED = ['sh', '-c', '"$@" > /dev/full', 'sh', process.execPath, MAIN]
+
+  async function statesIn(folder: string): Promise<string[]> {
+    const env = { DATABASE_URL: `sqlite:${join(folder, 'animals.db')}` }
+    const { out } = await runInProcess(['keys', 'list', '--json'], env)
+    return JSON.parse(out).map(({ state }: { state: string }) => state)
+  }
+
+  test('by keys create and keys rotate', async t => {
+    const { folder, command } = useFolder(t)
+    const options = { cwd: folder, env: { DATABASE_URL: 'sqlite:animals.db' }, program: REDIRECTED }
+    const created = await run(t, ['keys', 'create', '--name', 'x'], options)
+    assert.equal(created.code, 1)
+    assert.match(created.err, /^Cannot write the output: the disk is full\.$/m)
+    assert.deepEqual(await statesIn(folder), ['revoked'])
+
+    const { id } = JSON.parse((await command('keys', 'create', '--name', 'y', '--json')).out)
+    assert.equal((await run(t, ['keys', 'rotate', id], options)).code, 1)
+    assert.deepEqual(await statesIn(folder), ['revoked', 'active', 'revoked'])
+    // Its successor is revoked, so it can be rotated again.
+    assert.equal((await command('keys', 'rotate', id)).code, 0)
+  })
+
+  for (const workers of ['1', '2']) {
+    test(`by serve on the first run, with --workers ${workers}, which exits with 1`, async t => {
+      const folder = temporaryFolder(t)
+      const { code } = await run(
+        t,
+        ['serve', '--port', '0', '--workers', workers, '--shutdown-delay', '0s'],
+        {
+          cwd: folder,
+          env: { DATABASE_URL: 'sqlite:animals.db' },
+          program: ['sh', '-c', '"$@" 2> /dev/full', 'sh', process.execPath, MAIN],
+        },
+      )
+      assert.equal(code, 1)
+      assert.deepEqual(await statesIn(folder), ['revoked'])
+    })
+  }
+})
+
+suite('the first key', () => {
+  for (const workers of ['1', '2']) {
+    test(`is printed before /readyz answers 200, with --workers ${workers}`, async t => {
+      const { address, printed, child, ended } = await serve(t, ['--workers', workers], {
+        cwd: temporaryFolder(t),
+      })
+      await waitUntil(async () => (await fetch(`${address}/readyz`)).status === 200, { what: 'it is ready' })
+      assert.match(printed.err, /^ {2}as_live_\w{38}$/m)
+      child.kill('SIGTERM')
+      assert.equal((await ended).code, 0)
+    })
+  }
+})
+
+suite('Ctrl+C', { concurrency: 2 }, () => {
+  async function startInterrupted(t: TestContext, args: (at: (name: string) => string) => string[]) {
+    const { folder, at, command, write } = useFolder(t)
+    const lines = Array.from(
+      { length: 60_000 },
+      (_, index) => `{"name":"${'x'.repeat(500)}","categoryId":${index}}\n`,
+    )
+    assert.equal((await command('import', write('many.jsonl', lines.join('')))).code, 0)
+    const before = readdirSync(folder)
+    const running = start(t, args(at), { cwd: folder, env: { DATABASE_URL: `sqlite:${at('animals.db')}` } })
+    const isWriting = () => readdirSync(folder).some(name => name.includes('.unfinished'))
+    await waitUntil(isWriting, { what: 'the command writes' })
+    running.child.kill('SIGINT')
+    const { code, err } = await running.ended
+    const left = readdirSync(folder).filter(name => !before.includes(name) && !/-(wal|shm)$/.test(name))
+    return { code, err, left }
+  }
+
+  test('during export removes the unfinished file, says so, and exits with 130', async t => {
+    const { code, err, left } = await startInterrupted(t, at => ['export', at('all.jsonl')])
+    assert.deepEqual([code, err, left], [130, 'Stopped. No file was written.\n', []])
+  })
+
+  test('during backup removes the unfinished copy, says so, and exits with 130', async t => {
+    const { code, err, left } = await startInterrupted(t, at => ['backup', at('backup.db')])
+    assert.deepEqual([code, err, left], [130, 'Stopped. No backup was written.\n', []])
+  })
+})
+
+suite('nothing that a user can cause prints a stack trace', { concurrency: 2 }, () => {
+  const isRoot = process.getuid?.() === 0
+
+  test('a folder that may not be entered', { skip: isRoot && 'root may enter every folder' }, async t => {
+    const { folder, at } = useFolder(t)
+    mkdirSync(at('closed'))
+    writeFileSync(at('closed/animals.db'), '')
+    chmodSync(at('closed'), 0o000)
+    t.after(() => chmodSync(at('closed'), 0o700))
+    const env = { DATABASE_URL: `sqlite:${at('closed/animals.db')}` }
+    for (const args of [['serve', '--port', '0'], ['keys', 'list'], ['export'], ['backup', at('b.db')]]) {
+      const { code, err } = await run(t, args, { cwd: folder, env })
+      assert.equal(code, 1)
+      assert.doesNotMatch(err, /\n\s+at |EACCES/)
+      assert.match(err, /permission denied/)
+    }
+  })
+
+  for (const [how, redirection] of [
+    ['full', '"$@" > /dev/full'],
+    ['a closed pipe', '{ "$@"; echo "exit $?" >&2; } | true'],
+  ] as const) {
+    test(`standard output that is ${how}`, async t => {
+      const { folder, command, write } = useFolder(t)
+      await command('import', write('two.jsonl', TWO_ANIMALS))
+      await command('keys', 'create', '--name', 'x')
+      for (const args of [
+        ['--help'],
+        ['--version'],
+        ['keys', 'list'],
+        ['keys', 'list', '--json'],
+        ['export'],
+        ['openapi'],
+      ]) {
+        const { err } = await run(t, args, {
+          cwd: folder,
+          env: { DATABASE_URL: 'sqlite:animals.db' },
+          program: ['sh', '-c', redirection, 'sh', process.execPath, MAIN],
+        })
+        assert.doesNotMatch(err, /\n\s+at |EPIPE|ENOSPC|node:/, args.join(' '))
+      }
+    })
+  }
+})
