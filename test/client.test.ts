@@ -166,6 +166,29 @@ suite('the client', () => {
     assert.deepEqual(await namesOf(store), [])
   })
 
+  test('rejects a time-out and a number of retries that mean nothing', async () => {
+    const { address } = emptyService()
+    const options: [name: string, values: unknown[], message: string][] = [
+      [
+        'timeoutMs',
+        [Number.NaN, '2s', '2', 0, -1, null],
+        'timeoutMs must be a positive number of milliseconds',
+      ],
+      ['retries', [Number.NaN, '2', -1, 1.5, Infinity, null], 'retries must be a whole number of 0 or more'],
+    ]
+    for (const [name, values, message] of options) {
+      for (const value of values)
+        assert.throws(
+          () => storeAt(address, { [name]: value }),
+          { name: 'TypeError', message },
+          String(value),
+        )
+    }
+    // A delay beyond the largest that a timer accepts would end at once.
+    for (const timeoutMs of [Infinity, 2 ** 31])
+      await storeAt(address, { timeoutMs, retries: 0 }).listAnimals()
+  })
+
   test('reports a deprecated operation once, also if the call fails', async t => {
     const reported: Deprecation[] = []
     const { store } = await start(t, { onDeprecation: deprecation => reported.push(deprecation) })

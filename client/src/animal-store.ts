@@ -12,7 +12,7 @@ export interface AnimalStoreOptions {
   /** The base URL of the API, such as `https://animals.example/v1`. */
   readonly baseUrl: string
   readonly apiKey: string
-  /** Time-out for one attempt, in milliseconds. The default is 10,000. */
+  /** Time-out for one attempt, in milliseconds. The default is 10,000. At most 24 days, also for `Infinity`. */
   readonly timeoutMs?: number
   /**
    * How many times a request is retried after a lost connection, a time-out, or status 429, 502, 503 or 504. The
@@ -83,6 +83,12 @@ export class AnimalStore {
   constructor({ baseUrl, apiKey, timeoutMs = 10_000, retries = 5, onDeprecation }: AnimalStoreOptions) {
     if (!BASE_URL.test(baseUrl) || !URL.canParse(baseUrl)) {
       throw new TypeError('baseUrl must be an http or https URL that ends in /v1')
+    }
+    if (typeof timeoutMs !== 'number' || !(timeoutMs > 0)) {
+      throw new TypeError('timeoutMs must be a positive number of milliseconds')
+    }
+    if (!Number.isInteger(retries) || retries < 0) {
+      throw new TypeError('retries must be a whole number of 0 or more')
     }
     this.#baseUrl = baseUrl.replace(/\/$/, '')
     this.#apiKey = checkHeaderValue('apiKey', apiKey)
