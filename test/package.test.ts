@@ -197,9 +197,10 @@ suite('the package of the client', () => {
     assert.ok(examples.some(({ language }) => language === 'ts'))
   })
 
-  const IMPORT = `import { type Animal, AnimalStore, AnimalStoreError, MAX_ID, type Page } from 'animal-store-client'`
+  const IMPORT = `import { type Animal, AnimalStore, AnimalStoreError, type AnimalStoreErrorCode, MAX_ID, type Page } from 'animal-store-client'`
   const REQUIRE = `import client = require('animal-store-client')
 type Animal = client.Animal
+type AnimalStoreErrorCode = client.AnimalStoreErrorCode
 type Page = client.Page
 const { AnimalStore, AnimalStoreError, MAX_ID } = client`
   const CHECKS = `
@@ -215,7 +216,14 @@ export const acceptsBigint: Accepts<NewAnimal, { name: string; categoryId: bigin
 export const acceptsNumber: Accepts<NewAnimal, { name: string; categoryId: number }> = false
 export const acceptsStatus: Accepts<ListOptions, { status: 'sold' }> = true
 export const acceptsUnknownStatus: Accepts<ListOptions, { status: 'lost' }> = false
+export const acceptsUndefined: Accepts<NewAnimal, { name: string; categoryId: bigint; status: undefined }> = true
+export const returnsUndefined: Accepts<Animal, { id: bigint; name: string; categoryId: bigint; status: undefined }> = false
+type Optional<Options> = { [Name in keyof Options as {} extends Pick<Options, Name> ? Name : never]-?: undefined }
+type Options = ConstructorParameters<typeof AnimalStore>[0]
+export const acceptsUndefinedOptions: Accepts<Options, Optional<Options> & { baseUrl: string; apiKey: string }> = true
+export const acceptsUndefinedListOptions: Accepts<ListOptions, Optional<NonNullable<ListOptions>>> = true
 export const code = (error: unknown): string | undefined => error instanceof AnimalStoreError ? error.code : undefined
+export const newCode: AnimalStoreErrorCode = 'a_code_of_a_later_version'
 `
   const BROWSER = ['--lib', 'es2022,dom', '--types', '']
   const NODE = ['--lib', 'es2022', '--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')]
@@ -229,7 +237,8 @@ export const code = (error: unknown): string | undefined => error instanceof Ani
       writeFileSync(join(project(), importFile), IMPORT + CHECKS)
       writeFileSync(join(project(), requireFile), REQUIRE + CHECKS)
       for (const environment of [BROWSER, NODE]) {
-        const options = ['--noEmit', '--strict', '--explainFiles', '--target', 'es2022', ...environment]
+        const strict = ['--strict', '--exactOptionalPropertyTypes']
+        const options = ['--noEmit', ...strict, '--explainFiles', '--target', 'es2022', ...environment]
         const { code, out } = await run(
           t,
           [...options, '--module', module, '--moduleResolution', resolution, importFile, requireFile],

@@ -13,14 +13,14 @@ export interface AnimalStoreOptions {
   readonly baseUrl: string
   readonly apiKey: string
   /** Time-out for one attempt, in milliseconds. The default is 10,000. At most 24 days, also for `Infinity`. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /**
    * How many times a request is retried after a lost connection, a time-out, or status 429, 502, 503 or 504. The
    * default is 5.
    */
-  readonly retries?: number
+  readonly retries?: number | undefined
   /** Called once for each deprecated operation that is used. */
-  readonly onDeprecation?: (deprecation: Deprecation) => void
+  readonly onDeprecation?: ((deprecation: Deprecation) => void) | undefined
 }
 
 export interface Deprecation {

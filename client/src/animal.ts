@@ -5,9 +5,10 @@ export type Status = 'available' | 'pending' | 'sold'
 export interface NewAnimal {
   readonly name: string
   readonly categoryId: bigint
-  readonly status?: Status
+  readonly status?: Status | undefined
 }
 
 export interface Animal extends NewAnimal {
   readonly id: bigint
+  readonly status?: Status
 }

@@ -1,6 +1,9 @@
 // The one error that the client throws for a request that failed.
 
-/** The codes of the service (docs/errors.md), and three of the client's own for requests that got no valid response. */
+/**
+ * The codes of the service, and three of the client's own for requests that got no valid response. Any other string is
+ * allowed too, because a later version of the service may have new codes.
+ */
 export type AnimalStoreErrorCode =
   | 'invalid_request'
   | 'unauthorized'
@@ -19,6 +22,7 @@ export type AnimalStoreErrorCode =
   | 'network_error'
   | 'timeout'
   | 'unexpected_response'
+  | (string & {})
 
 export interface AnimalStoreErrorOptions extends ErrorOptions {
   readonly code: AnimalStoreErrorCode

@@ -1,12 +1,7 @@
 // The form that adds an animal. It adds one animal even if it is sent twice.
 
-import {
-  type Animal,
-  AnimalStoreError,
-  type NewAnimal,
-  newIdempotencyKey,
-} from '../../../client/src/animal-store.ts'
-import { isSameAnimal } from '../../animal.ts'
+import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../client/src/animal-store.ts'
+import { isSameAnimal, type NewAnimal } from '../../animal.ts'
 import { find, formatNumber } from './elements.ts'
 import { createNewAnimalFields } from './new-animal-fields.ts'
 import { SLOW_MS } from './notice.ts'

@@ -1,8 +1,7 @@
 // The fields of the form for a new animal. A field shows what is wrong with it after the user has left it, in words
 // that do not assume any knowledge of the API.
 
-import type { NewAnimal } from '../../../client/src/animal-store.ts'
-import { isStatus, NAME_MAX_LENGTH, parseNewAnimal } from '../../animal.ts'
+import { isStatus, NAME_MAX_LENGTH, type NewAnimal, parseNewAnimal } from '../../animal.ts'
 import { INT64_MAX, INT64_MIN } from '../../json.ts'
 import { find, formatNumber } from './elements.ts'
 import { isInteger, parseInteger } from './typed-integer.ts'
