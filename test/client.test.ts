@@ -189,6 +189,53 @@ suite('the client', () => {
       await storeAt(address, { timeoutMs, retries: 0 }).listAnimals()
   })
 
+  test('sends extra headers with every attempt, in every form that fetch takes', async t => {
+    const service = await startTestService(t)
+    for (const headers of [
+      { 'User-Agent': 'till/1', 'X-Shop': '7' },
+      new Headers({ 'user-agent': 'till/1', 'x-shop': '7' }),
+    ]) {
+      const { proxy, store } = await startProxy(t, service, [{ status: 503 }], { headers })
+      await store.createAnimal(BELLA)
+      assert.equal(proxy.seen.length, 2)
+      for (const { headers } of proxy.seen) {
+        assert.equal(headers['user-agent'], 'till/1')
+        assert.equal(headers['x-shop'], '7')
+        assert.equal(headers['content-type'], 'application/json')
+      }
+    }
+  })
+
+  test('rejects extra headers that it sends itself, and those that cannot be sent', () => {
+    for (const name of ['authorization', 'Content-Type', 'IDEMPOTENCY-KEY']) {
+      assert.throws(() => storeAt('https://animals.example', { headers: { [name]: 'x' } }), {
+        name: 'TypeError',
+        message: `headers must not contain ${name.toLowerCase()}, which the client sets itself`,
+      })
+    }
+    for (const headers of [{ 'two words': 'x' }, { 'x-shop': 'two\nlines' }, { 'x-shop': 'é🐈' }])
+      assert.throws(() => storeAt('https://animals.example', { headers }), TypeError)
+  })
+
+  test('calls the given fetch for every attempt', async () => {
+    const { address } = emptyService()
+    const calls: [url: string, init: RequestInit][] = []
+    const store = storeAt(address, {
+      headers: { 'x-shop': '7' },
+      fetch: async (url, init) => {
+        calls.push([url, init])
+        return calls.length === 1 ? new Response(null, { status: 503 }) : fetch(url, init)
+      },
+    })
+    assert.deepEqual((await store.listAnimals({ limit: 5 })).animals, [])
+    assert.equal(calls.length, 2)
+    for (const [url, { method, headers }] of calls) {
+      assert.equal(url, `${address}/v1/pets?limit=5`)
+      assert.equal(method, 'GET')
+      assert.deepEqual(headers, { 'x-shop': '7', authorization: `Bearer ${API_KEY}` })
+    }
+  })
+
   test('reports a deprecated operation once, also if the call fails', async t => {
     const reported: Deprecation[] = []
     const { store } = await start(t, { onDeprecation: deprecation => reported.push(deprecation) })

@@ -3,7 +3,14 @@
 import type { Animal, NewAnimal, Status } from './animal.ts'
 import { INT64_MAX } from './json.ts'
 import { parseLink } from './links.ts'
-import { type ApiRequest, type ApiResponse, type RetryPolicy, readResponse, send } from './requests.ts'
+import {
+  type ApiRequest,
+  type ApiResponse,
+  type Connection,
+  type Fetch,
+  readResponse,
+  send,
+} from './requests.ts'
 
 export type { Animal, NewAnimal, Status } from './animal.ts'
 export { AnimalStoreError, type AnimalStoreErrorCode, type AnimalStoreErrorOptions } from './error.ts'
@@ -19,6 +26,13 @@ export interface AnimalStoreOptions {
    * default is 5.
    */
   readonly retries?: number | undefined
+  /** Sent with every request. Must not contain `authorization`, `content-type` or `idempotency-key`. */
+  readonly headers?: RequestInit['headers'] | undefined
+  /**
+   * Called instead of the global `fetch`, for example to trace requests or to use a proxy. `init.headers` is a plain
+   * object. `init.signal` ends an attempt that takes too long.
+   */
+  readonly fetch?: Fetch | undefined
   /** Called once for each deprecated operation that is used. */
   readonly onDeprecation?: ((deprecation: Deprecation) => void) | undefined
 }
@@ -71,16 +85,18 @@ const BASE_URL = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?\/v1\/?$/i
 /** The longest delay that a timer accepts. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
+/** Those that the client itself sends. */
+const OWN_HEADERS = ['authorization', 'content-type', 'idempotency-key']
+
 const VISIBLE_ASCII = /^[!-~]{1,255}$/
 
 export class AnimalStore {
-  readonly #baseUrl: string
-  readonly #apiKey: string
-  readonly #retryPolicy: RetryPolicy
+  readonly #connection: Connection
   readonly #onDeprecation: ((deprecation: Deprecation) => void) | undefined
   readonly #reported = new Set<string>()
 
-  constructor({ baseUrl, apiKey, timeoutMs = 10_000, retries = 5, onDeprecation }: AnimalStoreOptions) {
+  constructor(options: AnimalStoreOptions) {
+    const { baseUrl, apiKey, timeoutMs = 10_000, retries = 5, headers, fetch, onDeprecation } = options
     if (!BASE_URL.test(baseUrl) || !URL.canParse(baseUrl)) {
       throw new TypeError('baseUrl must be an http or https URL that ends in /v1')
     }
@@ -90,9 +106,14 @@ export class AnimalStore {
     if (!Number.isInteger(retries) || retries < 0) {
       throw new TypeError('retries must be a whole number of 0 or more')
     }
-    this.#baseUrl = baseUrl.replace(/\/$/, '')
-    this.#apiKey = checkHeaderValue('apiKey', apiKey)
-    this.#retryPolicy = { timeoutMs: Math.min(timeoutMs, MAX_TIMEOUT_MS), retries }
+    this.#connection = {
+      baseUrl: baseUrl.replace(/\/$/, ''),
+      apiKey: checkHeaderValue('apiKey', apiKey),
+      headers: parseHeaders(headers),
+      fetch,
+      timeoutMs: Math.min(timeoutMs, MAX_TIMEOUT_MS),
+      retries,
+    }
     this.#onDeprecation = onDeprecation
   }
 
@@ -152,19 +173,8 @@ export class AnimalStore {
     return readResponse(await this.#send('getAnimal', { method: 'GET', path, signal }), toAnimal)
   }
 
-  async #send(
-    operation: string,
-    { path, headers, signal, ...request }: OperationRequest,
-  ): Promise<ApiResponse> {
-    const response = await send(
-      {
-        ...request,
-        url: this.#baseUrl + path,
-        headers: { authorization: `Bearer ${this.#apiKey}`, ...headers },
-      },
-      this.#retryPolicy,
-      signal,
-    )
+  async #send(operation: string, request: ApiRequest): Promise<ApiResponse> {
+    const response = await send(this.#connection, request)
     this.#reportDeprecation(operation, response)
     return response
   }
@@ -181,11 +191,6 @@ export class AnimalStore {
   }
 }
 
-interface OperationRequest extends Pick<ApiRequest, 'method' | 'body'>, CallOptions {
-  readonly path: string
-  readonly headers?: Readonly<Record<string, string>>
-}
-
 /** A random key. `crypto.randomUUID` is not used, because browsers provide it only in secure contexts. */
 export function newIdempotencyKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte =>
@@ -199,6 +204,14 @@ function checkHeaderValue(name: string, value: string): string {
     throw new TypeError(`${name} must be 1 to 255 visible ASCII characters, without spaces`)
   }
   return value
+}
+
+/** Throws for the same names and values as `fetch`, which would report them as a network error. */
+function parseHeaders(init: RequestInit['headers']): Record<string, string> {
+  const headers = new Headers(init)
+  const own = OWN_HEADERS.find(name => headers.has(name))
+  if (own !== undefined) throw new TypeError(`headers must not contain ${own}, which the client sets itself`)
+  return Object.fromEntries(headers)
 }
 
 /** Rejects a `number`, which may have been rounded already. */

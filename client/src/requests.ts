@@ -3,24 +3,35 @@
 import { AnimalStoreError } from './error.ts'
 import { parseJson } from './json.ts'
 
+/** A part of the signature of `fetch`, so that a program can pass a simpler function. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** How the requests of one client are sent. */
+export interface Connection {
+  readonly baseUrl: string
+  readonly apiKey: string
+  /** Sent with every request. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Undefined means the global one. */
+  readonly fetch: Fetch | undefined
+  /** For one attempt, until the last byte of the response. */
+  readonly timeoutMs: number
+  /** How many attempts may follow the first one. */
+  readonly retries: number
+}
+
 export interface ApiRequest {
   readonly method: 'GET' | 'POST'
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
+  readonly signal: AbortSignal | undefined
 }
 
 export interface ApiResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-}
-
-export interface RetryPolicy {
-  /** For one attempt, until the last byte of the response. */
-  readonly timeoutMs: number
-  /** How many attempts may follow the first one. */
-  readonly retries: number
 }
 
 const FIRST_DELAY_MS = 250
@@ -38,26 +49,22 @@ const CODE = /^[a-z_]+$/
  * The service may have carried out a request whose response was lost, so a request that changes something must have an
  * idempotency key.
  */
-export async function send(
-  request: ApiRequest,
-  { timeoutMs, retries }: RetryPolicy,
-  signal: AbortSignal | undefined,
-): Promise<ApiResponse> {
+export async function send(connection: Connection, request: ApiRequest): Promise<ApiResponse> {
   for (let failures = 0; ; failures++) {
-    const result = await attempt(request, timeoutMs, signal)
+    const result = await attempt(connection, request)
     const isResponse = !(result instanceof AnimalStoreError)
     if (isResponse && !RETRIED_STATUSES.includes(result.status)) return result
     const retryAfter = isResponse ? retryAfterMs(result) : 0
-    if (failures < retries && retryAfter <= MAX_DELAY_MS) await sleep(retryAfter + backoff(failures), signal)
+    if (failures < connection.retries && retryAfter <= MAX_DELAY_MS)
+      await sleep(retryAfter + backoff(failures), request.signal)
     else if (isResponse) return result
     else throw result
   }
 }
 
 async function attempt(
-  { url, ...request }: ApiRequest,
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
+  { baseUrl, apiKey, headers, fetch = globalThis.fetch, timeoutMs }: Connection,
+  { path, signal, ...request }: ApiRequest,
 ): Promise<ApiResponse | AnimalStoreError> {
   signal?.throwIfAborted()
   const controller = new AbortController()
@@ -65,7 +72,12 @@ async function attempt(
   const timer = setTimeout(abort, timeoutMs)
   signal?.addEventListener('abort', abort)
   try {
-    const response = await fetch(url, { ...request, redirect: 'manual', signal: controller.signal })
+    const response = await fetch(baseUrl + path, {
+      ...request,
+      headers: { ...headers, ...request.headers, authorization: `Bearer ${apiKey}` },
+      redirect: 'manual',
+      signal: controller.signal,
+    })
     return { status: response.status, headers: response.headers, text: await response.text() }
   } catch (cause) {
     signal?.throwIfAborted()
