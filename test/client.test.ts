@@ -16,6 +16,7 @@ import {
 import { STATUS_OF } from '../src/error.ts'
 import { INT64_MAX, INT64_MIN } from '../src/json.ts'
 import { type Fault, type FaultyProxy, startFaultyProxy } from './support/faulty-proxy.ts'
+import { freePort } from './support/postgres.ts'
 import { API_KEY, shared, startTestService, type TestService } from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -288,11 +289,67 @@ suite('an error of the client', () => {
     }
   })
 
-  test('says that the service cannot be reached, or that the response is not from the service', async t => {
-    const unreachable = storeAt('http://127.0.0.1:1', { retries: 0 })
-    const error = await errorOf(unreachable.listAnimals())
-    assert.deepEqual([error.code, error.status, error.requestId], ['network_error', undefined, undefined])
-    assert.ok(error.cause instanceof Error)
+  test('says what cannot be reached, and why', async t => {
+    const port = await freePort()
+    const { proxy } = await startProxy(t, emptyService(), ['lost request', 'lost answer', 'half an answer'])
+    const proxyHost = new URL(proxy.address).host
+    for (const [address, message] of [
+      [`http://127.0.0.1:${port}`, `Cannot reach 127.0.0.1:${port}: connection refused.`],
+      [`http://localhost:${port}`, `Cannot reach localhost:${port}: connection refused.`],
+      ['https://animals.invalid', 'Cannot reach animals.invalid: unknown host name.'],
+      [proxy.address, `Cannot reach ${proxyHost}: connection closed.`],
+      [proxy.address, `Cannot reach ${proxyHost}: connection closed.`],
+      [proxy.address, `Cannot reach ${proxyHost}: connection closed.`],
+      [
+        emptyService().address.replace('http:', 'https:'),
+        `Cannot reach ${new URL(emptyService().address).host}: the TLS handshake failed.`,
+      ],
+    ] as const) {
+      const error = await errorOf(storeAt(address, { retries: 0 }).listAnimals())
+      assert.deepEqual([error.code, error.message], ['network_error', message])
+      assert.deepEqual([error.status, error.requestId], [undefined, undefined])
+      assert.ok(error.cause instanceof Error)
+    }
+  })
+
+  test('says why in the words of other runtimes, without the API key', async () => {
+    const withCode = (code: string, message = '') => Object.assign(new Error(message), { code })
+    const failed = (cause: Error) => new TypeError('fetch failed', { cause })
+    const denoFailed = (reason: string) =>
+      failed(
+        new Error(
+          `error sending request for url (https://animals.example/v1/pets): client error (Connect): ${reason}`,
+        ),
+      )
+    const refused = Object.assign(new AggregateError([withCode('ECONNREFUSED')]), { code: 'ECONNREFUSED' })
+    const reasons: [thrown: unknown, reason: string][] = [
+      [failed(refused), ': connection refused'],
+      [failed(withCode('UND_ERR_CONNECT_TIMEOUT', 'Connect Timeout Error')), ': connection timed out'],
+      [failed(withCode('ENETUNREACH')), ': no route to the host'],
+      [
+        failed(withCode('DEPTH_ZERO_SELF_SIGNED_CERT', 'self-signed certificate')),
+        ': self-signed certificate',
+      ],
+      [failed(withCode('ERR_TLS_CERT_ALTNAME_INVALID')), ': the certificate is for another host'],
+      [denoFailed('dns error: failed to lookup address information'), ': unknown host name'],
+      [denoFailed('invalid peer certificate: Expired'), ': invalid peer certificate: Expired'],
+      [
+        new TypeError('NetworkError when attempting to fetch resource.'),
+        ': NetworkError when attempting to fetch resource',
+      ],
+      [new Error(`the proxy rejects Bearer ${API_KEY}`), ''],
+      [new Error(''), ''],
+      [undefined, ''],
+    ]
+    for (const [thrown, reason] of reasons) {
+      const store = storeAt('https://animals.example', { retries: 0, fetch: () => Promise.reject(thrown) })
+      const error = await errorOf(store.listAnimals())
+      assert.equal(error.message, `Cannot reach animals.example${reason}.`)
+      assert.equal(error.cause, thrown)
+    }
+  })
+
+  test('says that the response is not from the service', async t => {
     const responses: [Fault, number][] = [
       [{ status: 404, body: '<h1>Not found</h1>' }, 404],
       [{ status: 200, body: '<h1>Welcome</h1>' }, 200],

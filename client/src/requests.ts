@@ -42,6 +42,17 @@ const RETRIED_STATUSES = [429, 502, 503, 504]
 
 const CODE = /^[a-z_]+$/
 
+/** The codes are those of Node.js and Bun. Deno has only messages. */
+const REASONS: readonly (readonly [RegExp, string])[] = [
+  [/ECONNREFUSED|connection refused/i, 'connection refused'],
+  [/ENOTFOUND|EAI_AGAIN|dns error/i, 'unknown host name'],
+  [/ECONNRESET|EPIPE|UND_ERR_SOCKET|reset by peer|connection closed|reading a body/i, 'connection closed'],
+  [/ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT|timed out/i, 'connection timed out'],
+  [/EHOSTUNREACH|ENETUNREACH|no route to host|network is unreachable/i, 'no route to the host'],
+  [/ERR_TLS_CERT_ALTNAME_INVALID/, 'the certificate is for another host'],
+  [/ERR_SSL_|EPROTO|corrupt message/, 'the TLS handshake failed'],
+]
+
 /**
  * Resolves with the first response that needs no retry, otherwise with the last one, whatever its status. Throws an
  * AnimalStoreError if the last attempt got no response, and the signal's reason if the signal is aborted.
@@ -63,9 +74,10 @@ export async function send(connection: Connection, request: ApiRequest): Promise
 }
 
 async function attempt(
-  { baseUrl, apiKey, headers, fetch = globalThis.fetch, timeoutMs }: Connection,
+  connection: Connection,
   { path, signal, ...request }: ApiRequest,
 ): Promise<ApiResponse | AnimalStoreError> {
+  const { baseUrl, apiKey, headers, fetch = globalThis.fetch, timeoutMs } = connection
   signal?.throwIfAborted()
   const controller = new AbortController()
   const abort = () => controller.abort()
@@ -83,11 +95,23 @@ async function attempt(
     signal?.throwIfAborted()
     return controller.signal.aborted
       ? new AnimalStoreError(`There was no response within ${timeoutMs} ms.`, { code: 'timeout', cause })
-      : new AnimalStoreError('The service could not be reached.', { code: 'network_error', cause })
+      : new AnimalStoreError(describeFailure(connection, cause), { code: 'network_error', cause })
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', abort)
   }
+}
+
+function describeFailure({ baseUrl, apiKey }: Connection, error: unknown): string {
+  const unreachable = `Cannot reach ${new URL(baseUrl).host}`
+  // Node.js and Deno throw an error that says only "fetch failed". Its cause has the reason.
+  const origin = Object((error as Error | undefined)?.cause ?? error) as { code?: unknown; message?: unknown }
+  const { code = '', message = '' } = origin
+  const [, words = ''] = REASONS.find(([pattern]) => pattern.test(`${code} ${message}`)) ?? []
+  // Deno puts the URL before the reason.
+  const reason = words || `${message}`.replace(/^.* client error \(\w+\): |[.\s]+$/g, '')
+  // The `fetch` of a program may have put the headers into its message.
+  return reason === '' || reason.includes(apiKey) ? `${unreachable}.` : `${unreachable}: ${reason}.`
 }
 
 /** `Retry-After` is a number of seconds or a date. */
