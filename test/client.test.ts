@@ -289,6 +289,24 @@ suite('an error of the client', () => {
     }
   })
 
+  test('has the seconds until a retry, whether the response has a number or a date', async t => {
+    const inAMinute = new Date(Date.now() + 60_000).toUTCString()
+    const responses: [Fault, isExpected: (seconds: number | undefined) => boolean][] = [
+      [{ status: 503, headers: { 'retry-after': '5' } }, seconds => seconds === 5],
+      [{ status: 429, headers: { 'retry-after': inAMinute } }, (seconds = 0) => seconds > 0 && seconds <= 60],
+      [{ status: 503, headers: { 'retry-after': new Date(0).toUTCString() } }, seconds => seconds === 0],
+      [{ status: 503, headers: { 'retry-after': 'soon' } }, seconds => seconds === undefined],
+      [{ status: 503 }, seconds => seconds === undefined],
+      ['lost request', seconds => seconds === undefined],
+    ]
+    const faults = responses.map(([fault]) => fault)
+    const { store } = await startProxy(t, emptyService(), faults, { retries: 0 })
+    for (const [fault, isExpected] of responses) {
+      const { retryAfterSeconds } = await errorOf(store.listAnimals())
+      assert.ok(isExpected(retryAfterSeconds), `${JSON.stringify(fault)}: ${retryAfterSeconds}`)
+    }
+  })
+
   test('says what cannot be reached, and why', async t => {
     const port = await freePort()
     const { proxy } = await startProxy(t, emptyService(), ['lost request', 'lost answer', 'half an answer'])

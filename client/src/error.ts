@@ -28,6 +28,7 @@ export interface AnimalStoreErrorOptions extends ErrorOptions {
   readonly code: AnimalStoreErrorCode
   readonly status?: number | undefined
   readonly requestId?: string | undefined
+  readonly retryAfterSeconds?: number | undefined
 }
 
 export class AnimalStoreError extends Error {
@@ -37,11 +38,15 @@ export class AnimalStoreError extends Error {
   readonly status: number | undefined
   /** The request's id in the log of the service, or undefined if the service sent no response. */
   readonly requestId: string | undefined
+  /** How long the service asks to wait, or undefined if it does not. */
+  readonly retryAfterSeconds: number | undefined
 
-  constructor(message: string, { code, status, requestId, ...options }: AnimalStoreErrorOptions) {
-    super(message, options)
+  constructor(message: string, options: AnimalStoreErrorOptions) {
+    const { code, status, requestId, retryAfterSeconds, ...errorOptions } = options
+    super(message, errorOptions)
     this.code = code
     this.status = status
     this.requestId = requestId
+    this.retryAfterSeconds = retryAfterSeconds
   }
 }

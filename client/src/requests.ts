@@ -65,9 +65,9 @@ export async function send(connection: Connection, request: ApiRequest): Promise
     const result = await attempt(connection, request)
     const isResponse = !(result instanceof AnimalStoreError)
     if (isResponse && !RETRIED_STATUSES.includes(result.status)) return result
-    const retryAfter = isResponse ? retryAfterMs(result) : 0
-    if (failures < connection.retries && retryAfter <= MAX_DELAY_MS)
-      await sleep(retryAfter + backoff(failures), request.signal)
+    const retryAfterMs = isResponse ? (retryAfterSeconds(result) ?? 0) * 1_000 : 0
+    if (failures < connection.retries && retryAfterMs <= MAX_DELAY_MS)
+      await sleep(retryAfterMs + backoff(failures), request.signal)
     else if (isResponse) return result
     else throw result
   }
@@ -115,10 +115,10 @@ function describeFailure({ baseUrl, apiKey }: Connection, error: unknown): strin
 }
 
 /** `Retry-After` is a number of seconds or a date. */
-function retryAfterMs({ headers }: ApiResponse): number {
+function retryAfterSeconds({ headers }: ApiResponse): number | undefined {
   const value = headers.get('retry-after') ?? ''
-  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now()
-  return Math.max(ms || 0, 0)
+  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1_000
+  return Number.isNaN(seconds) ? undefined : Math.max(Math.ceil(seconds), 0)
 }
 
 /** Doubles with each failure. Half of it is random, so that many clients do not retry at the same moment. */
@@ -172,6 +172,8 @@ function parseErrorObject(text: string): { code: string; message: string } | und
   }
 }
 
-function detailsOf({ status, headers }: ApiResponse) {
-  return { status, requestId: headers.get('x-request-id') ?? undefined }
+function detailsOf(response: ApiResponse) {
+  const { status, headers } = response
+  const requestId = headers.get('x-request-id') ?? undefined
+  return { status, requestId, retryAfterSeconds: retryAfterSeconds(response) }
 }
