@@ -444,6 +444,17 @@ suite('a retry of the client', () => {
     assert.deepEqual((await namesOf(storeAt(service.address))).sort(), names.sort(), `with ${faults.join()}`)
   })
 
+  test('may have any idempotency key of visible ASCII characters, and each means itself', async t => {
+    const { service, store } = await start(t)
+    const keys = ['hi', '"hi"', 'say"hi', '"', '\\', '\\"', 'say\\hi', '!~', '"'.repeat(255), 'x'.repeat(255)]
+    for (const idempotencyKey of [...keys, ...keys]) await store.createAnimal(BELLA, { idempotencyKey })
+    assert.equal((await namesOf(store)).length, keys.length)
+    // Other clients of the same service may send the key bare.
+    const bella = { ...BELLA, categoryId: Number(BELLA.categoryId) }
+    const { headers } = await service.create(bella, { 'idempotency-key': 'say\\hi' })
+    assert.equal(headers['idempotent-replayed'], 'true')
+  })
+
   test('waits for Retry-After', async t => {
     const faults = [{ status: 503, headers: { 'retry-after': '1' } }]
     const { proxy, store } = await startProxy(t, emptyService(), faults)

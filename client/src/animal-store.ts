@@ -160,7 +160,7 @@ export class AnimalStore {
     if (status !== undefined) members.push(`"status":${JSON.stringify(status)}`)
     const headers = {
       'content-type': 'application/json',
-      'idempotency-key': checkHeaderValue('idempotencyKey', idempotencyKey),
+      'idempotency-key': quoteKey(checkHeaderValue('idempotencyKey', idempotencyKey)),
     }
     const body = `{${members.join(',')}}`
     const request = { method: 'POST', path: '/pets', headers, body, signal } as const
@@ -204,6 +204,11 @@ function checkHeaderValue(name: string, value: string): string {
     throw new TypeError(`${name} must be 1 to 255 visible ASCII characters, without spaces`)
   }
   return value
+}
+
+/** The service accepts a quote only in a quoted string, and removes the quotes around it and the escapes. */
+function quoteKey(key: string): string {
+  return key.includes('"') ? `"${key.replace(/["\\]/g, '\\$&')}"` : key
 }
 
 /** Throws for the same names and values as `fetch`, which would report them as a network error. */
