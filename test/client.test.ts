@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import {
@@ -17,7 +18,8 @@ import { STATUS_OF } from '../src/error.ts'
 import { INT64_MAX, INT64_MIN } from '../src/json.ts'
 import { type Fault, type FaultyProxy, startFaultyProxy } from './support/faulty-proxy.ts'
 import { freePort } from './support/postgres.ts'
-import { API_KEY, shared, startTestService, type TestService } from './support/service.ts'
+import { API_KEY, shared, startTestService, type TestService, temporaryFolder } from './support/service.ts'
+import { runSql } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
 const BELLA: NewAnimal = { name: 'Bella', categoryId: 7n, status: 'available' }
@@ -105,6 +107,27 @@ suite('the client', () => {
     assert.deepEqual(await store.listAnimals({ before: 1n }), none)
     const error = await errorOf(store.listAnimals({ after: 1n, before: 5n }))
     assert.equal(error.message, 'The query may contain after or before, not both.')
+  })
+
+  test('finds an animal by its id, without the deprecated operation', async t => {
+    const path = join(temporaryFolder(t), 'animals.db')
+    const service = await startTestService(t, { database: { kind: 'sqlite', path } })
+    const { proxy, store } = await startProxy(t, service, [])
+    const kim: NewAnimal = { name: 'Kim', categoryId: 8n }
+    const ids = [INT64_MIN + 1n, -1n, 1n, 2n, 5n, 2n ** 53n + 1n, INT64_MAX]
+    const insert = (id: bigint) =>
+      runSql(path, `insert into animals (id, name, category_id) values (${id}, 'Kim', 8)`)
+    ids.forEach(insert)
+    for (const id of ids) assert.deepEqual(await store.findAnimal(id), { id, ...kim })
+    const unknown = [INT64_MIN - 1n, INT64_MIN, -2n, 0n, 3n, 2n ** 53n, INT64_MAX - 1n, INT64_MAX + 1n]
+    for (const id of unknown) assert.equal(await store.findAnimal(id), undefined, String(id))
+    insert(INT64_MIN)
+    assert.deepEqual(await store.findAnimal(INT64_MIN), { id: INT64_MIN, ...kim })
+    assert.deepEqual([...new Set(proxy.seen.map(({ path }) => path.split('?')[0]))], ['/v1/pets'])
+    await assert.rejects(store.findAnimal(1 as unknown as bigint), {
+      name: 'TypeError',
+      message: 'id must be a bigint, such as 7n',
+    })
   })
 
   test('yields the animals of all pages, and fetches a page only when it is needed', async t => {

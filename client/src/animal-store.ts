@@ -1,7 +1,7 @@
 // The client of the Animal Store API, for programs and for the catalogue page. It needs `fetch` and nothing else.
 
 import type { Animal, NewAnimal, Status } from './animal.ts'
-import { INT64_MAX } from './json.ts'
+import { INT64_MAX, INT64_MIN, parseInt64 } from './json.ts'
 import { parseLink } from './links.ts'
 import {
   type ApiRequest,
@@ -167,7 +167,17 @@ export class AnimalStore {
     return readResponse(await this.#send('createAnimal', request), toAnimal)
   }
 
-  /** @deprecated The service removes this operation on 5 December 2030. Use `listAnimals`. */
+  /** Resolves with undefined if no animal has this id. */
+  async findAnimal(id: bigint, { signal }: CallOptions = {}): Promise<Animal | undefined> {
+    // Like the service, which answers 404 to such an id.
+    if (parseInt64(toDigits('id', id)) === undefined) return undefined
+    // No id precedes the smallest one. Without `after`, the list begins with it.
+    const after = id === INT64_MIN ? undefined : id - 1n
+    const { animals } = await this.listAnimals({ after, limit: 1, signal })
+    return animals.find(animal => animal.id === id)
+  }
+
+  /** @deprecated The service removes this operation on 5 December 2030. Use `findAnimal`. */
   async getAnimal(id: bigint, { signal }: CallOptions = {}): Promise<Animal> {
     const path = `/pets/${toDigits('id', id)}`
     return readResponse(await this.#send('getAnimal', { method: 'GET', path, signal }), toAnimal)

@@ -1,6 +1,6 @@
 // JSON with exact integers: `JSON.parse` would round an id above 2^53.
 
-const INT64_MIN = -(2n ** 63n)
+export const INT64_MIN = -(2n ** 63n)
 export const INT64_MAX = 2n ** 63n - 1n
 
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|[^\s"{}[\]:,]+/g
