@@ -197,6 +197,18 @@ suite('the package of the client', () => {
     assert.ok(examples.some(({ language }) => language === 'ts'))
   })
 
+  test('describes everything that it exports', () => {
+    const declaration = /^(export (?!\{|type \{)| {4}\w)/
+    for (const file of ['animal-store', 'animal', 'error']) {
+      const path = join(project(), `node_modules/animal-store-client/dist/esm/${file}.d.ts`)
+      const lines = readFileSync(path, 'utf8').split('\n')
+      const undescribed = lines.filter(
+        (line, index) => declaration.test(line) && !lines[index - 1]?.trim().endsWith('*/'),
+      )
+      assert.deepEqual(undescribed, [], file)
+    }
+  })
+
   const IMPORT = `import { type Animal, AnimalStore, AnimalStoreError, type AnimalStoreErrorCode, MAX_ID, type Page } from 'animal-store-client'`
   const REQUIRE = `import client = require('animal-store-client')
 type Animal = client.Animal

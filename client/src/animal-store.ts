@@ -15,9 +15,11 @@ import {
 export type { Animal, NewAnimal, Status } from './animal.ts'
 export { AnimalStoreError, type AnimalStoreErrorCode, type AnimalStoreErrorOptions } from './error.ts'
 
+/** Where the service is, and how to send requests to it. */
 export interface AnimalStoreOptions {
   /** The base URL of the API, such as `https://animals.example/v1`. */
   readonly baseUrl: string
+  /** Sent with every request as `Authorization: Bearer <API key>`. */
   readonly apiKey: string
   /** Time-out for one attempt, in milliseconds. The default is 10,000. At most 24 days, also for `Infinity`. */
   readonly timeoutMs?: number | undefined
@@ -37,13 +39,19 @@ export interface AnimalStoreOptions {
   readonly onDeprecation?: ((deprecation: Deprecation) => void) | undefined
 }
 
+/** The announcement that an operation will be removed. A date is undefined if the service does not give it. */
 export interface Deprecation {
+  /** The method of the client, such as `getAnimal`. */
   readonly operation: string
+  /** When the operation was deprecated. */
   readonly since: Date | undefined
+  /** From when on the service rejects the operation with the code `gone`. */
   readonly removedAt: Date | undefined
 }
 
+/** Which animals a page has. */
 export interface ListOptions {
+  /** Only animals with this status. */
   readonly status?: Status | undefined
   /** The most animals in a page: 1 to 100. The default is 20. */
   readonly limit?: number | undefined
@@ -53,6 +61,7 @@ export interface ListOptions {
   readonly before?: bigint | undefined
 }
 
+/** A part of the list of animals. */
 export interface Page {
   /** By ascending id. */
   readonly animals: readonly Animal[]
@@ -62,18 +71,24 @@ export interface Page {
   readonly next: ListOptions | undefined
 }
 
-export interface AnimalsOptions extends CallOptions {
-  readonly status?: Status | undefined
+/** Which animals `animals` yields, and in which order. */
+export interface AnimalsOptions extends CallOptions, Pick<ListOptions, 'status'> {
   /** By descending id instead of ascending. */
   readonly newestFirst?: boolean | undefined
 }
 
+/** What every method accepts. */
 export interface CallOptions {
+  /** Cancels the call and its retries. The promise is rejected with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
 }
 
+/** What `createAnimal` accepts. */
 export interface CreateOptions extends CallOptions {
-  /** Calls with the same key add one animal. The default is a new key for each call. */
+  /**
+   * 1 to 255 visible ASCII characters. Calls with the same key within 24 hours add one animal. The default is a new key
+   * for each call.
+   */
   readonly idempotencyKey?: string | undefined
 }
 
@@ -90,11 +105,16 @@ const OWN_HEADERS = ['authorization', 'content-type', 'idempotency-key']
 
 const VISIBLE_ASCII = /^[!-~]{1,255}$/
 
+/**
+ * The client of one service. Every method rejects with an `AnimalStoreError` if the request fails, and with a `TypeError`
+ * if an argument cannot be sent.
+ */
 export class AnimalStore {
   readonly #connection: Connection
   readonly #onDeprecation: ((deprecation: Deprecation) => void) | undefined
   readonly #reported = new Set<string>()
 
+  /** Throws a `TypeError` for an invalid option. Sends nothing. */
   constructor(options: AnimalStoreOptions) {
     const { baseUrl, apiKey, timeoutMs = 10_000, retries = 5, headers, fetch, onDeprecation } = options
     if (!BASE_URL.test(baseUrl) || !URL.canParse(baseUrl)) {
@@ -117,6 +137,7 @@ export class AnimalStore {
     this.#onDeprecation = onDeprecation
   }
 
+  /** Resolves with one page, and the options for the pages before and after it. */
   async listAnimals(options: ListOptions & CallOptions = {}): Promise<Page> {
     const { status, limit, after, before, signal } = options
     const query = new URLSearchParams()
@@ -167,7 +188,7 @@ export class AnimalStore {
     return readResponse(await this.#send('createAnimal', request), toAnimal)
   }
 
-  /** Resolves with undefined if no animal has this id. */
+  /** Resolves with the animal, or with undefined if no animal has this id. */
   async findAnimal(id: bigint, { signal }: CallOptions = {}): Promise<Animal | undefined> {
     // Like the service, which answers 404 to such an id.
     if (parseInt64(toDigits('id', id)) === undefined) return undefined
@@ -177,7 +198,11 @@ export class AnimalStore {
     return animals.find(animal => animal.id === id)
   }
 
-  /** @deprecated The service removes this operation on 5 December 2030. Use `findAnimal`. */
+  /**
+   * Resolves with the animal. Rejects with the code `not_found` if no animal has this id.
+   *
+   * @deprecated The service removes this operation on 5 December 2030. Use `findAnimal`.
+   */
   async getAnimal(id: bigint, { signal }: CallOptions = {}): Promise<Animal> {
     const path = `/pets/${toDigits('id', id)}`
     return readResponse(await this.#send('getAnimal', { method: 'GET', path, signal }), toAnimal)
@@ -201,8 +226,9 @@ export class AnimalStore {
   }
 }
 
-/** A random key. `crypto.randomUUID` is not used, because browsers provide it only in secure contexts. */
+/** Returns a random key for `createAnimal`. */
 export function newIdempotencyKey(): string {
+  // Browsers provide `crypto.randomUUID` only in secure contexts.
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte =>
     byte.toString(16).padStart(2, '0'),
   ).join('')

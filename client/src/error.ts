@@ -24,23 +24,25 @@ export type AnimalStoreErrorCode =
   | 'unexpected_response'
   | (string & {})
 
-export interface AnimalStoreErrorOptions extends ErrorOptions {
-  readonly code: AnimalStoreErrorCode
-  readonly status?: number | undefined
-  readonly requestId?: string | undefined
-  readonly retryAfterSeconds?: number | undefined
-}
+/** What an `AnimalStoreError` is made of. */
+export type AnimalStoreErrorOptions = ErrorOptions &
+  Pick<AnimalStoreError, 'code'> &
+  Partial<Pick<AnimalStoreError, 'status' | 'requestId' | 'retryAfterSeconds'>>
 
+/** A request that failed. The message is for people, and its wording may change. */
 export class AnimalStoreError extends Error {
+  /** Always `AnimalStoreError`. */
   override readonly name = 'AnimalStoreError'
+  /** What went wrong, for programs. docs/errors.md in the repository explains the codes of the service. */
   readonly code: AnimalStoreErrorCode
   /** The HTTP status, or undefined if there was no response. */
   readonly status: number | undefined
   /** The request's id in the log of the service, or undefined if the service sent no response. */
   readonly requestId: string | undefined
-  /** How long the service asks to wait, or undefined if it does not. */
+  /** How long to wait before a retry, or undefined if the response does not say. */
   readonly retryAfterSeconds: number | undefined
 
+  /** For the client itself, and for tests. */
   constructor(message: string, options: AnimalStoreErrorOptions) {
     const { code, status, requestId, retryAfterSeconds, ...errorOptions } = options
     super(message, errorOptions)
