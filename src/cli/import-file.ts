@@ -323,7 +323,7 @@ const NUMBER_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [/^-?\d{1,3}([.,'’\s]\d{3})+$/, 'a thousands separator'],
   [
     /^-?\d+([.,]\d+)?e[+-]?\d+$/i,
-    'lost digits: format the column as a whole number in the spreadsheet, and save it again',
+    'an exponent and may have lost digits: format the column as a whole number in the spreadsheet, and save it again',
   ],
   [/^[+-]?\d+[.,]\d*$/, 'a fraction'],
   [/^\+/, 'a plus sign'],

@@ -133,9 +133,10 @@ async function showOrRevoke<Result>(
   try {
     return await interruptible(step)
   } catch (error) {
-    // If the key could not be stored either, there is nothing to revoke.
-    await store.revokeKey(id, environment, new Date()).catch(() => {})
-    throw error
+    if (!(error instanceof CommandFailed)) throw error
+    const revoked = await store.revokeKey(id, environment, new Date())
+    if (revoked === undefined) throw error
+    throw new CommandFailed(`${error.message} ${id} is revoked now, because nobody has seen the key.`)
   }
 }
 

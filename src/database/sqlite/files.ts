@@ -12,6 +12,7 @@ import {
   statSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+import { getSystemErrorMessage } from 'node:util'
 import { UnusableDatabase, type Warn } from '../../store.ts'
 import { PRIVATE_FILE } from '../new-file.ts'
 
@@ -110,8 +111,10 @@ export function createFile(path: string): void {
     closeSync(openSync(path, 'wx', PRIVATE_FILE))
   } catch (error) {
     // Several processes may start at the same time.
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST' && what === 'database') return
-    throw new UnusableDatabase(`The ${what} ${path} cannot be created.`, { cause: error })
+    const { code, errno = 0 } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' && what === 'database') return
+    const reason = getSystemErrorMessage(errno)
+    throw new UnusableDatabase(`The ${what} ${path} cannot be created: ${reason}.`, { cause: error })
   }
 }
 
