@@ -123,7 +123,7 @@ async function open(address: DatabaseAddress, options: StoreOptions): Promise<St
       timeouts,
       waitMs,
       warn: message => log.warn(message),
-      onWait: reason => say(`Waiting up to ${(waitMs ?? 0) / 1_000} s for PostgreSQL: ${reason}.`),
+      onWait: reason => say(`Waiting up to ${(waitMs ?? 0) / 1_000}s for PostgreSQL: ${reason}.`),
     })
   }
   if (address.kind === 'sqlite-memory') return openSqliteStore({ path: MEMORY, clock, create })
