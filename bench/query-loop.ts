@@ -28,7 +28,7 @@ async function runQueries(count: number): Promise<void> {
   const client = async () => {
     while (remaining-- > 0) {
       const after = Math.floor(Math.random() * (Number(size) - 100))
-      await pool.query({ text: LIST_ANIMALS, values: [after, 21], rowMode: 'array' })
+      await pool.query({ text: LIST_ANIMALS.forward, values: [after, 21], rowMode: 'array' })
     }
   }
   await Promise.all(Array.from({ length: CONCURRENCY }, client))

@@ -7,15 +7,7 @@ import { renderAnimals } from '../src/animal.ts'
 import { type Clock, systemClock } from '../src/clock.ts'
 import { COMMAND_TIMEOUTS } from '../src/database/postgres/limits.ts'
 import { openPool } from '../src/database/postgres/pool.ts'
-import {
-  FIND_ANIMALS,
-  LIST_ANIMALS,
-  LIST_ANIMALS_BEFORE,
-  LIST_PAGES,
-  LIST_PAGES_BEFORE,
-  LIST_PAGES_BEFORE_BY_STATUS,
-  LIST_PAGES_BY_STATUS,
-} from '../src/database/postgres/statements.ts'
+import { FIND_ANIMALS, LIST_ANIMALS, LIST_PAGES } from '../src/database/postgres/statements.ts'
 import type { Store } from '../src/store.ts'
 import { checkExtremeIds, INSERT_EXTREME_IDS, storeContract } from './store.contract.ts'
 import { startPooler } from './support/pgbouncer.ts'
@@ -158,10 +150,10 @@ suite('an engine that refuses statements for several reads (0A000)', () => {
     await createAnimals(store, 3)
     await store.listAnimalsAsJson({ limit: 2 })
     await store.listAnimalsAsJson({ limit: 2, after: 1_000_000n })
-    assert.ok(texts.includes(LIST_ANIMALS))
-    assert.ok(!texts.includes(LIST_ANIMALS_BEFORE))
+    assert.ok(texts.includes(LIST_ANIMALS.forward))
+    assert.ok(!texts.includes(LIST_ANIMALS.backward))
     assert.notEqual((await store.listAnimalsAsJson({ limit: 2, after: 1n })).previous, undefined)
-    assert.ok(texts.includes(LIST_ANIMALS_BEFORE))
+    assert.ok(texts.includes(LIST_ANIMALS.backward))
   })
 })
 
@@ -217,10 +209,10 @@ suite('prepared statements', () => {
     const pool = openPool(url, { connections: 1, timeouts: COMMAND_TIMEOUTS, warn: assert.fail })
     t.after(() => pool.close())
     for (const [text, values] of [
-      [LIST_PAGES, ['{1}', '{20}']],
-      [LIST_PAGES_BEFORE, ['{9}', '{20}']],
-      [LIST_PAGES_BY_STATUS, ['{1}', '{20}', '{sold}']],
-      [LIST_PAGES_BEFORE_BY_STATUS, ['{9}', '{20}', '{sold}']],
+      [LIST_PAGES.forward, ['{1}', '{20}']],
+      [LIST_PAGES.backward, ['{9}', '{20}']],
+      [LIST_PAGES.forwardByStatus, ['{1}', '{20}', '{sold}']],
+      [LIST_PAGES.backwardByStatus, ['{9}', '{20}', '{sold}']],
       [FIND_ANIMALS, ['{1}']],
     ] as const) {
       for (let count = 0; count < 10; count++) await pool.textRows(text, values)

@@ -2,7 +2,7 @@
 // a request then takes 30 to 60 % of the CPU time that it takes with one unprepared statement for each read
 // (bench/notes.md). An engine that refuses a statement for several reads gets one statement for each read.
 
-import { type AnimalText, renderAnimal, renderAnimals, type Status } from '../../animal.ts'
+import { renderAnimal, renderAnimals, type Status } from '../../animal.ts'
 import { unavailable } from '../../error.ts'
 import { INT64_MIN } from '../../json.ts'
 import type { JsonPage, Page, Store, Warn } from '../../store.ts'
@@ -79,21 +79,22 @@ export function createAnimalReads(pool: Pool, warn: Warn): AnimalReads {
     })
   }
 
-  const forward = batchPages(sql.LIST_PAGES)
-  const backward = batchPages(sql.LIST_PAGES_BEFORE)
-  const forwardByStatus = batchPages(sql.LIST_PAGES_BY_STATUS)
-  const backwardByStatus = batchPages(sql.LIST_PAGES_BEFORE_BY_STATUS)
+  const batches = {
+    forward: batchPages(sql.LIST_PAGES.forward),
+    backward: batchPages(sql.LIST_PAGES.backward),
+    forwardByStatus: batchPages(sql.LIST_PAGES.forwardByStatus),
+    backwardByStatus: batchPages(sql.LIST_PAGES.backwardByStatus),
+  }
 
   return {
     async listAnimals(page) {
       const { start, limit } = pageStart(page)
-      return (await pool.rows(sql.LIST_ANIMALS, [start, limit])).map(toAnimal)
+      return (await pool.rows(sql.LIST_ANIMALS.forward, [start, limit])).map(toAnimal)
     },
 
     listAnimalsAsJson(page) {
       const span = toSpan(page)
-      if (span.status === undefined) return span.isBackward ? backward(span) : forward(span)
-      return span.isBackward ? backwardByStatus(span) : forwardByStatus(span)
+      return batches[kindOf(span)](span)
     },
 
     findAnimalAsJson: batch({
@@ -142,20 +143,19 @@ async function readPages(pool: Pool, statement: string, spans: readonly Span[]):
  */
 async function readPage(pool: Pool, span: Span): Promise<JsonPage> {
   // One row more than the limit shows whether more animals follow in the direction of reading.
-  const more = span.limit === 0 ? 0 : span.limit + 1
-  const rows = await pool.textRows(...listQuery({ ...span, limit: more }))
+  const rows = await readSpan(pool, { ...span, limit: span.limit === 0 ? 0 : span.limit + 1 })
+  const hasMore = rows.length > span.limit
   const hasOthers =
     rows.length > 0 &&
     (span.isBackward || span.bound > INT64_MIN) &&
-    (await pool.textRows(...listQuery({ ...span, isBackward: !span.isBackward, limit: 1 }))).length > 0
-  const hasMore = rows.length > span.limit
-  if (hasMore) rows.pop()
-  const animals = inOrder(span, rows).map(toAnimalText)
+    (await readSpan(pool, { ...span, isBackward: !span.isBackward, limit: 1 })).length > 0
+  const animals = rows.slice(0, span.limit).map(toAnimalText)
+  if (span.isBackward) animals.reverse()
   const [hasPrevious, hasNext] = span.isBackward ? [hasMore, hasOthers] : [hasOthers, hasMore]
   return {
     json: renderAnimals(animals),
-    previous: idIf(hasPrevious, animals[0]),
-    next: idIf(hasNext, animals.at(-1)),
+    previous: hasPrevious ? toId(animals[0]?.id) : undefined,
+    next: hasNext ? toId(animals.at(-1)?.id) : undefined,
   }
 }
 
@@ -177,15 +177,15 @@ function toSpan(page: Page): Span {
   return { isBackward: false, bound: start, limit, status }
 }
 
-function listQuery({ isBackward, bound, limit, status }: Span): [string, unknown[]] {
-  return status === undefined
-    ? [isBackward ? sql.LIST_ANIMALS_BEFORE : sql.LIST_ANIMALS, [bound, limit]]
-    : [isBackward ? sql.LIST_ANIMALS_BEFORE_BY_STATUS : sql.LIST_ANIMALS_BY_STATUS, [bound, limit, status]]
+function kindOf({ isBackward, status }: Span): keyof typeof sql.LIST_PAGES {
+  if (status === undefined) return isBackward ? 'backward' : 'forward'
+  return isBackward ? 'backwardByStatus' : 'forwardByStatus'
 }
 
-/** A page before an id is read by descending id. */
-function inOrder<Row>({ isBackward }: Span, rows: Row[]): Row[] {
-  return isBackward ? rows.reverse() : rows
+function readSpan(pool: Pool, span: Span): Promise<(string | null)[][]> {
+  const { bound, limit, status } = span
+  const values = status === undefined ? [bound, limit] : [bound, limit, status]
+  return pool.textRows(sql.LIST_ANIMALS[kindOf(span)], values)
 }
 
 /** Renders a PostgreSQL array. pg would escape and quote each value, although none of these needs it. */
@@ -193,12 +193,8 @@ function toArray(values: readonly (bigint | number | Status)[]): string {
   return `{${values.join()}}`
 }
 
-function toId(text: string | null | undefined): bigint | undefined {
-  return typeof text === 'string' ? BigInt(text) : undefined
-}
-
-function idIf(condition: boolean, animal: AnimalText | undefined): bigint | undefined {
-  return condition && animal !== undefined ? BigInt(animal.id) : undefined
+function toId(id: bigint | string | null | undefined): bigint | undefined {
+  return id === null || id === undefined ? undefined : BigInt(id)
 }
 
 function overloaded() {

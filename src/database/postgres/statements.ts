@@ -8,87 +8,65 @@ const ANIMAL_JSON = `
   concat('{"id":', id, ',"name":', to_json(name), ',"categoryId":', category_id,
     ',"status":"' || status || '"', '}')`
 
-// Several pages in one statement. Each has a bound, a limit and, in the statements by status, a status. The sub-queries
-// for the previous and the next page do not use `exists`, which PostgreSQL may answer with a scan of the whole table.
-// The sub-query with the limit yields the animals in order; test/store.contract.ts checks that.
-//
-// `(select $1)` hides from the planner how many pages there are. If it knew that there are few, it would make a new
-// plan for them instead of using the prepared one, and planning takes twice as long as reading a page.
-export const LIST_PAGES = `
-  select position, coalesce(json, '[]'),
-    case when (select id from animals where id < bound order by id desc limit 1) is not null then first end,
-    case when (select id from animals where id > last order by id limit 1) is not null then last end
-  from unnest((select $1::bigint[]), (select $2::integer[])) with ordinality as page (bound, size, position)
-  cross join lateral (
-    select '[' || string_agg(${ANIMAL_JSON}, ',') || ']' as json, min(id) as first, max(id) as last
-    from (
-      select id, name, category_id, status from animals
-      where id >= bound order by id limit size) as animal) as rendered`
+/**
+ * The animals on one side of an id, the nearest first. Those with a status are sorted by status and id, because only the
+ * index animals_by_status has that order. For `status = … order by id` PostgreSQL may walk the primary key instead, past
+ * any number of animals with another status.
+ */
+function animalsBeside(operator: '<' | '>' | '>=', id: string, status: string | undefined): string {
+  const [bound, order] = operator === '<' ? ['>=', ' desc'] : ['<=', '']
+  return status === undefined
+    ? `animals where id ${operator} ${id} order by id${order}`
+    : `animals where (status, id) ${operator} (${status}, ${id}) and status ${bound} ${status}
+        order by status${order}, id${order}`
+}
 
-export const LIST_PAGES_BEFORE = `
+/**
+ * Several pages in one statement. Each has a bound, a limit and, by status, a status. The sub-queries for the previous
+ * and the next page do not use `exists`, which PostgreSQL may answer with a scan of the whole table. The sub-query with
+ * the limit yields the animals in order; test/store.contract.ts checks that.
+ *
+ * `(select $1)` hides from the planner how many pages there are. If it knew that there are few, it would make a new plan
+ * for them instead of using the prepared one, and planning takes twice as long as reading a page.
+ */
+function listPages(isBackward: boolean, isByStatus: boolean): string {
+  const status = isByStatus ? 'wanted' : undefined
+  return `
   select position, coalesce(json, '[]'),
-    case when (select id from animals where id < first order by id desc limit 1) is not null then first end,
-    case when (select id from animals where id >= bound order by id limit 1) is not null then last end
-  from unnest((select $1::bigint[]), (select $2::integer[])) with ordinality as page (bound, size, position)
+    case when (select id from ${animalsBeside('<', 'first', status)} limit 1) is not null then first end,
+    case when (select id from ${animalsBeside('>', 'last', status)} limit 1) is not null then last end
+  from unnest((select $1::bigint[]), (select $2::integer[])${isByStatus ? ', (select $3::text[])' : ''})
+    with ordinality as page (bound, size, ${isByStatus ? 'wanted, ' : ''}position)
   cross join lateral (
-    select '[' || string_agg(${ANIMAL_JSON}, ',' order by id) || ']' as json, min(id) as first, max(id) as last
+    select '[' || string_agg(${ANIMAL_JSON}, ','${isBackward ? ' order by id' : ''}) || ']' as json,
+      min(id) as first, max(id) as last
     from (
-      select id, name, category_id, status from animals
-      where id < bound order by id desc limit size) as animal) as rendered`
+      select id, name, category_id, status
+      from ${animalsBeside(isBackward ? '<' : '>=', 'bound', status)} limit size) as animal) as rendered`
+}
 
-// The statements by status sort by status and id, because only the index animals_by_status has that order. For
-// `status = wanted … order by id` PostgreSQL may walk the primary key instead, past any number of animals with another
-// status.
-export const LIST_PAGES_BY_STATUS = `
-  select position, coalesce(json, '[]'),
-    case when (select id from animals where (status, id) < (wanted, bound) and status >= wanted
-      order by status desc, id desc limit 1) is not null then first end,
-    case when (select id from animals where (status, id) > (wanted, last) and status <= wanted
-      order by status, id limit 1) is not null then last end
-  from unnest((select $1::bigint[]), (select $2::integer[]), (select $3::text[]))
-    with ordinality as page (bound, size, wanted, position)
-  cross join lateral (
-    select '[' || string_agg(${ANIMAL_JSON}, ',') || ']' as json, min(id) as first, max(id) as last
-    from (
-      select id, name, category_id, status from animals
-      where (status, id) >= (wanted, bound) and status <= wanted
-      order by status, id limit size) as animal) as rendered`
+/** One page, which every engine can run: for exports, and for engines that refuse the statements for several. */
+function listAnimals(isBackward: boolean, isByStatus: boolean): string {
+  return `
+  select id, name, category_id, status
+  from ${animalsBeside(isBackward ? '<' : '>=', '$1', isByStatus ? '$3' : undefined)} limit $2`
+}
 
-export const LIST_PAGES_BEFORE_BY_STATUS = `
-  select position, coalesce(json, '[]'),
-    case when (select id from animals where (status, id) < (wanted, first) and status >= wanted
-      order by status desc, id desc limit 1) is not null then first end,
-    case when (select id from animals where (status, id) >= (wanted, bound) and status <= wanted
-      order by status, id limit 1) is not null then last end
-  from unnest((select $1::bigint[]), (select $2::integer[]), (select $3::text[]))
-    with ordinality as page (bound, size, wanted, position)
-  cross join lateral (
-    select '[' || string_agg(${ANIMAL_JSON}, ',' order by id) || ']' as json, min(id) as first, max(id) as last
-    from (
-      select id, name, category_id, status from animals
-      where (status, id) < (wanted, bound) and status >= wanted
-      order by status desc, id desc limit size) as animal) as rendered`
+/** A page is read forward, from an inclusive bound on, or backward from an exclusive one. */
+function forEachKind(list: (isBackward: boolean, isByStatus: boolean) => string) {
+  return {
+    forward: list(false, false),
+    backward: list(true, false),
+    forwardByStatus: list(false, true),
+    backwardByStatus: list(true, true),
+  }
+}
+
+export const LIST_PAGES = forEachKind(listPages)
+export const LIST_ANIMALS = forEachKind(listAnimals)
 
 export const FIND_ANIMALS = `
   select id, ${ANIMAL_JSON} from animals where id = any ((select $1::bigint[])::bigint[])`
-
-// Statements for one page or one animal, which every engine can run: for exports, and for engines that refuse the
-// statements above.
-export const LIST_ANIMALS = `
-  select id, name, category_id, status from animals
-  where id >= $1 order by id limit $2`
-
-export const LIST_ANIMALS_BEFORE = `
-  select id, name, category_id, status from animals
-  where id < $1 order by id desc limit $2`
-
-export const LIST_ANIMALS_BY_STATUS = `
-  select id, name, category_id, status from animals
-  where (status, id) >= ($3, $1) and status <= $3 order by status, id limit $2`
-
-export const LIST_ANIMALS_BEFORE_BY_STATUS = `
-  select id, name, category_id, status from animals
-  where (status, id) < ($3, $1) and status >= $3 order by status desc, id desc limit $2`
 
 export const FIND_ANIMAL = `
   select id, name, category_id, status from animals where id = $1`
