@@ -13,4 +13,4 @@ grant usage on schema public to animals;
 alter default privileges for role animals_owner in schema public
   grant select, insert, update, delete on tables to animals;
 alter default privileges for role animals_owner in schema public
-  grant usage, select, update on sequences to animals;
+  grant usage on sequences to animals;

@@ -29,8 +29,16 @@ export class ReadOnlyError extends Error {}
 
 const OTHER_ERRORS = [pg.DatabaseError, ServiceError, ReadOnlyError, TypeError, RangeError]
 
+/** The next id of a new animal is taken. */
+export function sequenceBehind(cause?: unknown): ServiceError {
+  const message =
+    "the sequence of the ids is behind its data; run: select setval('animals_id_seq', max(id)) from animals"
+  return unavailable(new Error(message, { cause }))
+}
+
 /** Returns `unavailable` if the error means that the database cannot be used, otherwise the error itself. */
 export function toServiceError(error: unknown): unknown {
+  if (isIdTaken(error)) return sequenceBehind(error)
   const isUnusable =
     error instanceof pg.DatabaseError
       ? meansUnavailable(error)
@@ -51,21 +59,18 @@ function meansUnavailable(error: pg.DatabaseError): boolean {
     severity === 'PANIC' ||
     UNAVAILABLE.test(code) ||
     NEEDS_REPAIR.has(code) ||
-    isIdTaken(error) ||
     isOutdatedPlan(error) ||
     (code === INTERNAL_ERROR && WORKER_LOST.test(message))
   )
 }
 
 /**
- * Whether a new animal got the id of an existing one: the sequence of ids is behind its data, so its next id is taken.
- * The primary key is the only unique constraint of the table. Citus appends the number of a shard to the names of the
- * table and of the key, and may report the table only as part of the message.
+ * Whether a new animal got the id of an existing one. The message names the constraint in every language. Citus appends
+ * the number of a shard to its name, and may report it in the message only.
  */
-export function isIdTaken(error: unknown): boolean {
-  const { code, table, message = '' } = databaseError(error) ?? {}
-  if (code !== UNIQUE_VIOLATION) return false
-  return table === undefined ? /\banimals_pkey(_\d+)?\b/.test(message) : /^animals(_\d+)?$/.test(table)
+function isIdTaken(error: unknown): boolean {
+  const { code, message = '' } = databaseError(error) ?? {}
+  return code === UNIQUE_VIOLATION && /\banimals_pkey(_\d+)?\b/.test(message)
 }
 
 export function isReadOnly(error: unknown): boolean {

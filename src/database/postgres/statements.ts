@@ -152,16 +152,8 @@ export const PING = `
       ('idempotency_keys', 'animal_id', 'update'),
       ('idempotency_keys', 'created_at', 'insert'),
       ('idempotency_keys', 'created_at', 'update')) as needed (table_name, column_name, privilege))
-    and has_sequence_privilege('animals_id_seq', 'usage, update') as may_create`
+    and has_sequence_privilege('animals_id_seq', 'usage') as may_create,
+    pg_sequence_last_value('animals_id_seq') as last_id`
 
-// Returns a row if the next id of the sequence is taken. The last value is null before the first use of the sequence.
-export const FIND_TAKEN_NEXT_ID = `
-  select id from animals
-  where id = (select coalesce(least(pg_sequence_last_value('animals_id_seq'), 9223372036854775806) + 1, 1))`
-
-export const LOCK_ANIMALS = 'lock table animals in share row exclusive mode'
-
-// $1 is the largest possible id. An animal that has it was inserted by hand, and after it no id would be left.
-export const MOVE_SEQUENCE = `
-  select setval('animals_id_seq', last) from (select max(id) as last from animals where id < $1) as animals
-  where last > coalesce(pg_sequence_last_value('animals_id_seq'), 0)`
+// The last id that the sequence has assigned. Null before its first use.
+export const LAST_ID = "select pg_sequence_last_value('animals_id_seq')"

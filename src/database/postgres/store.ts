@@ -1,18 +1,20 @@
 // The Store on PostgreSQL, shared by any number of instances. It needs no session state, advisory locks or notifications,
 // so that it works through a pooler and on databases that are compatible with PostgreSQL.
 
-import type { ClientBase } from 'pg'
+import type { ClientBase, QueryResult } from 'pg'
 import { isActive } from '../../api-key.ts'
 import type { Clock } from '../../clock.ts'
+import { unavailable } from '../../error.ts'
+import { INT64_MAX } from '../../json.ts'
 import { IDEMPOTENCY_WINDOW_MS, type Store, UnusableDatabase, type Warn } from '../../store.ts'
 import { keyValues, toKey } from '../rows.ts'
 import { createAnimalReads } from './animal-reads.ts'
 import { createAnimals } from './create-animals.ts'
+import { ReadOnlyError, sequenceBehind } from './errors.ts'
 import { createKeyLookups } from './key-lookups.ts'
 import { DEFAULT_CONNECTIONS, type Timeouts } from './limits.ts'
 import { migrate, withSchemaLock } from './migrate.ts'
 import { openPool, type Pool } from './pool.ts'
-import { createReadiness } from './readiness.ts'
 import { describeFailure, retryWhileStarting } from './start.ts'
 import * as sql from './statements.ts'
 import { parsePostgresUrl } from './url.ts'
@@ -61,14 +63,12 @@ export async function openPostgresStore({
     })
   }
 
-  const readiness = createReadiness(pool)
-
   return {
     ...createAnimalReads(pool, warn),
 
     revision: () => undefined,
 
-    createAnimals: creations => readiness.runCreation(() => createAnimals(pool, creations, clock())),
+    createAnimals: creations => createAnimals(pool, creations, clock()),
 
     async deleteExpiredIdempotencyKeys(limit) {
       const { rowCount } = await pool.query(sql.DELETE_EXPIRED_IDEMPOTENCY_KEYS, [
@@ -115,7 +115,7 @@ export async function openPostgresStore({
       })
     },
 
-    ping: readiness.ping,
+    ping: () => ping(pool),
 
     close: () => pool.close(),
   }
@@ -127,4 +127,31 @@ async function prepareDatabase(pool: Pool, warn: Warn): Promise<void> {
     throw new UnusableDatabase('The PostgreSQL database must have the encoding UTF8.')
   }
   await migrate(pool, warn)
+}
+
+interface PingRow {
+  readonly read_only: string
+  readonly may_create: boolean
+  readonly last_id: bigint | null
+}
+
+/** Checks what every request needs: the tables, the privileges, and the sequence that assigns ids. */
+async function ping(pool: Pool): Promise<void> {
+  const { may_create, last_id } = await pool.withClient(async client => {
+    // One round trip for several statements, of which only the last one's result matters.
+    const results = (await client.query(sql.PING)) as unknown as QueryResult<PingRow>[]
+    const row = results.at(-1)?.rows[0]
+    if (row?.read_only !== 'off') throw new ReadOnlyError('the database is read-only')
+    return row
+  })
+  if (!may_create) throw unavailable(new Error('a privilege to create animals is missing'))
+  if (await isNextIdTaken(pool, last_id)) throw sequenceBehind()
+}
+
+/** If the sequence has moved meanwhile, the next animal got its id from the sequence. */
+async function isNextIdTaken(pool: Pool, lastId: bigint | null): Promise<boolean> {
+  if (lastId === null || lastId === INT64_MAX) return false
+  if ((await pool.rows(sql.FIND_ANIMAL, [lastId + 1n])).length === 0) return false
+  const [row] = await pool.rows(sql.LAST_ID, [])
+  return row?.[0] === lastId
 }
