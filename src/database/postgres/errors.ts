@@ -5,25 +5,17 @@ import { ServiceError, unavailable } from '../../error.ts'
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html: connection, credentials, unknown database, transaction
 // rolled back by the server, resources, object not in the required state, operator intervention, system error, read-only,
-// corrupt data.
-const UNAVAILABLE = /^(08|28|3D|40|53|55|57|58)|^25(006|P03|P04)$|^XX00[12]$/
-
-// What a person must repair: no id is left (2200H); a schema, table or column is missing (3F000, 42P01, 42703); a
-// privilege is missing (42501); ids are not generated (23502); the primary key of the idempotency keys is missing (42P10).
-const NEEDS_REPAIR = new Set(['2200H', '3F000', '42P01', '42703', '42501', '23502', '42P10'])
+// time-outs of the server, corrupt data. Also what a person must repair: no id is left (2200H) or generated (23502); a
+// schema, table, column or privilege is missing (3F000, 42P01, 42703, 42501), or the primary key of the idempotency keys
+// (42P10).
+const UNAVAILABLE =
+  /^(08|28|3D|40|53|55|57|58)|^(2200H|23502|25006|25P03|25P04|3F000|42501|42703|42P01|42P10|XX001|XX002)$/
 
 const NOT_SUPPORTED = '0A000'
 const UNIQUE_VIOLATION = '23505'
-const INTERNAL_ERROR = 'XX000'
 
-/** Citus reports an unreachable worker as an internal error. */
+/** Citus reports an unreachable worker as an internal error (XX000). */
 const WORKER_LOST = /failure on connection marked as essential/
-
-/** What pg reports of a notice. */
-interface Notice {
-  readonly routine?: string | undefined
-  readonly message?: string | undefined
-}
 
 export class ReadOnlyError extends Error {}
 
@@ -58,9 +50,8 @@ function meansUnavailable(error: pg.DatabaseError): boolean {
     severity === 'FATAL' ||
     severity === 'PANIC' ||
     UNAVAILABLE.test(code) ||
-    NEEDS_REPAIR.has(code) ||
     isOutdatedPlan(error) ||
-    (code === INTERNAL_ERROR && WORKER_LOST.test(message))
+    (code === 'XX000' && WORKER_LOST.test(message))
   )
 }
 
@@ -101,12 +92,4 @@ export function isNotSupported(error: unknown): boolean {
 export function databaseError(error: unknown): pg.DatabaseError | undefined {
   const reported = error instanceof ServiceError ? error.cause : error
   return reported instanceof pg.DatabaseError ? reported : undefined
-}
-
-/**
- * Whether a commit did not wait for a synchronous standby, because the wait was cancelled. PostgreSQL has committed then,
- * and reports only a warning. Its text depends on the language of the server, the name of the routine does not.
- */
-export function isCancelledStandbyWait({ routine, message = '' }: Notice): boolean {
-  return routine === 'SyncRepWaitForLSN' || /^canceling (the )?wait for synchronous replication/.test(message)
 }

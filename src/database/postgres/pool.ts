@@ -1,37 +1,27 @@
-// Connections to PostgreSQL. Every wait has a time-out, and every failure to reach the server is `unavailable`.
+// Runs statements, prepared and in transactions. A prepared statement is parsed and planned once per connection. Its name
+// is a hash of its text, so that clients that share a connection through a pooler cannot use one name for different texts.
 
-import pg from 'pg'
-import { ServiceError, unavailable } from '../../error.ts'
+import { hash } from 'node:crypto'
+import type { ClientBase, QueryArrayConfig, QueryArrayResult, QueryConfig, QueryResult } from 'pg'
 import type { Warn } from '../../store.ts'
-import { cancelQuery } from './cancel.ts'
-import { isCancelledStandbyWait, isConnectionError, isReadOnly, toServiceError } from './errors.ts'
-import { checkWritable, createHosts } from './hosts.ts'
+import { type Connections, checkWritable, openConnections } from './connections.ts'
+import { isConnectionError, isOutdatedPlan, isPreparedStatementRefused } from './errors.ts'
 import { REQUEST_TIMEOUTS, type Timeouts } from './limits.ts'
-import { createPreparedStatements } from './prepared.ts'
-import { parsePostgresUrl } from './url.ts'
-
-/** Connections are replaced after this time, so that after a failover none stays connected to the demoted server. */
-const MAX_LIFETIME_SECONDS = 300
-
-const INT8_OID = 20
 
 /** Leaves every value as the text that the server sent. */
 const AS_TEXT = { getTypeParser: () => (text: string) => text }
 
-export interface Pool {
+export interface Pool extends Connections {
   readonly timeouts: Timeouts
-  query(sql: string, values?: readonly unknown[]): Promise<pg.QueryResult>
+  query(sql: string, values?: readonly unknown[]): Promise<QueryResult>
   /** Returns rows as arrays, which are faster than objects. */
   rows(sql: string, values: readonly unknown[]): Promise<unknown[][]>
   /** Returns rows as arrays of text. */
   textRows(sql: string, values: readonly unknown[]): Promise<(string | null)[][]>
   /** Runs the work in a transaction. */
-  transact<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>
+  transact<Result>(work: (client: ClientBase) => Promise<Result>): Promise<Result>
   /** Rejects if the database does not answer or is read-only. */
   checkWritable(): Promise<void>
-  /** Runs the work with a connection of its own. */
-  withClient<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>
-  close(): Promise<void>
 }
 
 export interface PoolOptions {
@@ -43,102 +33,40 @@ export interface PoolOptions {
 }
 
 export function openPool(url: string, { connections, timeouts = REQUEST_TIMEOUTS, warn }: PoolOptions): Pool {
-  const hosts = createHosts(parsePostgresUrl(url).urls)
-  const pool = new pg.Pool({
-    Client: hosts.Client,
-    max: connections,
-    connectionTimeoutMillis: timeouts.connectMs,
-    query_timeout: timeouts.statementMs,
-    maxLifetimeSeconds: MAX_LIFETIME_SECONDS,
-    keepAlive: true,
-    application_name: 'animal-store',
-    types: {
-      getTypeParser: ((oid: number, format: 'text') =>
-        oid === INT8_OID ? BigInt : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
-    },
-  })
-  // The pool removes an idle connection that breaks. There is nothing else to do.
-  pool.on('error', ignore)
+  const { withClient, close } = openConnections(url, connections, timeouts)
+  /** Statements are constants, so there are only a few. */
+  const names = new Map<string, string>()
+  let isPreparing = true
 
-  const connectedAt = new WeakMap<pg.ClientBase, number>()
-  /** Connections whose last commit may be missing on the synchronous standby. */
-  const unreplicated = new WeakSet<pg.ClientBase>()
-  const answeredAt = new WeakMap<pg.ClientBase, number>()
-  let lastReadOnlyAt = 0
-  let lastTimeoutStart = 0
-  pool.on('connect', client => {
-    connectedAt.set(client, performance.now())
-    answeredAt.set(client, performance.now())
-    // If a connection breaks while it is in use, its query rejects.
-    client.on('error', ignore)
-    client.on('notice', notice => {
-      if (isCancelledStandbyWait(notice)) unreplicated.add(client)
-    })
-  })
-
-  /**
-   * A connection that was opened before the last read-only error may lead to a demoted server. A connection that has
-   * not answered since the start of the last statement that timed out may lead to the server that hangs.
-   */
-  function isSuspect(client: pg.PoolClient): boolean {
-    return (connectedAt.get(client) ?? 0) < lastReadOnlyAt || (answeredAt.get(client) ?? 0) < lastTimeoutStart
+  function nameOf(text: string): string {
+    const known = names.get(text)
+    if (known !== undefined) return known
+    const name = `animal_store_${hash('sha256', text).slice(0, 32)}`
+    names.set(text, name)
+    return name
   }
 
-  /** Tries each host once, as long as the time-out allows. */
-  async function acquire(): Promise<pg.PoolClient> {
-    const deadline = performance.now() + timeouts.allHostsMs
-    for (let attempt = 1; ; ) {
-      let client: pg.PoolClient | undefined
-      try {
-        client = await pool.connect()
-        if (!isSuspect(client)) {
-          await hosts.check(client)
-          return client
-        }
-        client.release(true)
-      } catch (error) {
-        if (client !== undefined) hosts.skip(client)
-        client?.release(true)
-        if (attempt++ >= hosts.count || performance.now() >= deadline) throw error
-      }
-    }
-  }
-
-  /** Runs the work with a connection. If the work fails with `unavailable`, the connection is not reused. */
-  async function withClient<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
-    let client: pg.PoolClient | undefined
-    let startedAt = 0
+  /** Sends a statement by its name as long as the server and the poolers in front of it support that. */
+  async function run(config: QueryConfig): Promise<QueryResult> {
+    const send = (sent: QueryConfig) => withClient(client => client.query(sent))
+    if (!isPreparing) return send(config)
     try {
-      client = await acquire()
-      startedAt = performance.now()
-      const result = await work(client)
-      answeredAt.set(client, performance.now())
-      if (unreplicated.has(client))
-        throw unavailable(new Error('the wait for a synchronous standby was cancelled'))
-      client.release()
-      return result
-    } catch (cause) {
-      const error = toServiceError(cause)
-      if (client !== undefined && isConnectionError(cause)) {
-        // After a time-out the server would continue the statement, and might store what was reported as failed.
-        cancelQuery(client, timeouts.connectMs)
-        lastTimeoutStart = Math.max(lastTimeoutStart, startedAt)
-        hosts.skip(client)
-      }
-      if (isReadOnly(cause)) lastReadOnlyAt = performance.now()
-      client?.release(error instanceof ServiceError)
-      throw error
+      return await send({ ...config, name: nameOf(config.text) })
+    } catch (error) {
+      // In both cases nothing ran, so that even a creation can be sent again.
+      if (isOutdatedPlan(error)) return send(config)
+      if (!isPreparedStatementRefused(error)) throw error
+      if (isPreparing)
+        warn(
+          'Prepared statements do not work, probably because of a connection pooler. Going on without them.',
+        )
+      isPreparing = false
+      return send(config)
     }
   }
 
-  const sendPrepared = createPreparedStatements(warn)
-
-  function run(config: pg.QueryConfig): Promise<pg.QueryResult> {
-    return sendPrepared(config, named => withClient(client => client.query(named)))
-  }
-
-  async function queryRows<Value>(config: pg.QueryArrayConfig): Promise<Value[][]> {
-    const { rows } = (await run(config)) as pg.QueryArrayResult
+  async function runForArrays<Value>(config: Omit<QueryArrayConfig, 'rowMode'>): Promise<Value[][]> {
+    const { rows } = (await run({ ...config, rowMode: 'array' } as QueryConfig)) as QueryArrayResult
     return rows as Value[][]
   }
 
@@ -147,10 +75,9 @@ export function openPool(url: string, { connections, timeouts = REQUEST_TIMEOUTS
 
     query: (text, values = []) => run({ text, values: values as unknown[] }),
 
-    rows: (text, values) => queryRows({ text, values: values as unknown[], rowMode: 'array' }),
+    rows: (text, values) => runForArrays({ text, values: values as unknown[] }),
 
-    textRows: (text, values) =>
-      queryRows({ text, values: values as unknown[], rowMode: 'array', types: AS_TEXT }),
+    textRows: (text, values) => runForArrays({ text, values: values as unknown[], types: AS_TEXT }),
 
     transact: work =>
       withClient(async client => {
@@ -171,8 +98,6 @@ export function openPool(url: string, { connections, timeouts = REQUEST_TIMEOUTS
 
     withClient,
 
-    close: () => pool.end(),
+    close,
   }
 }
-
-function ignore(): void {}

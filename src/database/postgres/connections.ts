@@ -1,0 +1,157 @@
+// Connections to the hosts of a PostgreSQL URL. They go to the host that was writable last. If it fails, the next one is
+// tried. Every wait has a time-out, and every failure to reach the server is `unavailable`.
+
+import pg from 'pg'
+import { ServiceError, unavailable } from '../../error.ts'
+import { cancelQuery } from './cancel.ts'
+import { isConnectionError, isReadOnly, ReadOnlyError, toServiceError } from './errors.ts'
+import type { Timeouts } from './limits.ts'
+import { parsePostgresUrl } from './url.ts'
+
+/** Connections are replaced after this time, so that after a failover none stays connected to the demoted server. */
+const MAX_LIFETIME_SECONDS = 300
+
+const INT8_OID = 20
+
+/**
+ * The routine of PostgreSQL that warns if the wait for a synchronous standby was cancelled. PostgreSQL has committed
+ * then. The text of the warning depends on the language of the server, the name of the routine does not.
+ */
+const STANDBY_WAIT = 'SyncRepWaitForLSN'
+
+type ConnectCallback = ((error: Error) => void) | ((error: null, client: pg.Client) => void)
+
+export interface Connections {
+  /** Runs the work with a connection. If the work fails with `unavailable`, the connection is not reused. */
+  withClient<Result>(work: (client: pg.ClientBase) => Promise<Result>): Promise<Result>
+  close(): Promise<void>
+}
+
+/** Opens connections when they are needed, and at most `max` at the same time. */
+export function openConnections(url: string, max: number, timeouts: Timeouts): Connections {
+  /** One URL for each host. */
+  const { urls } = parsePostgresUrl(url)
+  let current = 0
+  let lastReadOnlyAt = 0
+  let lastTimeoutStart = 0
+
+  /** A connection to the host that is current when it is created. */
+  class Client extends pg.Client {
+    readonly hostIndex = current
+    connectedAt = 0
+    answeredAt = 0
+    /** With several hosts, a connection is used only if its server is writable. */
+    isChecked = urls.length === 1
+    /** Whether its last commit may be missing on the synchronous standby. */
+    isUnreplicated = false
+
+    constructor(config?: pg.ClientConfig) {
+      super({ ...config, connectionString: urls[current] })
+      // If a connection breaks while it is in use, its query rejects.
+      this.on('error', ignore)
+      this.on('notice', ({ routine }) => {
+        if (routine === STANDBY_WAIT) this.isUnreplicated = true
+      })
+    }
+
+    /** The pool passes a callback. */
+    override connect(): Promise<pg.Client>
+    override connect(callback: ConnectCallback): void
+    override connect(callback?: ConnectCallback): unknown {
+      if (callback === undefined) return super.connect()
+      return super.connect((error: Error) => {
+        if (error) skipHost(this)
+        this.connectedAt = this.answeredAt = performance.now()
+        ;(callback as (error: Error) => void)(error)
+      })
+    }
+  }
+
+  const pool = new pg.Pool({
+    Client,
+    max,
+    connectionTimeoutMillis: timeouts.connectMs,
+    query_timeout: timeouts.statementMs,
+    maxLifetimeSeconds: MAX_LIFETIME_SECONDS,
+    keepAlive: true,
+    application_name: 'animal-store',
+    types: {
+      getTypeParser: ((oid: number, format: 'text') =>
+        oid === INT8_OID ? BigInt : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+    },
+  })
+  // The pool removes an idle connection that breaks. There is nothing else to do.
+  pool.on('error', ignore)
+
+  /** Makes the next host current, unless another connection to the same host has already done so. */
+  function skipHost({ hostIndex }: Client): void {
+    if (hostIndex === current) current = (current + 1) % urls.length
+  }
+
+  /**
+   * A connection that was opened before the last read-only error may lead to a demoted server. A connection that has
+   * not answered since the start of the last statement that timed out may lead to the server that hangs.
+   */
+  function isSuspect({ connectedAt, answeredAt }: Client): boolean {
+    return connectedAt < lastReadOnlyAt || answeredAt < lastTimeoutStart
+  }
+
+  /** Tries each host once, as long as the time-out allows. */
+  async function acquire(): Promise<Client & pg.PoolClient> {
+    const deadline = performance.now() + timeouts.allHostsMs
+    for (let attempt = 1; ; ) {
+      let client: (Client & pg.PoolClient) | undefined
+      try {
+        client = (await pool.connect()) as Client & pg.PoolClient
+        if (isSuspect(client)) {
+          client.release(true)
+          continue
+        }
+        if (!client.isChecked) await checkWritable(client)
+        client.isChecked = true
+        return client
+      } catch (error) {
+        if (client !== undefined) skipHost(client)
+        client?.release(true)
+        if (attempt++ >= urls.length || performance.now() >= deadline) throw error
+      }
+    }
+  }
+
+  return {
+    async withClient(work) {
+      let client: (Client & pg.PoolClient) | undefined
+      let startedAt = 0
+      try {
+        client = await acquire()
+        startedAt = performance.now()
+        const result = await work(client)
+        client.answeredAt = performance.now()
+        if (client.isUnreplicated)
+          throw unavailable(new Error('the wait for a synchronous standby was cancelled'))
+        client.release()
+        return result
+      } catch (cause) {
+        const error = toServiceError(cause)
+        if (client !== undefined && isConnectionError(cause)) {
+          // After a time-out the server would continue the statement, and might store what was reported as failed.
+          cancelQuery(client, timeouts.connectMs)
+          lastTimeoutStart = Math.max(lastTimeoutStart, startedAt)
+          skipHost(client)
+        }
+        if (isReadOnly(cause)) lastReadOnlyAt = performance.now()
+        client?.release(error instanceof ServiceError)
+        throw error
+      }
+    },
+
+    close: () => pool.end(),
+  }
+}
+
+export async function checkWritable(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query("select current_setting('transaction_read_only') as read_only")
+  if (rows[0].read_only === 'on') throw new ReadOnlyError('the database is read-only')
+}
+
+function ignore(): void {}
