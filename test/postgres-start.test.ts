@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
+import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import pg from 'pg'
 import { run, start } from './support/command.ts'
@@ -14,11 +16,13 @@ import {
   newDatabase,
   startPostgres,
 } from './support/postgres.ts'
-import { type Scope, startTestService, temporaryFolder } from './support/service.ts'
+import { type Scope, shared, startTestService, temporaryFolder } from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
 
 const LISTENING = /listening on (http:\S+)/
 const WAITING = /^Waiting up to .* for PostgreSQL: .*\n/gm
+/** On a busy machine the first connection may time out. The service does wait after a time-out, and says so. */
+const WAITING_AFTER_TIMEOUT = /^Waiting up to 1h for PostgreSQL: .*time-?out.*\n/im
 
 /** Starts the service. It may wait for an hour, so that the test decides when the wait ends. */
 function startWaiting(t: Scope, url: string) {
@@ -132,10 +136,72 @@ suite('at the start, the service waits for a PostgreSQL server', { concurrency: 
       const url = (await borrowDatabase(t)).replace(part, replacement)
       const { code, err } = await startWaiting(t, url).ended
       assert.equal(code, 1)
-      // On a busy machine the first connection may time out. The service does wait after a time-out, and says so.
-      const other = err.replace(/^Waiting up to 1h for PostgreSQL: .*time-?out.*\n/im, '')
+      const other = err.replace(WAITING_AFTER_TIMEOUT, '')
       assert.match(other, message)
       assert.doesNotMatch(other, WAITING)
+    })
+  }
+})
+
+suite('a PostgreSQL server that asks for a password', { concurrency: true }, () => {
+  /** A server with a role for each method. The name of a role is the name of its method. */
+  const server = shared(async t => {
+    const postgres = await startPostgres()
+    t.after(() => postgres.stop())
+    await administer(
+      `create role scram login password 'right';
+       set password_encryption = md5;
+       create role md5 login password 'right';
+       create role cleartext login password 'right'`,
+      postgres.url,
+    )
+    const rules = [
+      ['postgres', 'scram-sha-256'],
+      ['scram', 'scram-sha-256'],
+      ['md5', 'md5'],
+      ['cleartext', 'password'],
+    ]
+    const lines = rules.map(([role, method]) => `host all ${role} all ${method}\n`)
+    writeFileSync(join(postgres.data, 'pg_hba.conf'), lines.join(''))
+    await administer('select pg_reload_conf()', postgres.url)
+    return new URL(postgres.url).host
+  })
+
+  /** Runs a command. If it waited until the server closes the connection, it would take a minute. */
+  async function assertFails(t: Scope, args: readonly string[], user: string, reason: string): Promise<void> {
+    const since = performance.now()
+    const cwd = temporaryFolder(t)
+    writeFileSync(join(cwd, 'animals.jsonl'), '{"name":"a","categoryId":1}\n')
+    const env = { DATABASE_URL: `postgres://${user}@${server()}/postgres` }
+    const { code, err } = await run(t, args, { cwd, env })
+    assert.equal(
+      err.replace(WAITING_AFTER_TIMEOUT, ''),
+      `The PostgreSQL database cannot be used: ${reason}.\n`,
+    )
+    assert.equal(code, 1)
+    assert.ok(performance.now() - since < 20_000)
+  }
+
+  const MISSING = 'the server asks for a password, and the URL (or PGPASSWORD) has none'
+
+  for (const command of [
+    'serve --port 0 --database-wait 1h',
+    'migrate --database-wait 1h',
+    'keys list',
+    'keys create --name k',
+    'import animals.jsonl',
+    'export out.jsonl',
+  ])
+    test(`ends ${command} at once if there is none`, t =>
+      assertFails(t, command.split(' '), 'scram', MISSING))
+
+  for (const method of ['scram', 'md5', 'cleartext']) {
+    test(`is understood if it asks for ${method}, and there is none or an empty one`, async t => {
+      for (const user of [method, `${method}:`]) await assertFails(t, ['keys', 'list'], user, MISSING)
+    })
+    test(`rejects a wrong one at once if it asks for ${method}`, async t => {
+      const reason = `password authentication failed for user "${method}"`
+      await assertFails(t, ['keys', 'list'], `${method}:wrong`, reason)
     })
   }
 })

@@ -4,7 +4,7 @@
 import pg from 'pg'
 import { ServiceError, unavailable } from '../../error.ts'
 import { cancelQuery } from './cancel.ts'
-import { isConnectionError, isReadOnly, ReadOnlyError, toServiceError } from './errors.ts'
+import { isConnectionError, isReadOnly, ReadOnlyError, toConnectError, toServiceError } from './errors.ts'
 import type { Timeouts } from './limits.ts'
 import { parsePostgresUrl } from './url.ts'
 
@@ -60,9 +60,14 @@ export function openConnections(url: string, max: number, timeouts: Timeouts): C
     override connect(callback?: ConnectCallback): unknown {
       if (callback === undefined) return super.connect()
       return super.connect((error: Error) => {
-        if (error) skipHost(this)
+        if (error) {
+          skipHost(this)
+          // pg leaves the connection open after an error of its own. The server would close it after a minute, and no
+          // command would end before that.
+          void this.end()
+        }
         this.connectedAt = this.answeredAt = performance.now()
-        ;(callback as (error: Error) => void)(error)
+        ;(callback as (error: Error) => void)(error && toConnectError(error, Boolean(this.password)))
       })
     }
   }

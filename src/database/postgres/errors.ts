@@ -38,6 +38,18 @@ export function toServiceError(error: unknown): unknown {
   return isUnusable ? unavailable(error) : error
 }
 
+/**
+ * Returns the reason why a connection could not be opened. Without a password, pg itself fails if the server asks for
+ * SCRAM, and for the other methods it sends something that the server rejects (28P01).
+ */
+export function toConnectError(error: Error, hasPassword: boolean): Error {
+  const isPasswordMissing =
+    !hasPassword && (error.message.startsWith('SASL:') || databaseError(error)?.code === '28P01')
+  return isPasswordMissing
+    ? new Error('the server asks for a password, and the URL (or PGPASSWORD) has none', { cause: error })
+    : error
+}
+
 /** An error that the server did not report is a time-out or a lost connection, unless it is from our own code. */
 export function isConnectionError(error: unknown): boolean {
   return !OTHER_ERRORS.some(type => error instanceof type)
