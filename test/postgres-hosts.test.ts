@@ -101,6 +101,55 @@ suite('a PostgreSQL URL', () => {
     'postgres://u:p#w@h1,h2/db',
   ])
     test(`must not be ${url}`, () => assert.throws(() => parsePostgresUrl(url), MalformedUrl))
+
+  for (const [query, message] of [
+    [
+      'sslmode=requir',
+      /^a URL whose sslmode is one of disable, prefer, require, verify-ca, verify-full, no-verify$/,
+    ],
+    ['sslmode=', /^a URL whose sslmode is one of disable, /],
+    ['sslmode=REQUIRE', /^a URL whose sslmode is one of disable, /],
+    ['sslnegotiation=tls', /^a URL whose sslnegotiation is one of postgres, direct$/],
+    ['uselibpqcompat=1', /^a URL whose uselibpqcompat is one of true, false$/],
+    ['sslmod=require', /^a URL whose parameters are among host, port, .*, sslmode, .*, without sslmod$/],
+    ['connect_timeout=5', /, without connect_timeout$/],
+    ['constructor=1', /, without constructor$/],
+    ['sslmode=require&sslmode=disable', /^a URL that has sslmode only once$/],
+  ] as const)
+    test(`with one host or several must not have the parameters ${query}`, () => {
+      for (const hosts of ['h', 'h1,h2'])
+        assert.throws(
+          () => parsePostgresUrl(`postgres://u:HUNTER2@${hosts}/db?${query}`),
+          (error: unknown) => {
+            assert.ok(error instanceof MalformedUrl)
+            assert.match(error.message, message)
+            assert.doesNotMatch(error.message, /HUNTER2/)
+            return true
+          },
+        )
+    })
+
+  test('with a question mark in its password is rejected without showing any part of it', () => {
+    for (const password of ['12?HUNTER2', '12?HUNTER2=x', '12?sslmode=HUNTER2'])
+      assert.throws(
+        () => parsePostgresUrl(`postgres://u:${password}@h/db`),
+        (error: unknown) => {
+          assert.ok(error instanceof MalformedUrl)
+          assert.doesNotMatch(error.message, /HUNTER2/)
+          return true
+        },
+      )
+  })
+
+  test('may have every parameter that pg uses', () => {
+    const query =
+      'application_name=me%40here&options=-c%20search_path%3Dshop&sslmode=disable&sslnegotiation=postgres&uselibpqcompat=false'
+    const { urls } = parsePostgresUrl(`postgres://h1,h2/db?user=u&password=p%40w&${query}`)
+    for (const url of urls) {
+      const { user, password, ssl } = new pg.Client({ connectionString: url })
+      assert.deepEqual([user, password, ssl], ['u', 'p@w', false])
+    }
+  })
 })
 
 suite('with several hosts, the service', () => {

@@ -206,6 +206,18 @@ suite('a PostgreSQL server that asks for a password', { concurrency: true }, () 
   }
 })
 
+test('a malformed PostgreSQL URL ends every command with one line and exit code 2, without the password', async t => {
+  for (const command of ['serve --port 0', 'migrate', 'keys list', 'import a.jsonl', 'export b.jsonl']) {
+    const { code, err } = await run(t, command.split(' '), {
+      cwd: temporaryFolder(t),
+      env: { DATABASE_URL: 'postgres://u:HUNTER2@127.0.0.1:1/db?sslmode=requir' },
+    })
+    assert.equal(code, 2)
+    assert.match(err, /^--database-url \(DATABASE_URL\) must be a URL whose sslmode is one of disable, .*\n$/)
+    assert.doesNotMatch(err, /HUNTER2/)
+  }
+})
+
 suite('the number of connections', () => {
   test('is limited by --database-connections', async t => {
     const url = await newDatabase(t)

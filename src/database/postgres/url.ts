@@ -1,8 +1,20 @@
 // Parses the URL of a PostgreSQL database. Like libpq, it accepts several hosts:
 // https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
 
-/** The values that libpq knows. The service needs a writable server, so it uses one whatever the value is. */
-const TARGET_SESSION_ATTRS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby']
+/** The values of parameters that have only a few. */
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  sslmode: ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'],
+  sslnegotiation: ['postgres', 'direct'],
+  uselibpqcompat: ['true', 'false'],
+  // The service needs a writable server, so it uses one whatever the value is.
+  target_session_attrs: ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'],
+}
+
+/** The parameters that have an effect. */
+const PARAMETERS = [
+  ...['host', 'port', 'user', 'password', 'application_name', 'options', 'sslrootcert', 'sslcert', 'sslkey'],
+  ...Object.keys(CHOICES),
+]
 
 /**
  * For these values of `sslmode`, pg does the same as for `verify-full`, and prints a warning of a dozen lines. With
@@ -41,12 +53,8 @@ export function parsePostgresUrl(given: string): PostgresUrl {
   const text = given.includes('uselibpqcompat=') ? given : given.replace(SAME_AS_VERIFY_FULL, '$1verify-full')
   const match = PARTS.exec(text)
   if (match === null || !isDecodable(match[1] ?? '')) throw new MalformedUrl(EXPECTED)
-  const [, user, authority = '', database, query] = match
-  const parameters = new URLSearchParams(query)
-  const target = parameters.get('target_session_attrs') ?? 'any'
-  if (!TARGET_SESSION_ATTRS.includes(target)) {
-    throw new MalformedUrl(`a URL whose target_session_attrs is one of ${TARGET_SESSION_ATTRS.join(', ')}`)
-  }
+  const [, user, authority = '', database, query = ''] = match
+  const parameters = readParameters(query)
   const hosts = readHosts(authority, parameters)
   const path = database === undefined ? '' : `/${database}`
   const name = `postgres://${hosts.map(nameOf).join()}${path}`
@@ -54,6 +62,22 @@ export function parsePostgresUrl(given: string): PostgresUrl {
   const urls = hosts.length === 1 ? [text] : hosts.map(host => urlOf(host, user, path, parameters))
   if (!urls.every(url => URL.canParse(url))) throw new MalformedUrl(EXPECTED)
   return { urls, name }
+}
+
+/** An unknown parameter is rejected: it may be a mistyped `sslmode`. */
+function readParameters(query: string): URLSearchParams {
+  const parameters = new URLSearchParams(query)
+  for (const [name, value] of parameters) {
+    if (!PARAMETERS.includes(name)) {
+      // A password with a question mark continues here, up to the @, and no message may show it.
+      if (query.includes('@')) throw new MalformedUrl(EXPECTED)
+      throw new MalformedUrl(`a URL whose parameters are among ${PARAMETERS.join(', ')}, without ${name}`)
+    }
+    if (CHOICES[name]?.includes(value) === false)
+      throw new MalformedUrl(`a URL whose ${name} is one of ${CHOICES[name].join(', ')}`)
+    if (parameters.getAll(name).length > 1) throw new MalformedUrl(`a URL that has ${name} only once`)
+  }
+  return parameters
 }
 
 /** The parameters `host` and `port` win over the part before the path. One port may count for all hosts. */
