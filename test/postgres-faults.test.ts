@@ -258,6 +258,23 @@ suite('a sequence behind its data', () => {
   })
 })
 
+test('a constraint that was added by hand is logged by its name, without the row that it rejects', async t => {
+  const { url } = await prepareDatabase(t)
+  await administer("alter table animals add constraint no_secrets check (name not like 'Secret%')", url)
+  // Makes the server send the values of a statement with its errors, in another field.
+  await administer(
+    `alter database ${new URL(url).pathname.slice(1)} set log_parameter_max_length_on_error = -1`,
+    url,
+  )
+  const service = await start(t, url)
+  for (const headers of [{}, { 'idempotency-key': 'k' }] as const)
+    assert.equal((await service.create({ name: 'Secret Bella', categoryId: 7 }, headers)).status, 500)
+  const errors = service.logs.filter(({ level }) => level === 50n)
+  const expected = { code: '23514', table: 'animals', constraint: 'no_secrets' }
+  assert.partialDeepStrictEqual(errors, [{ err: expected }, { err: expected }])
+  assert.doesNotMatch(service.logText(), /Bella|Failing row/)
+})
+
 suite('another instance that has locked the schema', () => {
   const LOCK = 'select * from animal_store_schema for update'
 

@@ -28,8 +28,13 @@ export function sequenceBehind(cause?: unknown): ServiceError {
   return unavailable(new Error(message, { cause }))
 }
 
-/** Returns `unavailable` if the error means that the database cannot be used, otherwise the error itself. */
+/**
+ * Returns `unavailable` if the error means that the database cannot be used, otherwise the error itself. Removes the
+ * fields that may contain rows or values, because errors are logged in full.
+ */
 export function toServiceError(error: unknown): unknown {
+  if (error instanceof pg.DatabaseError)
+    Object.assign(error, { detail: undefined, where: undefined, internalQuery: undefined })
   if (isIdTaken(error)) return sequenceBehind(error)
   const isUnusable =
     error instanceof pg.DatabaseError
