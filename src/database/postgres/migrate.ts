@@ -32,11 +32,10 @@ const ATTEMPTS = 10
 
 /** Several instances may start at the same time: each step locks the one row of the version table. */
 export async function migrate(pool: Pool, warn: Warn): Promise<void> {
-  const warnOnce = once(warn)
   let version = await currentVersion(pool)
   for (let attempt = 1; version < LATEST_SCHEMA; attempt++) {
     try {
-      version = await pool.transact(client => step(client, warnOnce))
+      version = await pool.transact(client => step(client, warn))
     } catch (error) {
       if (attempt > ATTEMPTS || !DUPLICATES.has(codeOf(error))) throw error
       version = await currentVersion(pool)
@@ -75,11 +74,8 @@ async function step(client: ClientBase, warn: Warn): Promise<number> {
   const version = await warnIfSlow(warn, async () => {
     await runUnlimited(
       client,
-      'create table if not exists animal_store_schema (id integer primary key, version integer not null)',
-    )
-    await runUnlimited(
-      client,
-      'insert into animal_store_schema (id, version) values (1, 0) on conflict (id) do nothing',
+      `create table if not exists animal_store_schema (id integer primary key, version integer not null);
+       insert into animal_store_schema (id, version) values (1, 0) on conflict (id) do nothing`,
     )
     return lockSchema(client)
   })
@@ -106,23 +102,12 @@ async function runUnlimited(client: ClientBase, text: string): Promise<QueryResu
 }
 
 async function warnIfSlow<Result>(warn: Warn, work: () => Promise<Result>): Promise<Result> {
-  const timer = setTimeout(
-    warn,
-    LOCK_NOTICE_MS,
-    'Another instance has locked the database schema. Waiting until it is done.',
-  )
+  const message = 'Another instance has locked the database schema. Waiting until it is done.'
+  const timer = setTimeout(warn, LOCK_NOTICE_MS, message)
   try {
     return await work()
   } finally {
     clearTimeout(timer)
-  }
-}
-
-function once(warn: Warn): Warn {
-  let hasWarned = false
-  return message => {
-    if (!hasWarned) warn(message)
-    hasWarned = true
   }
 }
 

@@ -20,29 +20,19 @@ const TEMPORARY_STATES = /^(57P0[1-3]|53300)$/
 /** What PgBouncer answers while its server is down. It has one code, 08P01, for most of its errors. */
 const POOLER_WITHOUT_SERVER = /server_login_retry|query_wait_timeout/
 
-/** A host name may be unknown for a moment too: the name of a container resolves only once that container runs. */
-const TEMPORARY_ERRORS = new Set([
-  'EAI_AGAIN',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EHOSTDOWN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EPIPE',
-  'ETIMEDOUT',
-])
-
-/** Our own words for errors whose description by the operating system does not say what failed. */
-const REASONS: Readonly<Record<string, (error: NetworkError) => string>> = {
+/**
+ * Errors of the network, in words. All of them may pass. A host name may be unknown for a moment too: the name of a
+ * container resolves only once that container runs.
+ */
+const NETWORK_ERRORS: Readonly<Record<string, (error: NetworkError) => string>> = {
   EAI_AGAIN: ({ hostname }) => `the host name ${hostname} cannot be looked up`,
   ECONNREFUSED: error => `nothing listens at ${addressOf(error)}`,
   ECONNRESET: () => 'the server closed the connection',
+  EHOSTDOWN: error => `${addressOf(error)} cannot be reached`,
   EHOSTUNREACH: error => `${addressOf(error)} cannot be reached`,
   ENETUNREACH: error => `${addressOf(error)} cannot be reached`,
-  ENOENT: ({ path, address }) =>
-    path === undefined ? `there is no socket ${address}` : `the file ${path} does not exist`,
   ENOTFOUND: ({ hostname }) => `the host name ${hostname} is unknown`,
+  EPIPE: () => 'the server closed the connection',
   ETIMEDOUT: error => `${addressOf(error)} does not respond`,
 }
 
@@ -90,13 +80,13 @@ export async function retryWhileStarting<Result>(
 export function describeFailure(error: unknown): string {
   const cause = firstOf(causeOf(error))
   if (!(cause instanceof Error)) return String(cause)
-  const { code = '', errno, path, message, name } = cause as NetworkError
-  const reason =
-    REASONS[code]?.(cause) ??
-    (path === undefined || errno === undefined
-      ? message || name
-      : `cannot read ${path}: ${getSystemErrorMessage(errno)}`)
-  return reason.split('\n', 1)[0] as string
+  const { code = '', errno, path, address, message, name } = cause as NetworkError
+  const describe = NETWORK_ERRORS[code]
+  if (describe !== undefined) return describe(cause)
+  if (isSocketMissing(cause)) return `there is no socket ${address}`
+  if (code === 'ENOENT') return `the file ${path} does not exist`
+  if (path !== undefined && errno !== undefined) return `cannot read ${path}: ${getSystemErrorMessage(errno)}`
+  return (message || name).split('\n', 1)[0] as string
 }
 
 function causeOf(error: unknown): unknown {
@@ -114,10 +104,13 @@ function isTemporary(error: unknown): boolean {
   if (cause instanceof pg.DatabaseError)
     return TEMPORARY_STATES.test(cause.code ?? '') || POOLER_WITHOUT_SERVER.test(cause.message)
   if (!(cause instanceof Error)) return false
-  const { code = '', syscall } = cause as NodeJS.ErrnoException
-  // A socket file is missing until its server has started. A missing certificate stays missing.
-  if (code === 'ENOENT') return syscall === 'connect'
-  return TEMPORARY_ERRORS.has(code) || TEMPORARY_MESSAGE.test(cause.message)
+  const { code = '' } = cause as NodeJS.ErrnoException
+  return code in NETWORK_ERRORS || isSocketMissing(cause) || TEMPORARY_MESSAGE.test(cause.message)
+}
+
+/** A socket file is missing until its server has started. A certificate that is missing stays missing. */
+function isSocketMissing({ code, syscall }: NodeJS.ErrnoException): boolean {
+  return code === 'ENOENT' && syscall === 'connect'
 }
 
 function addressOf({ address = 'the server', port }: NetworkError): string {

@@ -141,17 +141,12 @@ export const PING = `
   select scope, key, animal_id, created_at from idempotency_keys where scope = '' and key = '';
   select id, name, environment, digest, scope, created_at, expires_at, revoked_at from api_keys where id = '';
   select current_setting('transaction_read_only') as read_only,
-    (select bool_and(has_column_privilege(table_name, column_name, privilege)) from (values
-      ('animals', 'id', 'insert'),
-      ('animals', 'name', 'insert'),
-      ('animals', 'category_id', 'insert'),
-      ('animals', 'status', 'insert'),
-      ('idempotency_keys', 'scope', 'insert'),
-      ('idempotency_keys', 'key', 'insert'),
-      ('idempotency_keys', 'animal_id', 'insert'),
-      ('idempotency_keys', 'animal_id', 'update'),
-      ('idempotency_keys', 'created_at', 'insert'),
-      ('idempotency_keys', 'created_at', 'update')) as needed (table_name, column_name, privilege))
+    (select bool_and(has_column_privilege(table_name, column_name, privilege))
+      from (values
+        ('animals', 'insert', '{id, name, category_id, status}'::text[]),
+        ('idempotency_keys', 'insert', '{scope, key, animal_id, created_at}'),
+        ('idempotency_keys', 'update', '{animal_id, created_at}'))
+      as needed (table_name, privilege, columns), unnest(columns) as column_name)
     and has_sequence_privilege('animals_id_seq', 'usage') as may_create,
     pg_sequence_last_value('animals_id_seq') as last_id`
 
