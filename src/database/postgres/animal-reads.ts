@@ -30,41 +30,40 @@ interface Span {
   readonly status: Status | undefined
 }
 
-type AnimalReads = Pick<Store, 'listAnimals' | 'listAnimalsAsJson' | 'findAnimalAsJson'>
+interface Batch<Call, Result> {
+  readonly runAll: (calls: readonly Call[]) => Promise<readonly Result[]>
+  readonly runOne: (call: Call) => Promise<Result>
+  readonly limits: ReadLimits
+  readonly sizeOf?: (call: Call) => number
+}
 
-export function createAnimalReads(pool: Pool, warn: Warn): AnimalReads {
-  let isBatching = true
+export function createAnimalReads(
+  pool: Pool,
+  warn: Warn,
+): Pick<Store, 'listAnimals' | 'listAnimalsAsJson' | 'findAnimalAsJson'> {
+  const shared = { turns: 1, overloaded }
   const queueTimeoutMs = pool.timeouts.queueMs
+  let isBatching = true
 
   const runLimited = createBatcher<() => Promise<unknown>, unknown>({
+    ...shared,
     run: reads => Promise.all(reads.map(read => read())),
     limits: { ...SINGLE_READS, queueTimeoutMs },
-    turns: 1,
-    overloaded,
   })
 
   function batch<Call, Result>({ runAll, runOne, limits, ...options }: Batch<Call, Result>) {
     const runSingle = (call: Call) => runLimited(() => runOne(call)) as Promise<Result>
     async function run(calls: readonly Call[]): Promise<readonly Result[]> {
-      if (isBatching) {
-        try {
-          return await runAll(calls)
-        } catch (error) {
-          if (!isNotSupported(error)) throw error
-          if (isBatching)
-            warn('The database refuses statements for several reads. Sending one for each read.')
-          isBatching = false
-        }
+      try {
+        return await runAll(calls)
+      } catch (error) {
+        if (!isNotSupported(error)) throw error
+        if (isBatching) warn('The database refuses statements for several reads. Sending one for each read.')
+        isBatching = false
+        return Promise.all(calls.map(runSingle))
       }
-      return Promise.all(calls.map(runSingle))
     }
-    const send = createBatcher({
-      ...options,
-      run,
-      limits: { ...limits, queueTimeoutMs },
-      turns: 1,
-      overloaded,
-    })
+    const send = createBatcher({ ...shared, ...options, run, limits: { ...limits, queueTimeoutMs } })
     return (call: Call) => (isBatching ? send(call) : runSingle(call))
   }
 
@@ -98,18 +97,18 @@ export function createAnimalReads(pool: Pool, warn: Warn): AnimalReads {
     },
 
     findAnimalAsJson: batch({
-      runAll: ids => findAnimals(pool, ids),
-      runOne: id => findAnimal(pool, id),
+      async runAll(ids: readonly bigint[]) {
+        const rows = await pool.textRows(sql.FIND_ANIMALS, [toArray(ids)])
+        const found = new Map(rows as [string, string][])
+        return ids.map(id => found.get(String(id)))
+      },
+      async runOne(id) {
+        const [row] = await pool.textRows(sql.FIND_ANIMAL, [id])
+        return row && renderAnimal(toAnimalText(row))
+      },
       limits: ANIMALS,
     }),
   }
-}
-
-interface Batch<Call, Result> {
-  readonly runAll: (calls: readonly Call[]) => Promise<readonly Result[]>
-  readonly runOne: (call: Call) => Promise<Result>
-  readonly limits: ReadLimits
-  readonly sizeOf?: (call: Call) => number
 }
 
 /** Reads equal pages once. */
@@ -157,17 +156,6 @@ async function readPage(pool: Pool, span: Span): Promise<JsonPage> {
     previous: hasPrevious ? toId(animals[0]?.id) : undefined,
     next: hasNext ? toId(animals.at(-1)?.id) : undefined,
   }
-}
-
-async function findAnimals(pool: Pool, ids: readonly bigint[]): Promise<(string | undefined)[]> {
-  const rows = (await pool.textRows(sql.FIND_ANIMALS, [toArray(ids)])) as [string, string][]
-  const found = new Map(rows)
-  return ids.map(id => found.get(String(id)))
-}
-
-async function findAnimal(pool: Pool, id: bigint): Promise<string | undefined> {
-  const [row] = await pool.textRows(sql.FIND_ANIMAL, [id])
-  return row && renderAnimal(toAnimalText(row))
 }
 
 function toSpan(page: Page): Span {
