@@ -278,7 +278,10 @@ suite('the listener of the metrics', { concurrency: 3 }, () => {
       const args = ['serve', '--port', '0', '--metrics-port', String(port), '--workers', workers]
       const { code, err } = await run(t, args, { cwd: temporaryFolder(t) })
       assert.equal(code, 1)
-      assert.equal(err, `Cannot listen on 127.0.0.1, port ${port}: the port is taken.\n`)
+      assert.equal(
+        err,
+        `Cannot listen on 127.0.0.1, port ${port}: the port is taken. Choose another one with --metrics-port.\n`,
+      )
     }
   })
 

@@ -1,13 +1,12 @@
 // The kinds of values that settings have, with one parser for each.
 
 import { availableParallelism } from 'node:os'
+import { formatDuration, UNIT_MS } from '../clock.ts'
 import { type DatabaseAddress, MalformedUrl, parseDatabaseUrl } from '../database/open.ts'
 import type { RateLimit } from '../http/api/rate-limit.ts'
 
 /** Thrown for an invalid value. The message completes the sentence "… must be". */
 export class InvalidSetting extends Error {}
-
-const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 export const HOUR_MS = UNIT_MS.h
 export const DAY_MS = UNIT_MS.d
@@ -138,11 +137,4 @@ export function parseRateLimit(text: string): RateLimit {
 function parseDuration(text: string): number {
   const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
   return Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]
-}
-
-/** Uses days for whole days above two, hours for other whole hours, otherwise seconds. */
-export function formatDuration(ms: number): string {
-  if (ms > 2 * UNIT_MS.d && ms % UNIT_MS.d === 0) return `${ms / UNIT_MS.d}d`
-  if (ms > 0 && ms % UNIT_MS.h === 0) return `${ms / UNIT_MS.h}h`
-  return `${ms / UNIT_MS.s}s`
 }

@@ -2,6 +2,7 @@
 // docs take their text from here.
 
 import { ENVIRONMENTS } from '../api-key.ts'
+import { formatDuration } from '../clock.ts'
 import { DEFAULT_CONNECTIONS, defaultDatabase } from '../database/open.ts'
 import { FORMAT_NAMES } from './formats.ts'
 import * as values from './setting-values.ts'
@@ -59,7 +60,7 @@ function duration(
   options: Options<number> = {},
 ): Setting<number> {
   return value(usage, description, parse, defaultMs, {
-    defaultText: values.formatDuration(defaultMs),
+    defaultText: formatDuration(defaultMs),
     ...options,
   })
 }
@@ -169,7 +170,7 @@ export const SETTINGS = {
   ),
   shutdownDelay: duration(
     '--shutdown-delay TIME',
-    `how long to keep serving, with /readyz failing, before the listener closes; at most ${values.formatDuration(MAX_SHUTDOWN_DELAY_MS)}`,
+    `how long to keep serving, with /readyz failing, before the listener closes; at most ${formatDuration(MAX_SHUTDOWN_DELAY_MS)}`,
     values.durationBetween(0, MAX_SHUTDOWN_DELAY_MS),
     1_000,
     { variable: 'SHUTDOWN_DELAY' },

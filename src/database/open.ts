@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Environment } from '../api-key.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, formatDuration } from '../clock.ts'
 import type { Store, StoreLog } from '../store.ts'
 import { BATCH_LIMITS, type BatchedStore, batchCreations } from './batching.ts'
 import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS, type Timeouts } from './postgres/limits.ts'
@@ -99,9 +99,10 @@ export async function openServiceStore(
 ): Promise<BatchedStore> {
   const opened = await open(address, { ...options, timeouts, create: true, startsWriter: true })
   const queueTimeoutMs = address.kind === 'postgres' ? timeouts.queueMs : BATCH_LIMITS.queueTimeoutMs
-  const store = batchCreations(opened, { ...BATCH_LIMITS, queueTimeoutMs }, onCommit)
+  const batched = batchCreations(opened, { ...BATCH_LIMITS, queueTimeoutMs }, onCommit)
+  const store: BatchedStore = { ...batched, close: () => stopCleanUp().then(batched.close) }
   const stopCleanUp = deleteExpiredKeys(store, options.log)
-  return { ...store, close: () => stopCleanUp().then(store.close) }
+  return store
 }
 
 interface StoreOptions extends OpenOptions {
@@ -123,7 +124,7 @@ async function open(address: DatabaseAddress, options: StoreOptions): Promise<St
       timeouts,
       waitMs,
       warn: message => log.warn(message),
-      onWait: reason => say(`Waiting up to ${(waitMs ?? 0) / 1_000}s for PostgreSQL: ${reason}.`),
+      onWait: reason => say(`Waiting up to ${formatDuration(waitMs ?? 0)} for PostgreSQL: ${reason}.`),
     })
   }
   if (address.kind === 'sqlite-memory') return openSqliteStore({ path: MEMORY, clock, create })
