@@ -17,10 +17,11 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, test } from 'node:test'
 import { MAIN, run, serve } from './support/command.ts'
+import { runInProcess } from './support/in-process.ts'
 import { client, type Scope, temporaryFolder } from './support/service.ts'
 import {
   addAnimal,
@@ -36,6 +37,13 @@ import { waitUntil } from './support/wait.ts'
 const KEY = 'a-secret-of-my-own-choosing'
 const env = { ANIMAL_STORE_API_KEY: KEY }
 const DATABASE = join('data', 'production.db')
+
+/** Runs a command in this process, as if the folder were the current one. */
+async function runIn(folder: string, command: 'backup' | 'restore', file: string) {
+  const env = { DATABASE_URL: `sqlite:${join(folder, DATABASE)}` }
+  const { code, err } = await runInProcess([command, resolve(folder, file)], env)
+  return { code, err: err.replaceAll(`${folder}/`, '') }
+}
 
 /** A folder with the default database, which has these animals and is closed. */
 async function folderWith(t: Scope, ...names: readonly string[]): Promise<string> {
@@ -59,8 +67,8 @@ function assertIntact(path: string): void {
 }
 
 /** The path of the old database, from the message of a restore. */
-function oldDatabase(err: string): string {
-  return /^The old database is at (.+)\.$/m.exec(err)?.[1] ?? assert.fail(err)
+function oldDatabase(folder: string, err: string): string {
+  return resolve(folder, /^The old database is at (.+)\.$/m.exec(err)?.[1] ?? assert.fail(err))
 }
 
 /** Starts the service, creates animals, and kills it, so that the newest animals are in the WAL only. */
@@ -140,7 +148,7 @@ suite('backup', { concurrency: true }, () => {
     const clients = [1, 2, 3, 4].map(createUntilStopped)
     await waitUntil(() => acknowledged.length >= 200, { what: 'animals are created' })
     const before = [...acknowledged]
-    const { code, err } = await run(t, ['backup', 'backup.db'], { cwd })
+    const { code, err } = await runIn(cwd, 'backup', 'backup.db')
     isStopped = true
     await Promise.all(clients)
     assert.equal(code, 0, err)
@@ -162,7 +170,7 @@ suite('backup', { concurrency: true }, () => {
 
   test('has the animals that a crash left in the write-ahead log', async t => {
     const cwd = await crashedFolder(t, 20)
-    const { code, err } = await run(t, ['backup', 'backup.db'], { cwd })
+    const { code, err } = await runIn(cwd, 'backup', 'backup.db')
     assert.equal(code, 0)
     assert.match(err, /^Backed up \d+ animals? \(\d+ kB\) from .* to /)
     assert.equal(countAnimals(join(cwd, 'backup.db')), 20)
@@ -182,7 +190,7 @@ suite('backup', { concurrency: true }, () => {
   test('does not migrate the database', async t => {
     const cwd = await folderWith(t, 'a')
     runSql(join(cwd, DATABASE), 'drop index animals_by_status; pragma user_version = 3')
-    const { code, err } = await run(t, ['backup', 'backup.db'], { cwd })
+    const { code, err } = await runIn(cwd, 'backup', 'backup.db')
     assert.equal(code, 0, err)
     for (const file of [DATABASE, 'backup.db'])
       assert.equal(queryValue(join(cwd, file), 'pragma user_version'), 3)
@@ -226,7 +234,7 @@ suite('backup', { concurrency: true }, () => {
     symlinkSync('nowhere', join(cwd, 'link'))
     mkdirSync(join(cwd, 'folder'))
     for (const name of ['file', 'link', 'folder']) {
-      const { code, err } = await run(t, ['backup', name], { cwd })
+      const { code, err } = await runIn(cwd, 'backup', name)
       assert.equal(code, 1)
       assert.equal(err, `${name} already exists. A backup does not replace a file.\n`)
     }
@@ -247,7 +255,7 @@ suite('backup', { concurrency: true }, () => {
       assert.equal(code, 1)
       assert.match(err, message)
     }
-    const { code, err } = await run(t, ['backup', 'no/b'], { cwd })
+    const { code, err } = await runIn(cwd, 'backup', 'no/b')
     assert.equal(code, 1)
     assert.equal(err, 'Cannot write no/b: the folder does not exist.\n')
     assert.deepEqual(readdirSync(join(cwd, 'out')), [])
@@ -271,11 +279,11 @@ suite('backup', { concurrency: true }, () => {
 suite('restore', { concurrency: true }, () => {
   test('replaces the database, and keeps the old one so that it can be opened', async t => {
     const cwd = await folderWith(t, 'a', 'b')
-    assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
+    assert.equal((await runIn(cwd, 'backup', 'backup.db')).code, 0)
     const store = openTestStore(t, join(cwd, DATABASE))
     await addAnimal(store, 'c')
     await store.close()
-    const { code, err } = await run(t, ['restore', 'backup.db'], { cwd })
+    const { code, err } = await runIn(cwd, 'restore', 'backup.db')
     assert.equal(code, 0, err)
     assert.match(
       err,
@@ -283,26 +291,26 @@ suite('restore', { concurrency: true }, () => {
     )
     assert.equal(namesIn(join(cwd, DATABASE)), 'a b')
     assert.equal(statSync(join(cwd, DATABASE)).mode & 0o777, 0o600)
-    assert.equal(namesIn(oldDatabase(err)), 'a b c')
+    assert.equal(namesIn(oldDatabase(cwd, err)), 'a b c')
     assert.deepEqual(readdirSync(join(cwd, 'data')).length, 2)
     assert.equal(namesIn(join(cwd, 'backup.db')), 'a b')
   })
 
   test('replaces the database on a file system without hard links too', async t => {
     const cwd = await folderWith(t, 'a')
-    assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
+    assert.equal((await runIn(cwd, 'backup', 'backup.db')).code, 0)
     runSql(join(cwd, DATABASE), "update animals set name = 'changed'")
     const { code, err } = await run(t, ['restore', 'backup.db'], { cwd, program: WITHOUT_LINKS })
     assert.equal(code, 0, err)
     assert.equal(namesIn(join(cwd, DATABASE)), 'a')
-    assert.equal(namesIn(oldDatabase(err)), 'changed')
+    assert.equal(namesIn(oldDatabase(cwd, err)), 'changed')
   })
 
   test('works without a database', async t => {
     const cwd = await folderWith(t, 'a')
-    assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
+    assert.equal((await runIn(cwd, 'backup', 'backup.db')).code, 0)
     rmSync(join(cwd, 'data'), { recursive: true })
-    const { code, err } = await run(t, ['restore', 'backup.db'], { cwd })
+    const { code, err } = await runIn(cwd, 'restore', 'backup.db')
     assert.equal(code, 0, err)
     assert.equal(err, 'Restored 1 animal from backup.db to data/production.db. The copy is verified.\n')
     assert.equal(namesIn(join(cwd, DATABASE)), 'a')
@@ -312,27 +320,27 @@ suite('restore', { concurrency: true }, () => {
   test('does not let the write-ahead log of the old database change the new one', async t => {
     const cwd = await crashedFolder(t, 50)
     await createDatabase(t, join(cwd, 'backup.db'), 'a', 'b')
-    const { code, err } = await run(t, ['restore', 'backup.db'], { cwd })
+    const { code, err } = await runIn(cwd, 'restore', 'backup.db')
     assert.equal(code, 0, err)
     const store = openTestStore(t, join(cwd, DATABASE))
     assert.deepEqual(await animalNames(store), ['a', 'b'])
     await addAnimal(store, 'c')
     await store.close()
     assertIntact(join(cwd, DATABASE))
-    assertIntact(oldDatabase(err))
-    assert.equal(countAnimals(oldDatabase(err)), 50)
+    assertIntact(oldDatabase(cwd, err))
+    assert.equal(countAnimals(oldDatabase(cwd, err)), 50)
   })
 
   test('moves the WAL of a database that cannot be read, and the WAL of a database that is gone', async t => {
     const cwd = await folderWith(t, 'a')
     const path = join(cwd, DATABASE)
-    assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
+    assert.equal((await runIn(cwd, 'backup', 'backup.db')).code, 0)
     for (const damage of [() => writeFileSync(path, 'x'.repeat(9_000)), () => rmSync(path)]) {
       damage()
       writeFileSync(`${path}-wal`, 'the log')
-      const { code, err } = await run(t, ['restore', 'backup.db'], { cwd })
+      const { code, err } = await runIn(cwd, 'restore', 'backup.db')
       assert.equal(code, 0, err)
-      assert.equal(readFileSync(`${oldDatabase(err)}-wal`, 'utf8'), 'the log')
+      assert.equal(readFileSync(`${oldDatabase(cwd, err)}-wal`, 'utf8'), 'the log')
       assert.ok(!existsSync(`${path}-wal`))
       assert.equal(namesIn(path), 'a')
     }
@@ -346,18 +354,18 @@ suite('restore', { concurrency: true }, () => {
       plantWal(backup, backup + suffix)
       symlinkSync(backup, join(cwd, 'link.db'))
       for (const name of ['backup.db', 'link.db']) {
-        const { code, err } = await run(t, ['restore', name], { cwd })
+        const { code, err } = await runIn(cwd, 'restore', name)
         assert.equal(code, 1)
         assert.equal(
           err,
-          `${backup}${suffix} is not empty, but a backup is one file. Delete it if it is stale or not yours. ` +
+          `backup.db${suffix} is not empty, but a backup is one file. Delete it if it is stale or not yours. ` +
             `Otherwise run animal-store backup NEW --database-url sqlite:${name} and restore NEW.\n`,
         )
       }
       assert.equal(namesIn(join(cwd, DATABASE)), 'old')
       assert.deepEqual(readdirSync(join(cwd, 'data')), ['production.db'])
       writeFileSync(backup + suffix, '')
-      const { code, err } = await run(t, ['restore', 'backup.db'], { cwd })
+      const { code, err } = await runIn(cwd, 'restore', 'backup.db')
       assert.equal(code, 0, err)
       assert.equal(namesIn(join(cwd, DATABASE)), 'new')
     })
@@ -384,7 +392,7 @@ suite('restore', { concurrency: true }, () => {
     await createDatabase(t, join(cwd, 'backup.db'), 'new')
     runSql(path, 'pragma journal_mode = wal')
     mkdirSync(`${path}-wal`)
-    const { code, err } = await run(t, ['restore', 'backup.db'], { cwd })
+    const { code, err } = await runIn(cwd, 'restore', 'backup.db')
     assert.equal(code, 1)
     assert.match(err, /^The database .*production\.db cannot be locked: unable to open database file\.\n$/)
     rmSync(`${path}-wal`, { recursive: true })
@@ -394,11 +402,11 @@ suite('restore', { concurrency: true }, () => {
 
   test('refuses while the service has the database open, even if it is idle', async t => {
     const cwd = await folderWith(t, 'a')
-    assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
+    assert.equal((await runIn(cwd, 'backup', 'backup.db')).code, 0)
     const { address } = await serve(t, [], { cwd, env })
     const { send, close } = client(address, KEY)
     t.after(close)
-    const refused = await run(t, ['restore', 'backup.db'], { cwd })
+    const refused = await runIn(cwd, 'restore', 'backup.db')
     assert.equal(refused.code, 1)
     assert.match(refused.err, /^A process has the database .*production\.db open\. Stop it first\.\n$/)
     const { status, json } = await send('GET', '/v1/pets')
@@ -408,7 +416,7 @@ suite('restore', { concurrency: true }, () => {
   test('refuses while another program has the database open, even before its first query', async t => {
     const cwd = await folderWith(t, 'a')
     const path = join(cwd, DATABASE)
-    assert.equal((await run(t, ['backup', 'backup.db'], { cwd })).code, 0)
+    assert.equal((await runIn(cwd, 'backup', 'backup.db')).code, 0)
     const database = openDatabase(t, path)
     assert.equal((await run(t, ['restore', 'backup.db'], { cwd })).code, 1)
     database.exec('select * from animals')
@@ -465,7 +473,7 @@ suite('restore', { concurrency: true }, () => {
       ['missing.db', /There is no database at missing\.db/],
       [DATABASE, /is the database itself/],
     ] as const) {
-      const { code, err } = await run(t, ['restore', name], { cwd })
+      const { code, err } = await runIn(cwd, 'restore', name)
       assert.equal(code, 1, name)
       assert.match(err, message)
       assert.equal(err.split('\n').length, 2, err)

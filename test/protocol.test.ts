@@ -4,7 +4,6 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { onEveryDatabase } from './support/databases.ts'
 import { connectRaw, requestHead, statusesOf } from './support/raw-http.ts'
 import {
   API_KEY,
@@ -13,6 +12,7 @@ import {
   sendRaw,
   shared,
   startTestService as startSqliteService,
+  startTestService,
   temporaryFolder,
 } from './support/service.ts'
 import { lockForWriting } from './support/sqlite.ts'
@@ -53,7 +53,7 @@ suite('an absolute target', () => {
   }
 })
 
-onEveryDatabase('Host', startTestService => {
+suite('Host', () => {
   const service = shared(startTestService)
 
   const rows: [string, string[], number][] = [
@@ -109,7 +109,7 @@ onEveryDatabase('Host', startTestService => {
   })
 })
 
-onEveryDatabase('Expect', startTestService => {
+suite('Expect', () => {
   const service = shared(startTestService)
 
   test('is checked after the credential and before the path', async () => {
@@ -132,7 +132,7 @@ onEveryDatabase('Expect', startTestService => {
   })
 })
 
-onEveryDatabase('X-Request-Id', startTestService => {
+suite('X-Request-Id', () => {
   const service = shared(startTestService)
 
   for (const id of ['a', 'x'.repeat(128), '8c0f1f0e-6d5b-4c7e-9d0e-1b2c3d4e5f60', 'a/b:c;d={e}']) {
@@ -158,7 +158,7 @@ onEveryDatabase('X-Request-Id', startTestService => {
   }
 })
 
-onEveryDatabase('malformed requests', startTestService => {
+suite('malformed requests', () => {
   const service = shared(startTestService)
 
   const rows: [string, string, number, string][] = [
@@ -246,7 +246,7 @@ onEveryDatabase('malformed requests', startTestService => {
   }
 })
 
-onEveryDatabase('connections', startTestService => {
+suite('connections', () => {
   test('reads a header after a thousand others', async t => {
     const service = await startTestService(t)
     const others = Array.from({ length: 1_500 }, (_, index) => `x${index}:`)

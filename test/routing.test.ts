@@ -1,15 +1,14 @@
 // Paths and methods: which are served, and how the others are rejected.
 
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { onEveryDatabase } from './support/databases.ts'
+import { suite, test } from 'node:test'
 import { requestHead } from './support/raw-http.ts'
-import { API_KEY, errorCode, parseRaw, sendRaw, shared } from './support/service.ts'
+import { API_KEY, errorCode, parseRaw, sendRaw, shared, startTestService } from './support/service.ts'
 
 const KEY = `authorization: Bearer ${API_KEY}`
 const ANIMAL = '{"name":"Bella","categoryId":7}'
 
-onEveryDatabase('paths', startTestService => {
+suite('paths', () => {
   const service = shared(startTestService)
 
   const unknown = [
@@ -101,7 +100,7 @@ onEveryDatabase('paths', startTestService => {
   })
 })
 
-onEveryDatabase('methods', startTestService => {
+suite('methods', () => {
   const service = shared(startTestService)
 
   const rows: [string, string, string][] = [
