@@ -1,14 +1,12 @@
 // Stopping while the disk stalls: strace delays every fsync, like a disk that has stopped responding.
 
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { suite, type TestContext, test } from 'node:test'
 import { type Running, serve, signalUntilEnded } from './support/command.ts'
 import { childrenOf } from './support/processes.ts'
 import { connectRaw, requestHead } from './support/raw-http.ts'
 import { API_KEY, temporaryFolder } from './support/service.ts'
-import { inject, WITHOUT_STRACE } from './support/strace.ts'
+import { hasEnded, inject, isWaitingForDisk, WITHOUT_STRACE } from './support/strace.ts'
 import { waitUntil } from './support/wait.ts'
 
 const ANIMAL = '{"name":"Bella","categoryId":7}'
@@ -22,22 +20,7 @@ async function beginCreation(address: string, child: Running['child']): Promise<
   const head = ['host: x', `authorization: Bearer ${API_KEY}`, 'content-type: application/json']
   socket.write(requestHead('POST /v1/pets HTTP/1.1', ...head, `content-length: ${ANIMAL.length}`) + ANIMAL)
   const pids = [Number(child.pid), ...childrenOf(child.pid)]
-  await waitUntil(() => pids.some(isAnyThreadStalled), { what: 'a thread waits for the disk' })
-}
-
-function isAnyThreadStalled(pid: number): boolean {
-  const syscalls = spawnSync('sh', ['-c', `cat /proc/${pid}/task/*/syscall`], { encoding: 'utf8' }).stdout
-  // 74 and 75 are the numbers of fsync and fdatasync on x64, 82 and 83 on ARM.
-  return /^(74|75|82|83) /m.test(syscalls)
-}
-
-/** Whether the main thread has ended. strace keeps the process in the process table until the delay ends. */
-function hasEnded(pid: number | undefined): boolean {
-  try {
-    return /^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  } catch {
-    return true
-  }
+  await waitUntil(() => pids.some(isWaitingForDisk), { what: 'a thread waits for the disk' })
 }
 
 suite('while the disk stalls', { concurrency: 3, skip: WITHOUT_STRACE }, () => {

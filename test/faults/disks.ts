@@ -6,7 +6,7 @@ import { copyFileSync, renameSync, rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { MAIN, serve } from '../support/command.ts'
 import { API_KEY, type Scope, temporaryFolder } from '../support/service.ts'
-import { inject, WITHOUT_STRACE } from '../support/strace.ts'
+import { hasEnded, inject, isWaitingForDisk, WITHOUT_STRACE } from '../support/strace.ts'
 import { waitUntil } from '../support/wait.ts'
 import { createContinuously, createdMore, describe, isIntact, send } from './creations.ts'
 import { type Figure, type Options, report } from './figure.ts'
@@ -175,18 +175,14 @@ function diskErrors(count: number): (scope: Scope) => Promise<Figure> {
 
 async function stalledDisk(scope: Scope): Promise<Figure> {
   const cwd = temporaryFolder(scope)
-  const service = await serve(scope, ['--log-level', 'silent'], { cwd, env })
-  const creations = createContinuously(() => service.address, 4)
+  const { child, address } = await serve(scope, ['--log-level', 'silent'], { cwd, env })
+  const creations = createContinuously(() => address, 4)
   await createdMore(creations)
-  await inject(scope, [service.child.pid], 'fsync,fdatasync:delay_enter=20000000')
-  await delay(ERROR_MS)
+  await inject(scope, [child.pid], 'fsync,fdatasync:delay_enter=20000000')
+  await waitUntil(() => isWaitingForDisk(Number(child.pid)), { what: 'a thread waits for the disk' })
   const startedAt = performance.now()
-  service.child.kill('SIGTERM')
-  // strace keeps the process in the process table until the delay ends, but the process no longer listens.
-  await waitUntil(async () => !(await isAnswered(service.address)), {
-    what: 'the service has ended',
-    timeoutMs: 60_000,
-  })
+  child.kill('SIGTERM')
+  await waitUntil(() => hasEnded(child.pid), { what: 'the service has ended', timeoutMs: 60_000 })
   const ms = performance.now() - startedAt
   await creations.abandon()
   return {

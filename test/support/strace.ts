@@ -1,6 +1,7 @@
 // Makes system calls of running processes fail or wait, with strace.
 
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { type Running, start } from './command.ts'
 import type { Scope } from './service.ts'
 
@@ -27,4 +28,20 @@ export async function inject(
     if (!isAttached) return undefined
   }
   return strace
+}
+
+/** Whether a thread of the process waits for the disk to write what it has. */
+export function isWaitingForDisk(pid: number): boolean {
+  const syscalls = spawnSync('sh', ['-c', `cat /proc/${pid}/task/*/syscall`], { encoding: 'utf8' }).stdout
+  // 74 and 75 are the numbers of fsync and fdatasync on x64, 82 and 83 on ARM.
+  return /^(74|75|82|83) /m.test(syscalls)
+}
+
+/** Whether the main thread has ended. strace keeps the process in the process table until a delay ends. */
+export function hasEnded(pid: number | undefined): boolean {
+  try {
+    return /^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return true
+  }
 }
