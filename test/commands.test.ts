@@ -7,6 +7,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { MAIN, run, serve, start } from './support/command.ts'
 import { runInProcess } from './support/in-process.ts'
 import { temporaryFolder } from './support/service.ts'
+import { runSql } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
 /** Runs commands in this process, on `animals.db` in a new folder. */
@@ -189,14 +190,16 @@ suite('the first key', () => {
 
 suite('Ctrl+C', { concurrency: 2 }, () => {
   async function startInterrupted(t: TestContext, args: (at: (name: string) => string) => string[]) {
-    const { folder, at, command, write } = useFolder(t)
-    const lines = Array.from(
-      { length: 60_000 },
-      (_, index) => `{"name":"${'x'.repeat(500)}","categoryId":${index}}\n`,
+    const { folder, at, command, env, database } = useFolder(t)
+    await command('migrate')
+    runSql(
+      database,
+      `insert into animals (name, category_id)
+        with recursive number (n) as (select 1 union all select n + 1 from number where n < 60000)
+        select hex(zeroblob(250)), n from number`,
     )
-    assert.equal((await command('import', write('many.jsonl', lines.join('')))).code, 0)
     const before = readdirSync(folder)
-    const running = start(t, args(at), { cwd: folder, env: { DATABASE_URL: `sqlite:${at('animals.db')}` } })
+    const running = start(t, args(at), { cwd: folder, env })
     const isWriting = () => readdirSync(folder).some(name => name.includes('.unfinished'))
     await waitUntil(isWriting, { what: 'the command writes' })
     running.child.kill('SIGINT')
