@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { availableParallelism } from 'node:os'
 import { suite, test } from 'node:test'
 import { readSettings } from '../src/cli/read-settings.ts'
 import { type CommandOptions, type Ended, run, serve, start } from './support/command.ts'
@@ -182,6 +183,17 @@ suite('workers', () => {
   })
 
   const INVALID_NUMBER = /--workers \(WORKERS\) must be auto, or a whole number from 1 to 99/
+
+  test('--workers auto starts one process for each core', async t => {
+    const cores = availableParallelism()
+    const { child, printed } = await serve(t, ['--workers', 'auto'], {
+      cwd: temporaryFolder(t),
+      isGroup: true,
+    })
+    // With one core, the process itself serves.
+    assert.equal(childrenOf(child.pid).length, cores === 1 ? 0 : cores)
+    assert.equal(printed.err.includes(`, ${cores} workers)`), cores > 1)
+  })
 
   test('--workers 0 is rejected', async t => {
     const { code, err } = await run(t, ['serve', '--workers=0'], { cwd: temporaryFolder(t) })
