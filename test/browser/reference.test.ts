@@ -63,11 +63,11 @@ suite('the samples', () => {
 
   test('are all in the language that was chosen for one of them, also after a reload', async t => {
     const { page } = await openReference(t)
-    await page.locator('#createPet').getByText('JS client', { exact: true }).click()
+    await page.locator('#createPet').getByText('JavaScript', { exact: true }).click()
     assert.match((await sample(page, 'createPet').textContent()) ?? '', /createAnimal\(\{\s+name: 'Bella',/)
     assert.match((await sample(page, 'listPets').textContent()) ?? '', /store\.listAnimals\(\)/)
-    await page.locator('#listPets').getByRole('radio', { name: 'JS client' }).press('ArrowRight')
-    await page.locator('#listPets').getByRole('radio', { name: 'JS fetch' }).press('ArrowRight')
+    assert.match((await sample(page, 'getPet').textContent()) ?? '', /store\.findAnimal\(1n\)/)
+    await page.locator('#listPets').getByRole('radio', { name: 'JavaScript' }).press('ArrowRight')
     assert.match((await sample(page, 'getPet').textContent()) ?? '', /^import json/)
     await page.reload()
     assert.match((await sample(page, 'getPet').textContent()) ?? '', /^import json/)

@@ -19,7 +19,6 @@ const PATTERNS: Readonly<Record<string, RegExp>> = {
   javascript: programPattern('//.*', 'import|from|const|new|await|for|of|function|return'),
   python: programPattern('#.*', 'import|with|as|for|in|def|return'),
   go: programPattern('//.*', 'package|import|func|if|nil|defer|return'),
-  java: programPattern('//.*', 'import|public|class|static|void|throws|var|new'),
 }
 
 function programPattern(comment: string, keywords: string): RegExp {

@@ -1,8 +1,8 @@
-// Samples for JavaScript: with our client, and with fetch alone.
+// Samples for JavaScript, with our client.
 
 import { KEY_VARIABLE, type SampleRequest } from './request.ts'
 
-export function renderClient(request: SampleRequest): string {
+export function renderJavaScript(request: SampleRequest): string {
   const { baseUrl, apiKey } = request
   const key = apiKey === undefined ? `process.env.${KEY_VARIABLE}` : quote(apiKey)
   return [
@@ -13,22 +13,6 @@ export function renderClient(request: SampleRequest): string {
     `  apiKey: ${key},`,
     `})`,
     ...renderCall(request),
-  ].join('\n')
-}
-
-export function renderFetch({ method, url, headers, body, apiKey }: SampleRequest): string {
-  const key = apiKey === undefined ? `\`Bearer \${process.env.${KEY_VARIABLE}}\`` : quote(`Bearer ${apiKey}`)
-  return [
-    `const response = await fetch(${quote(url)}, {`,
-    ...(method === 'GET' ? [] : [`  method: ${quote(method)},`]),
-    `  headers: {`,
-    `    Authorization: ${key},`,
-    ...headers.map(([name, value]) => `    ${quote(name)}: ${quote(value)},`),
-    `  },`,
-    ...(body === undefined ? [] : [`  body: ${quoteLines(body)},`]),
-    `})`,
-    `// As text, because a parser that uses doubles rounds large ids.`,
-    `console.log(response.status, await response.text())`,
   ].join('\n')
 }
 
@@ -50,8 +34,9 @@ function renderCall({ operationId, values, body = '' }: SampleRequest): readonly
     }
     default:
       return [
-        `const animal = await store.getAnimal(${renderInteger(petId)})`,
-        `console.log(animal.id, animal.name)`,
+        `// Does not use the deprecated operation, so it works after the removal too.`,
+        `const animal = await store.findAnimal(${renderInteger(petId)})`,
+        `console.log(animal?.name ?? ${quote('There is no animal with this id.')})`,
       ]
   }
 }
@@ -85,8 +70,4 @@ function renderObject(json: string): string {
 function quote(text: string): string {
   const escaped = JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")
   return `'${escaped}'`
-}
-
-function quoteLines(text: string): string {
-  return `\`${text.replace(/[\\`]|\$(?=\{)/g, '\\$&')}\``
 }

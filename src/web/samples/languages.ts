@@ -2,8 +2,7 @@
 
 import { renderCurl } from './curl.ts'
 import { renderGo } from './go.ts'
-import { renderJava } from './java.ts'
-import { renderClient, renderFetch } from './javascript.ts'
+import { renderJavaScript } from './javascript.ts'
 import { renderPython } from './python.ts'
 import type { SampleRequest } from './request.ts'
 
@@ -17,9 +16,7 @@ export interface Language {
 
 export const LANGUAGES: readonly Language[] = [
   { id: 'curl', label: 'curl', syntax: 'shell', render: renderCurl },
-  { id: 'client', label: 'JS client', syntax: 'javascript', render: renderClient },
-  { id: 'fetch', label: 'JS fetch', syntax: 'javascript', render: renderFetch },
+  { id: 'javascript', label: 'JavaScript', syntax: 'javascript', render: renderJavaScript },
   { id: 'python', label: 'Python', syntax: 'python', render: renderPython },
   { id: 'go', label: 'Go', syntax: 'go', render: renderGo },
-  { id: 'java', label: 'Java', syntax: 'java', render: renderJava },
 ]
