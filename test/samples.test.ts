@@ -206,6 +206,9 @@ test('the requests of the guide do what the guide says', {
     newest.map(({ id }) => id),
     [3, 4, 5, 6, 7],
   )
+  const one = blocks.get('The animal with the id 1234, after the removal too') ?? ''
+  const found = JSON.parse(await execute(['sh', '-c', one.replace('after=1233', 'after=3')]))
+  assert.deepEqual(found, [{ id: 4, name: 'Animal 4', categoryId: 1 }])
   assert.match(await runBlock('A key that is not valid'), /^HTTP\/1\.1 401 /)
   assert.doesNotMatch(await runBlock('Retry without adding twice'), /Idempotent-Replayed/i)
   assert.match(await runBlock('Retry without adding twice'), /^Idempotent-Replayed: true/im)

@@ -43,14 +43,24 @@ suite('outside /v1, without a key', () => {
       for (const { operationId, parameters, responses } of Object.values(methods)) {
         const start = text.indexOf(`id="${operationId}"`)
         const section = text.slice(start, text.indexOf('</section>', start))
-        for (const { name } of parameters)
+        for (const { name } of parameters) {
           assert.ok(section.includes(`name="${name}"`), `${operationId} ${name}`)
+          assert.ok(section.includes(`id="${operationId}-${name}"`), `${operationId} ${name} has no anchor`)
+        }
+        // An error has its sentence.
         for (const status of Object.keys(responses))
-          assert.match(section, new RegExp(`>Response ${status}<|title="\\w+">${status}<`), operationId)
+          assert.match(
+            section,
+            new RegExp(`>Response ${status}<|#error-\\w+">${status}</a></dt><dd>.{10}`),
+            `${operationId} ${status}`,
+          )
       }
     }
-    for (const schema of Object.keys(components.schemas))
-      assert.ok(text.includes(`<section id="${schema}">`), schema)
+    for (const [name, { properties = {} }] of Object.entries<{ properties?: object }>(components.schemas)) {
+      assert.ok(text.includes(`<section id="${name}">`), name)
+      for (const attribute of Object.keys(properties))
+        assert.ok(text.includes(`id="${name}-${attribute}"`), `${name} ${attribute} has no anchor`)
+    }
     assert.ok(text.includes('9007199254740993'), 'the large id of the example is rounded')
     assert.ok(text.includes('9223372036854775807'))
     assert.doesNotMatch(text, /undefined|\[object/)
@@ -60,7 +70,7 @@ suite('outside /v1, without a key', () => {
     const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
     assert.equal(text.match(/<table>/g)?.length, 1)
     for (const [code, status] of Object.entries(STATUS_OF))
-      assert.match(text, new RegExp(`<tr id="error-${code}"><td>${status}</td>.*<td>\\w`), code)
+      assert.match(text, new RegExp(`<tr id="error-${code}"[^>]*><td>${status}</td><td>.*<br>.{10}`), code)
     assert.match(text, /id="error-rate_limited".*Retry-After/)
     const targets = [...text.matchAll(/href="#([^"]*)"/g)].map(([, id]) => id)
     for (const id of targets) assert.equal(text.split(`id="${id}"`).length, 2, id)
@@ -68,7 +78,7 @@ suite('outside /v1, without a key', () => {
 
   test('the contents of /docs list the guide, then the operations (listPets first), with the date of the deprecated one', async () => {
     const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
-    const contents = text.slice(text.indexOf('<nav id="contents"'), text.indexOf('<main>'))
+    const contents = text.slice(text.indexOf('<nav id="contents"'), text.indexOf('<main'))
     assert.deepEqual(
       [...contents.matchAll(/href="#([^"]*)"/g)].slice(0, 10).map(([, id]) => id),
       [
@@ -76,7 +86,7 @@ suite('outside /v1, without a key', () => {
         ...['listPets', 'createPet', 'getPet'],
       ],
     )
-    assert.match(contents, /Get an animal <small class="until">until 5 December 2030</)
+    assert.match(contents, /Get an animal<br><small class="warning">until 5 December 2030</)
     assert.match(text, /href="\.\/"/)
     assert.match(text, /href="\.\/openapi\.json"/)
   })

@@ -31,15 +31,7 @@ const CATALOGUE_STYLES = [
   'small-screen.css',
   'print.css',
 ]
-const REFERENCE_STYLES = [
-  'tokens.css',
-  'style.css',
-  'bar.css',
-  'reference.css',
-  'reference-code.css',
-  'reference-contents.css',
-  'reference-widths.css',
-]
+const REFERENCE_STYLES = ['tokens.css', 'style.css', 'bar.css', 'reference.css', 'reference-code.css']
 
 export function createPages({ environment, document }: PageOptions) {
   const loadScript = createScriptLoader([CATALOGUE_SCRIPT, REFERENCE_SCRIPT])
@@ -123,10 +115,11 @@ function renderLayout(options: LayoutOptions): Html {
 <script type="module" src="./assets/${assets}.js"></script>
 </head>
 <body>
+${navigation !== undefined && html`<a class="button skip" href="#content">Skip to the content</a>`}
 <header id="bar"><div><a class="brand" href="./"><img src="./assets/icon.svg" alt="" width="24" height="24"><span>Animal Store</span></a><span class="environment ${environment}">${environment}</span>
 <nav aria-label="Site">${otherPage}<a href="./openapi.json">OpenAPI</a></nav>${tools}</div></header>
 ${navigation}
-<main>${content}</main>
+<main id="content">${content}</main>
 </body>
 </html>
 `

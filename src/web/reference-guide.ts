@@ -1,24 +1,30 @@
 // The guide of the API reference: what all operations have in common.
 
 import { PAGE_LIMIT } from '../animal.ts'
-import { type Environment, KEY_PREFIX } from '../api-key.ts'
+import { KEY_PREFIX } from '../api-key.ts'
+import { STATUS_OF } from '../error.ts'
 import { INT64_MAX, renderJson } from '../json.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../store.ts'
-import { type ApiDescription, jsonOf, type Response } from './api-description.ts'
-import { html } from './html.ts'
-import { renderErrorTable } from './reference-errors.ts'
-import { renderCode, renderMarkdown, type Section } from './reference-parts.ts'
+import {
+  type ApiDescription,
+  type Header,
+  jsonOf,
+  operationsOf,
+  type Response,
+  resolveResponse,
+} from './api-description.ts'
+import { type Html, html } from './html.ts'
+import {
+  errorCode,
+  type ReferenceOptions,
+  renderCode,
+  renderMarkdown,
+  renderMember,
+  type Section,
+} from './reference-parts.ts'
 import { KEY_VARIABLE } from './samples/request.ts'
 
-export interface GuideOptions {
-  readonly api: ApiDescription
-  readonly environment: Environment
-  readonly baseUrl: string
-  /** The date of the removal of the deprecated operation, in words. */
-  readonly removal: string
-}
-
-export function guideSections(options: GuideOptions): readonly Section[] {
+export function guideSections(options: ReferenceOptions): readonly Section[] {
   return [
     start(options),
     authentication(options),
@@ -30,20 +36,21 @@ export function guideSections(options: GuideOptions): readonly Section[] {
   ]
 }
 
-function start({ api, environment, baseUrl }: GuideOptions): Section {
+function start({ api, environment, baseUrl }: ReferenceOptions): Section {
   return {
     id: 'start',
     title: 'Start',
     text: html`<p>${renderMarkdown(api.info.description)}</p>
-<dl class="facts">${api.servers.map(({ url, description }) => html`<div><dt>${description}</dt><dd><code>${url}</code></dd></div>`)}<div><dt>Version</dt><dd>${api.info.version}</dd></div></dl>
+<dl class="pairs">${api.servers.map(({ url, description }) => html`<dt>${description}</dt><dd><code>${url}</code></dd>`)}<dt>Version</dt><dd>${api.info.version}</dd></dl>
 <p>Store your API key in the environment variable <code>${KEY_VARIABLE}</code>: the samples read it from there. Or enter the key at the top of this page, and send requests from here. The <a href="./">catalogue</a> shows the same animals. Code generators can use the <a href="./openapi.json">OpenAPI document</a>.</p>
 <p>Any HTTP client works. Note that <code>id</code> and <code>categoryId</code> are 64-bit integers: <code>JSON.parse</code> in JavaScript rounds large ones. The client for JavaScript and TypeScript, <code>animal-store-client</code>, returns them exactly, retries safely and has no dependencies. It is not in the npm registry yet: pack it in a checkout of the repository.</p>`,
     code: html`${renderCode('shell', `export ${KEY_VARIABLE}='${KEY_PREFIX[environment]}…'\ncurl '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'First request')}
+${renderCode('json', renderJson(firstAnswer(api), 2), 'Its answer: 200')}
 ${renderCode('shell', '# In a checkout of the repository:\nnpm ci && npm pack --workspace client\n# In your project, with the file beside it:\nnpm install ./animal-store-client-*.tgz', 'Install the client')}`,
   }
 }
 
-function authentication({ api, environment, baseUrl }: GuideOptions): Section {
+function authentication({ api, environment, baseUrl }: ReferenceOptions): Section {
   return {
     id: 'authentication',
     title: 'Authentication',
@@ -56,22 +63,23 @@ ${renderError(api.components.responses.Unauthorized)}`,
   }
 }
 
-function paging({ api, baseUrl }: GuideOptions): Section {
+function paging({ api, baseUrl }: ReferenceOptions): Section {
   const { PageLinks } = api.components.headers
   return {
     id: 'paging',
     title: 'Paging',
-    text: html`<p><a href="#listPets">List animals</a> returns a page of <code>limit</code> animals by ascending id: ${PAGE_LIMIT.default} unless you ask for another number, and at most ${PAGE_LIMIT.maximum}. New animals appear at the end, so a page never shifts while you read.</p>
+    text: html`<p><a href="#listPets">List animals</a> returns a page of <code>limit</code> animals by ascending id: ${PAGE_LIMIT.default} unless you ask for another number, and at most ${PAGE_LIMIT.maximum}. While animals are added, no animal appears twice and none moves to another page.</p>
 <p><strong>Forwards</strong>: <code>after</code> takes the last id of a page and returns the animals that follow. <strong>Backwards</strong>: <code>before</code> takes the first id of a page and returns the animals that precede it. <code>before=${INT64_MAX}</code>, the largest id, returns the newest animals.</p>
 <p>You need not build these URLs: each page has them in a header. They keep <code>limit</code> and <code>status</code>. Follow them until there is none.</p>
-<dl class="members"><div><dt><code>Link</code></dt><dd>${renderMarkdown(PageLinks?.description ?? '')}</dd></div></dl>`,
+${renderHeaders('paging', { Link: PageLinks })}
+<p>PostgreSQL assigns ids before it commits: of two animals that are added at the same time, the one with the larger id may appear first. If you have read past it by then, you do not see the smaller id until you list from the start again. This cannot happen on SQLite.</p>`,
     code: html`${renderCode('http', `Link: ${PageLinks?.example ?? ''}`.replaceAll(', <', ',\n  <'), 'Response header')}
 ${renderCode('shell', `curl '${baseUrl}/pets?limit=5&before=${INT64_MAX}' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'The five newest animals')}
 ${renderCode('javascript', `for await (const animal of store.animals({ newestFirst: true })) {\n  console.log(animal.id, animal.name)\n}`, 'All animals, with the client')}`,
   }
 }
 
-function idempotency({ baseUrl }: GuideOptions): Section {
+function idempotency({ baseUrl }: ReferenceOptions): Section {
   return {
     id: 'idempotency',
     title: 'Idempotency',
@@ -83,7 +91,7 @@ ${renderCode('http', 'Idempotent-Replayed: true', 'Header of a repeated answer')
   }
 }
 
-function errors({ api }: GuideOptions): Section {
+function errors({ api }: ReferenceOptions): Section {
   return {
     id: 'errors',
     title: 'Errors',
@@ -95,34 +103,37 @@ ${renderErrorTable(api)}
   }
 }
 
-function rateLimits({ api }: GuideOptions): Section {
+function rateLimits({ api }: ReferenceOptions): Section {
   const { RateLimitPolicy, RateLimit } = api.components.headers
   return {
     id: 'rate-limits',
     title: 'Rate limits',
     text: html`<p>The service may limit the requests of each API key. Every answer to a valid key then has two headers.</p>
-<dl class="members"><div><dt><code>RateLimit-Policy</code></dt><dd>${renderMarkdown(RateLimitPolicy?.description ?? '')}</dd></div><div><dt><code>RateLimit</code></dt><dd>${renderMarkdown(RateLimit?.description ?? '')}</dd></div></dl>
+${renderHeaders('rate-limits', { 'RateLimit-Policy': RateLimitPolicy, RateLimit })}
 <p>Beyond the limit, the answer is <a href="#error-rate_limited">429</a>, and nothing is stored. After this answer, and after <a href="#error-unavailable">503</a>, wait for the number of seconds in <code>Retry-After</code> before you send again.</p>`,
     code: html`${renderCode('http', `RateLimit-Policy: ${RateLimitPolicy?.example}\nRateLimit: ${RateLimit?.example}`, 'Response headers')}
 ${renderError(api.components.responses.TooManyRequests, 'Retry-After: 1')}`,
   }
 }
 
-function deprecation({ api, removal }: GuideOptions): Section {
-  const { Deprecation, Sunset } = api.components.headers
+function deprecation({ api, removal, baseUrl }: ReferenceOptions): Section {
+  const { Deprecation, Sunset, DeprecationLinks } = api.components.headers
   return {
     id: 'deprecation',
     title: 'Deprecation',
     text: html`<p>An operation that will be removed says so in its answers, years before.</p>
-<dl class="members"><div><dt><code>Deprecation</code></dt><dd>${renderMarkdown(Deprecation?.description ?? '')}</dd></div><div><dt><code>Sunset</code></dt><dd>${renderMarkdown(Sunset?.description ?? '')}</dd></div><div><dt><code>Link</code></dt><dd>${renderMarkdown(api.components.headers.DeprecationLinks?.description ?? '')}</dd></div></dl>
-<p><a href="#getPet">Get an animal</a> is deprecated and will be removed on ${removal}. From then on it answers <a href="#error-gone">410</a>. <a href="#listPets">List animals</a> replaces it: <code>after</code> with the id minus one and <code>limit=1</code> returns the animal with this id, or the next animal if none has this id.</p>
+${renderHeaders('deprecation', { Deprecation, Sunset, Link: DeprecationLinks })}
+<p><a href="#getPet">Get an animal</a> is deprecated and will be removed on ${removal}. From then on it answers <a href="#error-gone">410</a>. <a href="#listPets">List animals</a> replaces it: <code>after</code> with the id minus one and <code>limit=1</code> returns the animal with this id. If no animal has this id, it returns the next one, so compare the id. <code>findAnimal</code> of our client does both.</p>
 <p>Within <code>/v1</code>, responses may get new members, and there may be new error codes. Ignore members that you do not know.</p>`,
-    code: renderCode(
-      'http',
-      `Deprecation: ${Deprecation?.schema.const}\nSunset: ${Sunset?.schema.const}`,
-      'Response headers',
-    ),
+    code: html`${renderCode('http', `Deprecation: ${Deprecation?.schema.const}\nSunset: ${Sunset?.schema.const}`, 'Response headers')}
+${renderCode('shell', `curl '${baseUrl}/pets?after=1233&limit=1' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'The animal with the id 1234, after the removal too')}
+${renderCode('javascript', `const animal = await store.findAnimal(1234n)`, 'The same with the client')}`,
   }
+}
+
+function firstAnswer(api: ApiDescription): unknown {
+  const response = operationsOf(api).find(({ operationId }) => operationId === 'listPets')?.responses['200']
+  return response && jsonOf(resolveResponse(api, response)).example
 }
 
 /** An error response, as it arrives. */
@@ -134,5 +145,52 @@ function renderError(response: Response | undefined, header = '') {
     'json',
     `${header === '' ? '' : `${header}\n\n`}${renderJson(example, 2)}`,
     `Answer: ${status}`,
+  )
+}
+
+function renderHeaders(section: string, headers: Readonly<Record<string, Header | undefined>>): Html {
+  return html`<dl class="members">${Object.entries(headers).map(([name, header]) => renderMember({ id: `${section}-${name}`, name, text: renderMarkdown(header?.description ?? '') }))}</dl>`
+}
+
+interface ErrorDescription {
+  readonly when: string
+  /** The headers that this error adds. */
+  readonly headers: readonly string[]
+}
+
+/** The OpenAPI document describes operations, so it has no response for a method that a path does not support. */
+const METHOD_NOT_ALLOWED: ErrorDescription = {
+  when: 'The path does not support this method.',
+  headers: ['Allow'],
+}
+
+/** One table for the errors of all operations. */
+function renderErrorTable(api: ApiDescription): Html {
+  const described = describeErrors(api)
+  return html`<table><thead class="visually-hidden"><tr><th scope="col">Status</th><th scope="col">Code</th></tr></thead>
+<tbody>${Object.entries(STATUS_OF).map(([code, status]) => {
+    const { when, headers } = described.get(code) ?? METHOD_NOT_ALLOWED
+    return html`<tr id="error-${code}" data-title="${status} ${code}"><td>${status}</td><td><code>${code}</code><br>${renderMarkdown(when)}${headers.length > 0 && html` <small>Header: ${headers.map(name => html`<code>${name}</code> `)}</small>`}</td></tr>`
+  })}</tbody></table>`
+}
+
+function describeErrors(api: ApiDescription): Map<string, ErrorDescription> {
+  const responses = operationsOf(api).flatMap(({ responses }) =>
+    Object.entries(responses).map(([status, response]) => ({
+      isError: status >= '400',
+      ...resolveResponse(api, response),
+    })),
+  )
+  // The table leaves out headers that successful responses have as well: they do not explain the error.
+  const common = new Set(
+    responses.filter(({ isError }) => !isError).flatMap(({ headers }) => Object.keys(headers)),
+  )
+  return new Map(
+    responses
+      .filter(({ isError }) => isError)
+      .map(response => {
+        const headers = Object.keys(response.headers).filter(name => !common.has(name))
+        return [errorCode(response), { when: response.description, headers }]
+      }),
   )
 }

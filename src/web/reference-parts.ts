@@ -1,9 +1,12 @@
 // The parts that all sections of the API reference consist of: headings, code, descriptions and fields.
 
+import type { Environment } from '../api-key.ts'
 import { INT64_MIN } from '../json.ts'
 import {
   type ApiDescription,
+  jsonOf,
   type Reference,
+  type Response,
   refName,
   resolveSchema,
   type Schema,
@@ -12,16 +15,26 @@ import { type Html, html } from './html.ts'
 import { icon } from './icons.ts'
 import { tokenize } from './samples/highlight.ts'
 
+/** What all parts of the page are rendered from. */
+export interface ReferenceOptions {
+  readonly api: ApiDescription
+  readonly environment: Environment
+  /** The base URL of the API in this environment. */
+  readonly baseUrl: string
+  /** The date of the removal of the deprecated operation, in words. */
+  readonly removal: string
+}
+
 /** A section of the page: text, and code beside it. */
 export interface Section {
   readonly id: string
   readonly title: string
   readonly text: Html
-  readonly code?: Html
+  readonly code?: Html | undefined
 }
 
 export function renderSection({ id, title, text, code }: Section): Html {
-  return html`<section id="${id}"><div class="text">${renderHeading(id, title)}${text}</div><div class="code"><div>${code}</div></div></section>`
+  return html`<section id="${id}"><div class="text">${renderHeading(id, title)}${text}</div>${code !== undefined && html`<div class="code"><div>${code}</div></div>`}</section>`
 }
 
 /** The heading of a section. It links to the section. */
@@ -60,12 +73,43 @@ export function renderMethod(method: string): Html {
   return html`<span class="method ${method.toLowerCase()}">${method}</span>`
 }
 
-/** The members of a schema, with types and limits. */
-export function renderMembers(api: ApiDescription, { properties = {}, required = [] }: Schema): Html {
-  return html`<dl class="members">${Object.entries(properties).map(
-    ([name, declared]) =>
-      html`<div><dt><code>${name}</code> <small>${renderType(api, declared)}${describeLimits(resolveSchema(api, declared))}</small>${required.includes(name) && html` <small class="required">required</small>`}</dt><dd>${renderMarkdown(describeMember(api, declared))}</dd></div>`,
+export interface Member {
+  readonly id: string
+  readonly name: string
+  /** Its type and limits. */
+  readonly details?: Html | undefined
+  readonly isRequired?: boolean | undefined
+  readonly text: Html
+  /** The field of a parameter. Its id is that of the member with `-value`. */
+  readonly field?: Html
+}
+
+/** A parameter, an attribute or a header, with a link to it. */
+export function renderMember({ id, name, details, isRequired, text, field }: Member): Html {
+  const term = html`<code>${name}</code>`
+  return html`<div id="${id}" data-title="${name}"><dt>${field === undefined ? term : html`<label for="${id}-value">${term}</label>`} <small>${details}</small>${isRequired && html` <small class="warning">required</small>`} <a class="anchor" href="#${id}" aria-label="Link to ${name}">#</a></dt>${field !== undefined && html`<dd class="value">${field}</dd>`}<dd>${text}</dd></div>`
+}
+
+/** The members of a schema. `prefix` begins their ids. */
+export function renderMembers(
+  api: ApiDescription,
+  prefix: string,
+  { properties = {}, required = [] }: Schema,
+): Html {
+  return html`<dl class="members">${Object.entries(properties).map(([name, declared]) =>
+    renderMember({
+      id: `${prefix}-${name}`,
+      name,
+      details: html`${renderType(api, declared)}${describeLimits(resolveSchema(api, declared))}`,
+      isRequired: required.includes(name),
+      text: renderMarkdown(describeMember(api, declared)),
+    }),
   )}</dl>`
+}
+
+/** The code of an error response, from its example. */
+export function errorCode(response: Response): string {
+  return (jsonOf(response).example as { code: string }).code
 }
 
 /** A type with a name has its own section, so the first sentence of its description is enough here. */

@@ -2,21 +2,40 @@
 
 import { type Environment, KEY_PREFIX } from '../api-key.ts'
 import { renderJson } from '../json.ts'
-import { type ApiDescription, exampleOf, operationsOf, type Schema } from './api-description.ts'
+import {
+  type ApiDescription,
+  exampleOf,
+  headersOf,
+  jsonOf,
+  type LocatedOperation,
+  operationsOf,
+  type Parameter,
+  type Response,
+  resolveResponse,
+  resolveSchema,
+  type Schema,
+} from './api-description.ts'
 import { type Html, html } from './html.ts'
 import { icon } from './icons.ts'
 import { guideSections } from './reference-guide.ts'
-import { renderOperation } from './reference-operations.ts'
 import {
+  COPY_BUTTON,
   describeLimits,
+  errorCode,
+  type ReferenceOptions,
   renderCode,
   renderHeading,
   renderMarkdown,
+  renderMember,
   renderMembers,
   renderMethod,
   renderSection,
+  renderSubheading,
+  renderTokens,
   renderType,
 } from './reference-parts.ts'
+import { LANGUAGES } from './samples/languages.ts'
+import { buildRequest, type Field } from './samples/request.ts'
 
 export interface RenderedReference {
   readonly content: Html
@@ -29,35 +48,143 @@ export interface RenderedReference {
 /** The samples use the server of `environment`. */
 export function renderReference(api: ApiDescription, environment: Environment): RenderedReference {
   const server = api.servers.find(({ description }) => description.toLowerCase() === environment)
-  const baseUrl = server?.url ?? ''
   const removal = formatDate(api.components.headers.Sunset?.schema.const ?? '')
-  const guide = guideSections({ api, environment, baseUrl, removal })
+  const options = { api, environment, baseUrl: server?.url ?? '', removal }
+  const guide = guideSections(options)
   const operations = operationsOf(api)
   const schemas = Object.entries(api.components.schemas)
   return {
     tools: html`<button id="show-contents" class="icon-button" type="button" popovertarget="contents" aria-label="Contents" title="Contents">${icon('menu')}</button>`,
     navigation: html`<nav id="contents" popover aria-label="Contents">
-<div class="search needs-script">${icon('search')}<label class="visually-hidden" for="search">Search the reference</label><input id="search" type="search" autocomplete="off" spellcheck="false" placeholder="Search" aria-keyshortcuts="/"><kbd aria-hidden="true">/</kbd></div>
-<p id="no-match" role="status"></p>
+<input id="search" class="needs-script" type="search" aria-label="Search the reference" autocomplete="off" spellcheck="false" placeholder="Search (press /)" aria-keyshortcuts="/">
+<small id="no-match" role="status"></small>
 <h2>Guide</h2><ul>${guide.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul>
-<h2>Operations</h2><ul>${operations.map(({ operationId, summary, method, deprecated }) => html`<li><a href="#${operationId}"><span>${summary}${deprecated && html` <small class="until">until ${removal}</small>`}</span>${renderMethod(method)}</a></li>`)}</ul>
+<h2>Operations</h2><ul>${operations.map(({ operationId, summary, method, deprecated }) => html`<li><a href="#${operationId}"><span>${summary}${deprecated && html`<br><small class="warning">until ${removal}</small>`}</span>${renderMethod(method)}</a></li>`)}</ul>
 <h2>Schemas</h2><ul>${schemas.map(([name]) => html`<li><a href="#${name}">${name}</a></li>`)}</ul>
 </nav>`,
-    content: html`<div id="top"><h1>API reference</h1>
-<div id="key" class="needs-script"><label for="api-key">API key</label><input id="api-key" type="password" autocomplete="off" spellcheck="false" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="key-hint"><div class="check"><input id="show-key" type="checkbox"><label for="show-key">Show my key in the samples</label></div><small id="key-hint">Not stored: the key is gone when you leave this page.</small></div></div>
-<noscript><p>Without JavaScript, this page cannot send requests, search or copy.</p></noscript>
+    content: html`<div id="top"><div><h1>API reference</h1><small id="key-hint" class="needs-script">Your key is not stored: it is gone when you leave this page.</small></div>
+<div id="key" class="needs-script"><label for="api-key">API key</label><input id="api-key" type="password" autocomplete="off" spellcheck="false" enterkeyhint="done" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="key-hint"><button id="key-back" type="button" hidden></button><div class="check"><input id="show-key" type="checkbox"><label for="show-key">Show my key in the samples</label></div></div></div>
+<noscript><p class="text">Without JavaScript, this page cannot send requests, search or copy.</p></noscript>
 ${guide.map(renderSection)}
-${operations.map(operation => renderOperation(api, operation, baseUrl, removal))}
+${operations.map(operation => renderOperation(options, operation))}
 ${schemas.map(([name, schema]) => renderSchema(api, name, schema))}`,
   }
 }
 
+function renderOperation(options: ReferenceOptions, operation: LocatedOperation): Html {
+  const { api, environment, baseUrl, removal } = options
+  const { operationId, summary, description, deprecated, parameters, path, method } = operation
+  const responses = Object.entries(operation.responses).map(
+    ([status, response]) => [status, resolveResponse(api, response)] as const,
+  )
+  const successes = responses.filter(([status]) => status < '400')
+  const errors = responses.filter(([status]) => status >= '400')
+  const effect =
+    method === 'GET'
+      ? `reads from ${environment} and changes nothing`
+      : `adds an animal to ${environment} that cannot be deleted`
+  return html`<section class="operation" id="${operationId}"><form data-operation="${operationId}" data-method="${method}" data-path="v1${path}">
+<div class="text">${renderHeading(operationId, summary)}
+<p class="target">${renderMethod(method)} <code>/v1${path}</code> <small>${operationId}</small>${deprecated && html` <small><a class="warning" href="#deprecation">deprecated, will be removed on ${removal}</a></small>`}</p>
+<p>${renderMarkdown(description)}</p>
+${renderSubheading(summary, `${operationId}-parameters`, 'Parameters')}
+<dl class="members">${parameters.map(parameter => renderParameter(api, operationId, parameter))}</dl>
+${renderBody(api, operation)}</div>
+<div class="code"><div>${renderSamples(operation, baseUrl)}
+<div class="send"><button class="primary" type="submit">Send</button><small><code class="url">${method} /v1${path}</code><br><span class="effect">${effect}</span></small></div>
+<output hidden></output>
+${successes.map(([status, response]) => renderExample(status, response))}</div></div>
+<div class="text">${successes.map(([status, response]) => renderSuccess(api, operation, status, response))}
+${renderSubheading(summary, `${operationId}-errors`, 'Errors')}
+<dl class="pairs">${errors.map(([status, response]) => html`<dt><a href="#error-${errorCode(response)}">${status}</a></dt><dd>${renderMarkdown(response.description)}</dd>`)}</dl></div>
+</form></section>`
+}
+
+function renderParameter(api: ApiDescription, operationId: string, parameter: Parameter): Html {
+  const { name, in: place, required, description, example } = parameter
+  const schema = resolveSchema(api, parameter.schema)
+  const id = `${operationId}-${name}`
+  const attributes = html`id="${id}-value" name="${name}" data-in="${place}"`
+  return renderMember({
+    id,
+    name,
+    details: html`${renderType(api, parameter.schema)}${describeLimits(schema)} · ${place}`,
+    isRequired: required,
+    text: renderMarkdown(description),
+    field: schema.enum
+      ? html`<select ${attributes}><option value="">any</option>${schema.enum.map(value => html`<option>${value}</option>`)}</select>`
+      : html`<input ${attributes} value="${example ?? ''}" autocomplete="off" spellcheck="false" placeholder="${schema.default ?? ''}"${required && html` required`}>`,
+  })
+}
+
+function renderBody(
+  api: ApiDescription,
+  { operationId, summary, requestBody }: LocatedOperation,
+): Html | undefined {
+  if (requestBody === undefined) return undefined
+  const { schema, example } = jsonOf(requestBody)
+  const id = `${operationId}-body`
+  return html`${renderSubheading(summary, id, 'Body')}
+<p><label for="${id}-value">${renderMarkdown(requestBody.description)}</label> It is a ${renderType(api, schema)}, as <code>application/json</code>.</p>
+<textarea class="value" id="${id}-value" name="body" data-in="body" rows="5" spellcheck="false">${renderJson(example, 2)}</textarea>
+${renderMembers(api, id, resolveSchema(api, schema))}`
+}
+
+/** All languages. The style sheet shows the one whose button is selected, so that this works without a script. */
+function renderSamples(operation: LocatedOperation, baseUrl: string): Html {
+  const { operationId, path, method } = operation
+  const request = buildRequest({ operationId, method, path, baseUrl, fields: initialFields(operation) })
+  return html`<div class="block samples"><fieldset class="languages"><legend class="visually-hidden">Language of the sample</legend>${LANGUAGES.map(({ id, label }, index) => html`<label><input class="visually-hidden" type="radio" name="${operationId}-language" value="${id}"${index === 0 && html` checked`}>${label}</label>`)}</fieldset>
+${COPY_BUTTON}${LANGUAGES.map(({ id, syntax, render }) => html`<pre data-language="${id}" tabindex="0"><code>${renderTokens(syntax, render(request))}</code></pre>`)}</div>`
+}
+
+/** The values that the form has at first. */
+function initialFields({ parameters, requestBody }: LocatedOperation): Field[] {
+  const fields = parameters.map(({ name, in: place, example }) => ({
+    name,
+    in: place,
+    value: String(example ?? ''),
+  }))
+  if (requestBody === undefined) return fields
+  return [...fields, { name: 'body', in: 'body', value: renderJson(jsonOf(requestBody).example, 2) }]
+}
+
+/** The example of a response. "Send" replaces it with the real response, which has headers too. */
+function renderExample(status: string, response: Response): Html {
+  return html`<div class="block response"><p>Response ${status}, an example</p>${COPY_BUTTON}<pre tabindex="0"><code>${renderTokens('json', renderJson(jsonOf(response).example, 2))}</code></pre>
+<details hidden><summary>Headers</summary>${COPY_BUTTON}<pre tabindex="0"><code></code></pre></details></div>`
+}
+
+function renderSuccess(
+  api: ApiDescription,
+  { operationId, summary }: LocatedOperation,
+  status: string,
+  response: Response,
+): Html {
+  const { schema } = jsonOf(response)
+  const id = `${operationId}-${status}`
+  return html`${renderSubheading(summary, id, `Response ${status}`)}
+<p>${renderMarkdown(response.description)} <small>${renderType(api, schema)}${describeLimits(resolveSchema(api, schema))}</small></p>
+<details><summary>Headers</summary><dl class="members">${[...headersOf(api, response)].map(
+    ([name, { description, schema }]) =>
+      renderMember({
+        id: `${id}-${name}`,
+        name,
+        details: schema.const === undefined ? undefined : html`always <code>${schema.const}</code>`,
+        text: renderMarkdown(description),
+      }),
+  )}</dl></details>`
+}
+
 function renderSchema(api: ApiDescription, name: string, schema: Schema): Html {
-  const hasMembers = schema.properties !== undefined
   const example = exampleOf(api, name)
-  return html`<section id="${name}"><div class="text">${renderHeading(name, name)}
-<p><small>${renderType(api, schema)}${describeLimits(schema)}</small></p><p>${renderMarkdown(schema.description ?? '')}</p>
-${hasMembers && renderMembers(api, schema)}</div><div class="code">${example !== undefined && html`<div>${renderCode('json', renderJson(example, 2), 'Example')}</div>`}</div></section>`
+  return renderSection({
+    id: name,
+    title: name,
+    text: html`<p><small>${renderType(api, schema)}${describeLimits(schema)}</small></p><p>${renderMarkdown(schema.description ?? '')}</p>
+${schema.properties !== undefined && renderMembers(api, name, schema)}`,
+    code: example === undefined ? undefined : renderCode('json', renderJson(example, 2), 'Example'),
+  })
 }
 
 function formatDate(date: string): string {

@@ -39,6 +39,18 @@ async function send(page: Page, operation: string): Promise<Locator> {
   return output
 }
 
+/** Answers the question that "Send" asks before the first creation. */
+async function sendCreation(page: Page): Promise<Locator> {
+  const output = await send(page, 'createPet')
+  await output.getByRole('button', { name: 'Add the animal' }).click()
+  await output.locator('strong').waitFor()
+  return output
+}
+
+function response(page: Page, operation: string): Locator {
+  return page.locator(`#${operation} .response > pre`)
+}
+
 suite('the samples', () => {
   test('follow the values of the form, and show the key only if the reader asks for it', async t => {
     const { page, service } = await openReference(t)
@@ -47,10 +59,10 @@ suite('the samples', () => {
       await list.textContent(),
       `curl '${service.address}/v1/pets' \\\n  -H "Authorization: Bearer $ANIMAL_STORE_KEY"`,
     )
-    await page.locator('#listPets').getByLabel('limit').fill('5')
-    await page.locator('#listPets').getByLabel('status').selectOption('sold')
+    await page.locator('#listPets').getByLabel('limit', { exact: true }).fill('5')
+    await page.locator('#listPets').getByLabel('status', { exact: true }).selectOption('sold')
     assert.match((await list.textContent()) ?? '', /\/v1\/pets\?limit=5&status=sold'/)
-    await page.locator('#getPet').getByLabel('petId').fill('7')
+    await page.locator('#getPet').getByLabel('petId', { exact: true }).fill('7')
     assert.match((await sample(page, 'getPet').textContent()) ?? '', /\/v1\/pets\/7'/)
     await page.getByLabel('API key').fill(API_KEY)
     assert.doesNotMatch((await list.textContent()) ?? '', new RegExp(API_KEY))
@@ -80,6 +92,10 @@ suite('the samples', () => {
     await page.locator('#createPet .samples').getByRole('button', { name: 'Copy' }).click()
     await page.locator('#createPet .copy[data-copied=true]').waitFor()
     assert.equal(await copied(), await sample(page, 'createPet').textContent())
+    const withoutButton = await page
+      .locator('main pre')
+      .evaluateAll(blocks => blocks.filter(block => !block.parentElement?.querySelector(':scope > .copy')))
+    assert.deepEqual(withoutButton, [])
     await page.getByRole('button', { name: 'Copy the link to Paging' }).click()
     await page.locator('#paging .copy-link[data-copied=true]').waitFor()
     assert.equal(await copied(), `${service.address}/docs#paging`)
@@ -104,47 +120,117 @@ suite('the forms', () => {
     assert.equal(await page.getByLabel('API key').inputValue(), API_KEY)
   })
 
-  test('explain that a key is needed, and send nothing', async t => {
-    const { page } = await openReference(t)
+  test('explain that a key is needed, send nothing, and return from the field for the key', async t => {
+    const { page } = await openReference(t, SMALL)
     const requests: string[] = []
     page.on('request', request => requests.push(request.url()))
-    const output = await send(page, 'createPet')
-    assert.match((await output.textContent()) ?? '', /^Nothing was sent: the request needs an API key/)
-    await output.getByRole('button', { name: 'Enter a key' }).click()
-    assert.equal(await page.evaluate(() => document.activeElement?.id), 'api-key')
+    for (const leave of ['Enter', 'Back to “Add an animal”']) {
+      const output = await send(page, 'createPet')
+      assert.match((await output.textContent()) ?? '', /^Nothing was sent: the request needs an API key/)
+      const position = await page.evaluate(() => scrollY)
+      await output.getByRole('button', { name: 'Enter a key' }).click()
+      assert.equal(await page.evaluate(() => document.activeElement?.id), 'api-key')
+      assert.ok((await page.evaluate(() => scrollY)) < position)
+      if (leave === 'Enter') await page.keyboard.press('Enter')
+      else await page.getByRole('button', { name: leave }).click()
+      assert.equal(await page.evaluate(() => scrollY), position)
+      assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Send')
+      assert.equal(await page.locator('#key-back').isVisible(), false)
+    }
     assert.deepEqual(requests, [])
   })
 
-  test('show status, time, headers and body, with every digit', async t => {
-    const { page } = await openReference(t)
+  test('show an example of the response, and after "Send" the response with every digit', async t => {
+    const { page } = await openReference(t, {
+      ...WIDE,
+      permissions: ['clipboard-read', 'clipboard-write'],
+    })
+    const block = page.locator('#listPets .response')
+    assert.match((await block.textContent()) ?? '', /^Response 200, an example.*"Bella"/s)
+    assert.equal(await block.getByText('Headers').isVisible(), false)
     await page.getByLabel('API key').fill(API_KEY)
-    await page.locator('#listPets').getByLabel('limit').fill('1')
+    await page.locator('#listPets').getByLabel('limit', { exact: true }).fill('1')
     const output = await send(page, 'listPets')
-    assert.match((await output.textContent()) ?? '', /^200 OK in [\d,]+ ms/)
-    assert.match(
-      (await output.locator('.headers').textContent()) ?? '',
-      /^link: <\/v1\/pets\?limit=1&after=1>/m,
-    )
-    assert.equal(
-      await output.locator('.body').textContent(),
-      `[\n  {\n    "id": 1,\n    "name": "Momo",\n    "categoryId": ${LARGE}\n  }\n]`,
-    )
+    assert.match((await output.textContent()) ?? '', /^200 OK in [\d,]+ ms$/)
     assert.equal(await output.getAttribute('class'), 'accepted')
+    const body = `[\n  {\n    "id": 1,\n    "name": "Momo",\n    "categoryId": ${LARGE}\n  }\n]`
+    assert.equal(await response(page, 'listPets').textContent(), body)
+    await block.getByRole('button', { name: 'Copy' }).first().click()
+    await block.locator('[data-copied=true]').waitFor()
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), body)
+    const headers = block.locator('details pre')
+    assert.equal(await headers.isVisible(), false)
+    await block.getByText('Headers').click()
+    assert.match((await headers.textContent()) ?? '', /^link: <\/v1\/pets\?limit=1&after=1>/m)
   })
 
-  test('add an animal, and show a rejected request as an error', async t => {
+  for (const environment of ['production', 'staging'] as const) {
+    test(`ask once before they add an animal to ${environment}`, async t => {
+      const service = await startWithAnimals(t, newAnimals(25), { environment })
+      const { page } = await openPage(t, service, { path: '/docs', context: WIDE, isSignedIn: false })
+      await page.getByLabel('API key').fill(API_KEY)
+      assert.match(
+        (await page.locator('#listPets .send').textContent()) ?? '',
+        new RegExp(`reads from ${environment} and changes nothing`),
+      )
+      const output = await send(page, 'createPet')
+      const effect = `adds an animal to ${environment} that cannot be deleted`
+      assert.match((await output.textContent()) ?? '', new RegExp(effect))
+      await output.getByRole('button', { name: 'Cancel' }).click()
+      assert.equal(await output.textContent(), 'Nothing was sent.')
+      assert.equal((await service.send('GET', '/v1/pets/26')).status, 404)
+      assert.match((await (await sendCreation(page)).textContent()) ?? '', /^201 Created/)
+      assert.match((await response(page, 'createPet').textContent()) ?? '', /"id": 26,/)
+      await page.locator('#createPet').getByRole('button', { name: 'Send' }).click()
+      await page.waitForFunction(() =>
+        document.querySelector('#createPet .response')?.textContent?.includes('"id": 27'),
+      )
+    })
+  }
+
+  test('generate an Idempotency-Key: a new one after each animal, the same one without an answer', async t => {
     const { page, service } = await openReference(t)
+    const field = page.locator('#createPet').getByLabel('Idempotency-Key', { exact: true })
+    const first = await field.inputValue()
+    assert.match(first, /^[0-9a-f]{16}$/)
+    assert.match(
+      (await sample(page, 'createPet').textContent()) ?? '',
+      new RegExp(`Idempotency-Key: ${first}`),
+    )
     await page.getByLabel('API key').fill(API_KEY)
-    assert.match((await (await send(page, 'createPet')).textContent()) ?? '', /^201 Created/)
-    assert.equal((await service.send('GET', '/v1/pets/26')).status, 200)
-    await page.locator('#createPet textarea').fill('{"name": ""}')
-    const refused = page.locator('#createPet output.refused')
+    // The animal is stored, but the answer is lost.
+    await page.route('**/v1/pets', async route => {
+      await route.fetch()
+      await route.abort()
+    })
+    assert.match((await (await sendCreation(page)).textContent()) ?? '', /^No response/)
+    assert.equal(await field.inputValue(), first)
+    await page.unroute('**/v1/pets')
     await page.locator('#createPet').getByRole('button', { name: 'Send' }).click()
-    await refused.waitFor()
-    assert.match((await refused.textContent()) ?? '', /^Refused: 400 Bad Request/)
-    assert.match((await refused.locator('.body').textContent()) ?? '', /categoryId is required/)
+    await page.locator('#createPet output.accepted').waitFor()
+    assert.match(
+      (await page.locator('#createPet details pre').last().textContent()) ?? '',
+      /idempotent-replayed/,
+    )
+    assert.equal((await service.send('GET', '/v1/pets/27')).status, 404)
+    assert.notEqual(await field.inputValue(), first)
+    await field.fill('my-own')
+    await page.locator('#createPet').getByRole('button', { name: 'Send' }).click()
+    await page.waitForFunction(() =>
+      document.querySelector('#createPet .response')?.textContent?.includes('"id": 27'),
+    )
+    assert.equal(await field.inputValue(), 'my-own')
+  })
+
+  test('show a rejected request as an error', async t => {
+    const { page } = await openReference(t)
+    await page.getByLabel('API key').fill(API_KEY)
+    await page.locator('#createPet textarea').fill('{"name": ""}')
+    assert.match((await (await sendCreation(page)).textContent()) ?? '', /^Refused: 400 Bad Request/)
+    assert.match((await response(page, 'createPet').textContent()) ?? '', /categoryId is required/)
     await page.getByLabel('API key').fill('wrong')
     const getPet = await send(page, 'getPet')
+    assert.equal(await getPet.getAttribute('class'), 'refused')
     assert.match((await getPet.textContent()) ?? '', /^Refused: 401 Unauthorized/)
     await page.route('**/v1/pets/*', route => route.fulfill({ status: 503, json: {} }))
     assert.match((await (await send(page, 'getPet')).textContent()) ?? '', /^Failed: 503 Service Unavailable/)
@@ -155,13 +241,14 @@ suite('the forms', () => {
     await page.getByLabel('API key').fill(API_KEY)
     await page.route('**/v1/pets**', route => route.abort())
     assert.match((await (await send(page, 'listPets')).textContent()) ?? '', /^No response/)
+    assert.match((await page.locator('#listPets .response').textContent()) ?? '', /^Response 200, an example/)
   })
 
   test('can be used with the keyboard only', async t => {
     const { page } = await openReference(t)
     await page.getByLabel('API key').focus()
     await page.keyboard.type(API_KEY)
-    await page.locator('#listPets').getByLabel('limit').focus()
+    await page.locator('#listPets').getByLabel('limit', { exact: true }).focus()
     await page.keyboard.type('2')
     await page.keyboard.press('Enter')
     await page.locator('#listPets output.accepted').waitFor()
@@ -177,14 +264,32 @@ suite('the contents', () => {
     await page.keyboard.type('rate_limited')
     assert.ok((await links.allTextContents()).includes('Errors'))
     assert.ok((await links.count()) < all)
-    await page.locator('#search').fill('newest')
-    assert.ok((await links.allTextContents()).includes('Paging'))
     await page.locator('#search').fill('zebra')
     await page.getByText('Nothing matches.').waitFor()
     assert.equal(await links.count(), 0)
-    await page.locator('#search').fill('idempotency')
-    await page.keyboard.press('Enter')
-    await page.waitForURL(/#idempotency$/)
+    const cases: [query: string, found: string[], opened: string][] = [
+      ['newest', ['Paging'], '#paging'],
+      ['retry', ['Idempotency'], '#idempotency'],
+      ['python', ['List animals', 'Add an animal', 'Get an animal'], '#listPets'],
+      ['422', ['Errors', '422 idempotency_key_reused'], '#error-idempotency_key_reused'],
+      ['limit', ['List animals', 'limit'], '#listPets-limit'],
+      ['before', ['before'], '#listPets-before'],
+      ['categoryid', ['Animal', 'categoryId'], '#createPet-body-categoryId'],
+      ['idempotency', ['Idempotency'], '#idempotency'],
+    ]
+    for (const [query, found, opened] of cases) {
+      await page.locator('#search').fill(query)
+      const texts = (await links.allTextContents()).map(text => text.replace(/(until .*)?(GET|POST)$/, ''))
+      assert.deepEqual(
+        found.filter(text => !texts.includes(text)),
+        [],
+        `${query} finds ${texts.join()}`,
+      )
+      await page.locator('#search').press('Enter')
+      assert.equal(await page.evaluate(() => location.hash), opened, query)
+    }
+    await page.locator('#search').fill('')
+    assert.equal(await links.count(), all)
   })
 
   test('mark the section that is in view, however short or far down it is, on any screen', async t => {
@@ -233,36 +338,54 @@ suite('the page', () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
       const background = await page
-        .locator('#listPets .code')
-        .evaluate(code => getComputedStyle(code).backgroundColor)
+        .locator('#listPets .response')
+        .evaluate(block => getComputedStyle(block).backgroundColor)
       const [red = 255] = (background.match(/\d+/g) ?? []).map(Number)
       assert.ok(red < 50, `${background} in ${colorScheme}`)
     }
   })
 
-  test('ends the two columns of a section, text and code, at the same height', async t => {
+  test('has the request, "Send" and the response on the screen together, also for the longest sample', async t => {
     const { page } = await openReference(t)
-    const ends = await page
-      .locator('main > section:not(.operation)')
-      .evaluateAll(sections =>
-        sections.map(section =>
-          [...section.children].map(column => Math.round(column.getBoundingClientRect().bottom)),
-        ),
-      )
-    for (const [text, code] of ends) assert.equal(text, code)
+    await page.getByLabel('API key').fill(API_KEY)
+    await send(page, 'listPets')
+    await page.locator('#listPets').getByText('Go', { exact: true }).click()
+    for (const operation of ['listPets', 'createPet']) {
+      await page.goto(`${page.url().replace(/#.*/, '')}#${operation}`)
+      for (const part of ['.samples', '.send', '.response']) {
+        const box = await page.locator(`#${operation} ${part}`).boundingBox()
+        assert.ok(box && box.y >= 0 && box.y + box.height <= 900, `${operation} ${part}: ${box?.y}`)
+      }
+    }
   })
 
-  test('has the field for the key and its option in one line from 720 pixels on', async t => {
-    const { page } = await openReference(t)
-    for (const width of [720, 768, 1000, 1280]) {
-      await page.setViewportSize({ width, height: 800 })
-      const [field, option] = await Promise.all(
-        ['#api-key', '#key .check'].map(selector => page.locator(selector).boundingBox()),
-      )
-      assert.ok(field && option)
-      assert.ok(option.y < field.y + field.height && option.x >= field.x + field.width, `at ${width}`)
-      assert.ok(field.width >= 160, `${field.width} pixels for the key at ${width}`)
+  test('wraps the lines of all code', async t => {
+    for (const context of [WIDE, SMALL]) {
+      const { page } = await openReference(t, context)
+      for (const language of ['curl', 'JavaScript', 'Python', 'Go']) {
+        await page.locator('#createPet .languages').getByText(language, { exact: true }).click()
+        const hidden = await page
+          .locator('main pre:visible')
+          .evaluateAll(blocks => blocks.filter(block => block.scrollWidth > block.clientWidth).length)
+        assert.equal(hidden, 0, language)
+      }
     }
+  })
+
+  test('begins with a link that skips the contents', async t => {
+    const { page } = await openReference(t)
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/#content$/)
+    await page.keyboard.press('Tab')
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'api-key')
+  })
+
+  test('says how animals are ordered while others are added, and how to read one after the removal', async t => {
+    const { page } = await openReference(t)
+    await page.locator('#paging').getByText('the one with the larger id may appear first').waitFor()
+    await page.locator('#start').getByText('Its answer: 200').waitFor()
+    await page.locator('#deprecation').getByText('store.findAnimal(1234n)').waitFor()
   })
 
   test('is readable without JavaScript', async t => {
@@ -279,9 +402,8 @@ suite('the page', () => {
     await page.getByLabel('API key').fill(API_KEY)
     await send(page, 'listPets')
     await page.getByLabel('API key').fill('wrong')
-    await send(page, 'createPet')
-    await page.getByLabel('API key').fill('')
     await send(page, 'getPet')
+    await send(page, 'createPet')
     await page.locator('details').evaluateAll(all => {
       for (const details of all) details.setAttribute('open', '')
     })

@@ -1,6 +1,6 @@
 // The contents of the API reference: search, the section that is in view, and the drawer on small screens.
 
-import { find } from './elements.ts'
+import { createElement, find } from './elements.ts'
 
 /**
  * The section that crosses a line this far from the top of the screen is in view. A link to a section scrolls its
@@ -8,11 +8,22 @@ import { find } from './elements.ts'
  */
 const LINE_PX = 150
 
+/** The search shows at most this many parts of a section. */
+const MAX_PARTS = 6
+
 interface Entry {
   readonly link: HTMLAnchorElement
   readonly item: HTMLElement
   readonly section: HTMLElement
-  /** What the search looks through. */
+  /** All text of the section, with its code. */
+  readonly text: string
+  /** The parameters, attributes and errors of the section. */
+  readonly parts: readonly Part[]
+}
+
+interface Part {
+  readonly id: string
+  readonly title: string
   readonly text: string
 }
 
@@ -23,17 +34,31 @@ export function enableContents(): void {
   const entries = findEntries(contents)
 
   function showMatches(): void {
-    const words = search.value.toLowerCase().split(/\s+/)
-    for (const { item, text } of entries) item.hidden = !words.every(word => text.includes(word))
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean)
+    const matches = ({ text }: { readonly text: string }) => words.every(word => text.includes(word))
+    for (const entry of entries) {
+      entry.item.hidden = !matches(entry)
+      entry.item.querySelector('ul')?.remove()
+      const parts = words.length === 0 ? [] : entry.parts.filter(matches).slice(0, MAX_PARTS)
+      if (parts.length > 0) entry.item.append(renderParts(parts))
+    }
     for (const heading of contents.querySelectorAll('h2'))
       heading.hidden = !heading.nextElementSibling?.querySelector('li:not([hidden])')
     noMatch.textContent = entries.every(({ item }) => item.hidden) ? 'Nothing matches.' : ''
   }
 
+  /** Prefers what has this name, then what has it in its name, to what has it in its text. */
+  function openFirstMatch(): void {
+    const links = [...contents.querySelectorAll<HTMLAnchorElement>('li:not([hidden]) > a')]
+    const query = search.value.trim().toLowerCase()
+    const named = links.filter(({ textContent }) => textContent.toLowerCase().includes(query))
+    const link = named.find(({ textContent }) => textContent.length === query.length) ?? named[0] ?? links[0]
+    if (query !== '') link?.click()
+  }
+
   search.addEventListener('input', showMatches)
   search.addEventListener('keydown', ({ key }) => {
-    // Enter opens the first match.
-    if (key === 'Enter' && search.value.trim() !== '') entries.find(({ item }) => !item.hidden)?.link.click()
+    if (key === 'Enter') openFirstMatch()
   })
   document.addEventListener('keydown', event => {
     const isTyping = event.target instanceof Element && event.target.matches('input, select, textarea')
@@ -53,14 +78,26 @@ export function enableContents(): void {
 function findEntries(contents: HTMLElement): Entry[] {
   return [...contents.querySelectorAll('a')].map(link => {
     const section = find(link.hash, HTMLElement)
-    const texts = [...section.querySelectorAll('.text')].map(part => part.textContent)
+    const parts = [...section.querySelectorAll<HTMLElement>('[data-title]')].map(part => ({
+      id: part.id,
+      title: part.dataset.title ?? '',
+      text: part.textContent.toLowerCase(),
+    }))
     return {
       link,
       section,
       item: link.closest('li') ?? link,
-      text: `${link.textContent} ${texts.join(' ')}`.toLowerCase(),
+      text: `${link.textContent} ${section.textContent}`.toLowerCase(),
+      parts,
     }
   })
+}
+
+function renderParts(parts: readonly Part[]): HTMLElement {
+  const items = parts.map(({ id, title }) =>
+    createElement('li', {}, createElement('a', { href: `#${id}` }, title)),
+  )
+  return createElement('ul', {}, ...items)
 }
 
 function closeDrawer(contents: HTMLElement): void {
