@@ -62,7 +62,7 @@ export function renderReference(api: ApiDescription, environment: Environment): 
 <h2>Operations</h2><ul>${operations.map(({ operationId, summary, method, deprecated }) => html`<li><a href="#${operationId}"><span>${summary}${deprecated && html`<br><small class="warning">until ${removal}</small>`}</span>${renderMethod(method)}</a></li>`)}</ul>
 <h2>Schemas</h2><ul>${schemas.map(([name]) => html`<li><a href="#${name}">${name}</a></li>`)}</ul>
 </nav>`,
-    content: html`<div id="top"><div><h1>API reference</h1><small id="key-hint" class="needs-script">Your key is not stored: it is gone when you leave this page.</small></div>
+    content: html`<div id="top"><div><h1>API reference</h1><small id="key-hint" class="needs-script">The key is not stored.</small></div>
 <div id="key" class="needs-script"><label for="api-key">API key</label><input id="api-key" type="password" autocomplete="off" spellcheck="false" enterkeyhint="done" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="key-hint"><button id="key-back" type="button" hidden></button><div class="check"><input id="show-key" type="checkbox"><label for="show-key">Show my key in the samples</label></div></div></div>
 <noscript><p class="text">Without JavaScript, this page cannot send requests, search or copy.</p></noscript>
 ${guide.map(renderSection)}
@@ -82,7 +82,7 @@ function renderOperation(options: ReferenceOptions, operation: LocatedOperation)
   const effect =
     method === 'GET'
       ? `reads from ${environment} and changes nothing`
-      : `adds an animal to ${environment} that cannot be deleted`
+      : `adds to ${environment} an animal that cannot be deleted`
   return html`<section class="operation" id="${operationId}"><form data-operation="${operationId}" data-method="${method}" data-path="v1${path}">
 <div class="text">${renderHeading(operationId, summary)}
 <p class="target">${renderMethod(method)} <code>/v1${path}</code> <small>${operationId}</small>${deprecated && html` <small><a class="warning" href="#deprecation">deprecated, will be removed on ${removal}</a></small>`}</p>

@@ -111,11 +111,11 @@ suite('the forms', () => {
     const { page } = await openReference(t, WIDE, '/')
     await signIn(page)
     await page.getByRole('link', { name: 'API reference' }).first().click()
-    await page.getByText('The key that you used to sign in').waitFor()
+    await page.getByText('The key of the catalogue.').waitFor()
     assert.equal(await page.getByLabel('API key').inputValue(), API_KEY)
     assert.match((await sample(page, 'listPets').textContent()) ?? '', /\$ANIMAL_STORE_KEY/)
     await page.getByLabel('API key').fill('another-key-0123456789')
-    await page.getByText('Not stored').waitFor()
+    await page.getByText('The key is not stored.').waitFor()
     await page.reload()
     assert.equal(await page.getByLabel('API key').inputValue(), API_KEY)
   })
@@ -174,7 +174,7 @@ suite('the forms', () => {
         new RegExp(`reads from ${environment} and changes nothing`),
       )
       const output = await send(page, 'createPet')
-      const effect = `adds an animal to ${environment} that cannot be deleted`
+      const effect = `adds to ${environment} an animal that cannot be deleted`
       assert.match((await output.textContent()) ?? '', new RegExp(effect))
       await output.getByRole('button', { name: 'Cancel' }).click()
       assert.equal(await output.textContent(), 'Nothing was sent.')
@@ -346,16 +346,39 @@ suite('the page', () => {
   })
 
   test('has the request, "Send" and the response on the screen together, also for the longest sample', async t => {
-    const { page } = await openReference(t)
+    const { page, service } = await openReference(t)
+    await page.locator('#createPet').getByText('Go', { exact: true }).click()
     await page.getByLabel('API key').fill(API_KEY)
     await send(page, 'listPets')
-    await page.locator('#listPets').getByText('Go', { exact: true }).click()
-    for (const operation of ['listPets', 'createPet']) {
-      await page.goto(`${page.url().replace(/#.*/, '')}#${operation}`)
-      for (const part of ['.samples', '.send', '.response']) {
-        const box = await page.locator(`#${operation} ${part}`).boundingBox()
-        assert.ok(box && box.y >= 0 && box.y + box.height <= 900, `${operation} ${part}: ${box?.y}`)
+    await page.locator('#listPets .response summary').click()
+    await send(page, 'createPet')
+    for (const [width, height] of [
+      [1000, 768],
+      [1280, 768],
+      [1920, 1080],
+    ] as const) {
+      await page.setViewportSize({ width, height })
+      for (const operation of ['listPets', 'createPet']) {
+        await page.goto(`${service.address}/docs#${operation}`)
+        for (const part of ['.samples', '.send', 'output', '.response']) {
+          const box = await page.locator(`#${operation} ${part}`).boundingBox()
+          const bottom = box ? box.y + box.height : Number.POSITIVE_INFINITY
+          assert.ok(bottom <= height, `${operation} ${part} ends at ${bottom} of ${width} × ${height}`)
+        }
       }
+    }
+  })
+
+  test('has the field for the key and its option in one line from 720 pixels on', async t => {
+    const { page } = await openReference(t)
+    for (const width of [720, 1000, 1280]) {
+      await page.setViewportSize({ width, height: 800 })
+      const [field, option] = await Promise.all(
+        ['#api-key', '#key .check'].map(selector => page.locator(selector).boundingBox()),
+      )
+      assert.ok(field && option)
+      assert.ok(option.y < field.y + field.height && option.x >= field.x + field.width, `at ${width}`)
+      assert.ok(option.x + option.width <= width, `the option is cut off at ${width}`)
     }
   })
 

@@ -23,7 +23,7 @@ export function createKeyField(): KeyField {
 
   function update(): void {
     const isSessionKey = field.value !== '' && field.value === loadKey()
-    hint.textContent = isSessionKey ? 'The key that you used to sign in to the catalogue.' : initialHint
+    hint.textContent = isSessionKey ? 'The key of the catalogue.' : initialHint
     changed.dispatchEvent(new Event('change'))
   }
 
