@@ -53,7 +53,7 @@ function renderLinkButton(id: string, title: string): Html {
 
 /** A block of code with a button that copies it. */
 export function renderCode(syntax: string, text: string, title: string): Html {
-  return html`<div class="block"><p>${title}</p>${COPY_BUTTON}<pre tabindex="0"><code>${renderTokens(syntax, text)}</code></pre></div>`
+  return html`<div class="block"><p>${title}</p>${COPY_BUTTON}<pre><code>${renderTokens(syntax, text)}</code></pre></div>`
 }
 
 export const COPY_BUTTON = html`<button class="icon-button copy" type="button" aria-label="Copy" title="Copy">${icon('copy')}</button>`

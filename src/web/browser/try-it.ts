@@ -76,7 +76,10 @@ export function enableForm(form: HTMLFormElement, key: KeyField): void {
       const name = part('h2').textContent
       ask('Nothing was sent: the request needs an API key, which you enter at the top of this page.', [
         'Enter a key',
-        () => key.ask(sendButton, name),
+        () => {
+          output.hidden = true
+          key.ask(sendButton, name)
+        },
       ])
       return
     }
