@@ -8,6 +8,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { renderAnimals } from '../src/animal.ts'
 import { CommandFailed } from '../src/cli/command.ts'
 import { type Import, importAll } from '../src/cli/import.ts'
+import { readEntries } from '../src/cli/import-file.ts'
 import { systemClock } from '../src/clock.ts'
 import { type DatabaseAddress, openStore, parseDatabaseUrl } from '../src/database/open.ts'
 import type { Store } from '../src/store.ts'
@@ -161,6 +162,28 @@ for (const [database, open] of Object.entries(DATABASES)) {
       assert.equal(await count(), 3_000)
     })
   })
+}
+
+/** The entries of a CSV file from this line on, with their animals or what is wrong with them. */
+async function entriesOf(input: Buffer, fromLine: number) {
+  const found: { firstLine: number; lastLine: number; outcome: string }[] = []
+  const source = Readable.from(chunksOf(input)) as AsyncIterable<Buffer>
+  for await (const entries of readEntries(source, 'csv', fromLine)) {
+    for (const { firstLine, lastLine, animal } of entries) {
+      let outcome: string
+      try {
+        outcome = animal().name
+      } catch (error) {
+        outcome = String(error)
+      }
+      found.push({ firstLine, lastLine, outcome })
+    }
+  }
+  return found
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index)
 }
 
 async function openTestStore(t: Scope, database: DatabaseAddress): Promise<Store> {
@@ -332,9 +355,16 @@ suite('the formats', () => {
       'a CSV line of more than 256 KiB',
       'csv',
       `name,categoryId\n${'x'.repeat(500_000)},7\n`,
-      /^Line 2: the entry must be shorter than 256 KiB/,
+      /^Line 2: a quote is not closed, or the entry must be shorter than 256 KiB/,
     ],
     ['an array', 'jsonl', '[1]', /^Line 1: the file must not be a JSON array/],
+    ['carriage returns alone as line ends', 'csv', 'name,categoryId\rA,1\rB,2\r', /^The header is invalid: /],
+    [
+      'UTF-16, which Excel calls Unicode Text',
+      'csv',
+      Buffer.from('\ufeffname\tcategoryId\nA\t1\n', 'utf16le'),
+      /^Line 1: the line must be UTF-8;/,
+    ],
   ]
   const store = shared(openEmptyStore)
   for (const [name, format, input, expected] of invalid) {
@@ -363,13 +393,61 @@ suite('the formats', () => {
 
   test('a quote that is never closed ends the import after 256 KiB, and names its line', async t => {
     for (const [quote, message] of [
-      ['"never closed,0', 'the entry must be shorter than 256 KiB.'],
+      ['"never closed,0', 'a quote is not closed, or the entry must be shorter than 256 KiB.'],
       ['"closed" early,0', 'the line must be well-formed CSV, with quotes in pairs.'],
     ]) {
       const input = `name,categoryId\nKim,1\n${quote}\n${'Bella,7\n'.repeat(40_000)}`
       const { failure, stored } = await importInto(await openEmptyStore(t), input, { skipInvalid: true })
       assert.equal(failure, `Line 3: ${message}\n0 animals stored in animals.db.`)
       assert.equal(stored, '[]')
+    }
+  })
+
+  test('lines are counted in the same way after malformed records, whatever ends them', async t => {
+    const input = 'name,categoryId\r\n"Max"x,1\r\nKim,2\r\nTom,3\r\n"Mia",4\r\nRex,5\r\nIda,x\r\n'
+    const { said } = await importInto(await openEmptyStore(t), input, { skipInvalid: true })
+    assert.match(said[0] ?? '', /^Lines 2 to 5: the line must be well-formed CSV/)
+    assert.match(said[1] ?? '', /^Line 7: categoryId must be an integer/)
+    const atEnd = 'name,categoryId\n"Max"x,1\nKim,2\nPython 12",7\n'
+    const { said: reported } = await importInto(await openEmptyStore(t), atEnd, { skipInvalid: true })
+    assert.match(reported[0] ?? '', /^Lines 2 to 4: /)
+    assert.match(reported.at(-1) ?? '', /^0 animals imported into .*, 3 lines skipped\.$/)
+  })
+
+  test('every line is either imported or reported, and an import can resume after any of them', async () => {
+    const tokens = [
+      'a,1\n',
+      'b,2\r\n',
+      '"c"d,3\n',
+      'e"f,4\r\n',
+      '"g\nh",5\n',
+      '"i\r\nj",6\r\n',
+      '"',
+      '\n',
+      'k,\r\n',
+      'é,7\n',
+    ]
+    let seed = 1
+    const next = (limit: number) => {
+      seed = (seed * 48_271) % 2_147_483_647
+      return seed % limit
+    }
+    for (let round = 0; round < 300; round++) {
+      const records = Array.from({ length: next(12) }, () => tokens[next(tokens.length)])
+      const input = Buffer.from(`name,categoryId\n${records.join('')}`)
+      const all = await entriesOf(input, 1)
+      const covered = new Set([1, ...all.flatMap(({ firstLine, lastLine }) => range(firstLine, lastLine))])
+      const lines = input.toString().split('\n')
+      const lost = lines.filter((line, index) => !covered.has(index + 1) && /\w/.test(line))
+      assert.deepEqual(lost, [], JSON.stringify(input.toString()))
+      for (const [index, { lastLine }] of all.entries()) {
+        if (index + 1 < all.length)
+          assert.deepEqual(
+            await entriesOf(input, lastLine + 1),
+            all.slice(index + 1),
+            JSON.stringify(input.toString()),
+          )
+      }
     }
   })
 

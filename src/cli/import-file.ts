@@ -17,7 +17,12 @@ const MAX_SHOWN_COLUMNS = 10
 
 const LINE_FEED = 0x0a
 const BOM = Buffer.from('\ufeff')
-const NONE = Buffer.alloc(0)
+/** Excel saves "Unicode Text" in this encoding. */
+const UTF16_BOM = Buffer.from('\ufeff', 'utf16le')
+const NONE: Buffer = Buffer.alloc(0)
+
+/** A carriage return alone is none: csv-parse would take it for one if the first line had it. */
+const LINE_ENDS = ['\r\n', '\n']
 
 /** One animal: a line or, in CSV, several lines. */
 export interface Entry {
@@ -58,7 +63,7 @@ export async function* readEntries(
 class Lines {
   /** The number of the next line. */
   number = 1
-  #bytes: Buffer = NONE
+  #bytes = NONE
   #isEnded = false
   readonly #source: AsyncIterator<Buffer>
 
@@ -75,6 +80,8 @@ class Lines {
       if (!this.#isEnded) this.#bytes = Buffer.concat([this.#bytes, value])
     }
     if (this.number === 1 && this.#bytes.indexOf(BOM) === 0) this.#bytes = this.#bytes.subarray(BOM.length)
+    if (this.number === 1 && this.#bytes.indexOf(UTF16_BOM) === 0)
+      throw new InvalidFile(`Line 1: ${NOT_UTF8}`)
     return this.#bytes.length > 0
   }
 
@@ -111,6 +118,7 @@ class Lines {
 
 const TOO_LONG = `the entry must be shorter than ${MAX_ENTRY_BYTES / 1024} KiB.`
 const NOT_UTF8 = 'the line must be UTF-8; spreadsheets call that format "CSV UTF-8" or "Unicode (UTF-8)".'
+const UNCLOSED = `a quote is not closed, or ${TOO_LONG}`
 const MALFORMED_CSV = 'the line must be well-formed CSV, with quotes in pairs.'
 
 async function* readJsonLines(lines: Lines): AsyncGenerator<Entry[]> {
@@ -205,7 +213,7 @@ function guessSeparator(line: string): Separator {
 function parseCsvHeader(line: string, separator: Separator): CsvHeader {
   let header: string[]
   try {
-    header = parseCsv(line, { delimiter: separator })[0] ?? []
+    header = parseCsv(line, { delimiter: separator, record_delimiter: LINE_ENDS })[0] ?? []
   } catch {
     throw new InvalidFile(`The header is invalid: ${MALFORMED_CSV}`)
   }
@@ -231,38 +239,40 @@ function parseCsvHeader(line: string, separator: Separator): CsvHeader {
  * the end.
  */
 async function* readCsv(lines: Lines, header: CsvHeader): AsyncGenerator<Entry[]> {
-  const linesBefore = lines.number - 1
   let entries: Entry[] = []
-  /** csv-parse counts a carriage return within a field as a line. */
-  let carriageReturns = 0
-  /** The lines of a malformed record, as far as they are known. */
-  let malformed: { readonly firstLine: number; lastLine: number } | undefined
+  /** The first line of a malformed record. */
+  let malformedFrom: number | undefined
+  /** What follows the last record, and where it starts. csv-parse counts lines in another way, but its bytes are exact. */
+  let rest = NONE
+  let position = 0
 
-  function endMalformed(lastLine = malformed?.lastLine ?? 0): void {
-    if (malformed === undefined) return
-    entries.push({ ...malformed, lastLine, animal: rejectMalformed })
-    malformed = undefined
+  function endMalformed(lastLine: number): void {
+    if (malformedFrom === undefined) return
+    entries.push({ firstLine: malformedFrom, lastLine, animal: rejectMalformed })
+    malformedFrom = undefined
   }
 
   const parser = createCsvParser({
     delimiter: header.separator,
-    record_delimiter: ['\r\n', '\n'],
+    record_delimiter: LINE_ENDS,
     relax_column_count: true,
     max_record_size: MAX_ENTRY_BYTES,
     // One character for each byte, so that a field that is not UTF-8 is not changed before it is checked.
     encoding: 'latin1',
     skip_records_with_error: true,
     on_skip(error) {
-      // csv-parse cannot go on after a record that is too long, perhaps because one of its quotes is not closed.
+      // csv-parse cannot go on after a record that is too long.
       if (error?.code === 'CSV_MAX_RECORD_SIZE')
-        throw new InvalidFile(`Line ${lines.number}: ${malformed === undefined ? TOO_LONG : MALFORMED_CSV}`)
-      malformed ??= { firstLine: lines.number, lastLine: 0 }
-      malformed.lastLine = linesBefore + Number(error?.lines) - carriageReturns
+        throw new InvalidFile(
+          `Line ${lines.number}: ${malformedFrom === undefined ? UNCLOSED : MALFORMED_CSV}`,
+        )
+      malformedFrom ??= lines.number
     },
-    on_record(fields: string[], info) {
-      carriageReturns += countIn(fields, '\r')
-      const lastLine = linesBefore + info.lines - carriageReturns
-      const firstLine = lastLine - countIn(fields, '\n')
+    on_record(fields: string[], { bytes }) {
+      const lastLine = lines.number + countLines(rest.subarray(0, bytes - position)) - 1
+      rest = rest.subarray(bytes - position)
+      position = bytes
+      const firstLine = lastLine - fields.join().split('\n').length + 1
       // csv-parse goes on after a malformed record until its quotes are in pairs again.
       endMalformed(firstLine - 1)
       lines.number = lastLine + 1
@@ -272,12 +282,13 @@ async function* readCsv(lines: Lines, header: CsvHeader): AsyncGenerator<Entry[]
   })
   const failed = new Promise<never>((_, reject) => parser.on('error', reject))
   for await (const chunk of lines.rest()) {
+    rest = Buffer.concat([rest, chunk])
     await Promise.race([failed, new Promise(resolve => parser.write(chunk, resolve))])
     yield entries
     entries = []
   }
   await Promise.race([failed, new Promise<void>(resolve => parser.end(resolve))])
-  endMalformed()
+  endMalformed(lines.number + countLines(rest) - 1)
   yield entries
 }
 
@@ -285,11 +296,15 @@ function rejectMalformed(): never {
   throw new InvalidEntry(MALFORMED_CSV)
 }
 
-function countIn(fields: readonly string[], character: string): number {
-  return fields.reduce(
-    (count, field) => (field.includes(character) ? count + field.split(character).length - 1 : count),
-    0,
-  )
+/** The last line may have no line feed. */
+function countLines(bytes: Buffer): number {
+  return countLineFeeds(bytes) + (bytes.length > 0 && bytes.at(-1) !== LINE_FEED ? 1 : 0)
+}
+
+function countLineFeeds(bytes: Buffer): number {
+  let count = 0
+  for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) count++
+  return count
 }
 
 function parseFields(encoded: readonly string[], header: CsvHeader): NewAnimal {
@@ -320,7 +335,7 @@ function decode(field: string): string {
 /** Why a text is not the number that it seems to be. A spreadsheet may have changed it. */
 const NUMBER_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [/^\s|\s$/, 'spaces around the digits'],
-  [/^-?\d{1,3}([.,'’\s]\d{3})+$/, 'a thousands separator'],
+  [/^[+-]?\d{1,3}([.,'’\s]\d{3})+$/, 'a thousands separator'],
   [
     /^-?\d+([.,]\d+)?e[+-]?\d+$/i,
     'an exponent and may have lost digits: format the column as a whole number in the spreadsheet, and save it again',
