@@ -104,11 +104,8 @@ export interface Store {
    */
   revokeKey(id: string, environment: Environment, at: Date): Promise<ApiKey | undefined>
 
-  /**
-   * Stores the successor and sets the old key to expire at `expiresAt`, unless it expires earlier, in one transaction.
-   * Does nothing and returns false if the old key is unknown or not active.
-   */
-  rotateKey(id: string, successor: ApiKey, expiresAt: Date): Promise<boolean>
+  /** Sets a key to expire at this time, unless it expires earlier. */
+  expireKey(id: string, environment: Environment, at: Date): Promise<void>
 
   /** Resolves if requests can be served, as far as a check that writes nothing can tell. */
   ping(): Promise<void>

@@ -77,6 +77,11 @@ suite('animal-store', () => {
     [['serve', '--prot', '9001'], /^--prot is not a flag of this command; did you mean --port\?\n$/],
     [['keys', 'create', '--nmae', 'x'], /^--nmae is not a flag of this command; did you mean --name\?\n$/],
     [['keys', 'create', '--name'], /^--name needs a value\n$/],
+    [['keys', 'create', '--name', '--json'], /^--name needs a value\n$/],
+    [
+      ['import', 'postgres://u:hunter2@db.example'],
+      /^"postgres:…" needs --database-url before it\npostgres:… must end in/,
+    ],
     [['serve', '--nonsense', '9001'], /^--nonsense is not a flag of this command; see --help\n$/],
     [['serve', 'postgres//admin:hunter2@h/a'], /^"…" is one argument too many\n$/],
     [['migrate', ' postgres://admin:hunter2@h/a'], /^"postgres:…" is one argument too many\n$/],

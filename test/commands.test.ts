@@ -4,10 +4,11 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { MAIN, run, serve, start } from './support/command.ts'
+import { MAIN, run, start } from './support/command.ts'
 import { runInProcess } from './support/in-process.ts'
+import { freePort } from './support/postgres.ts'
 import { temporaryFolder } from './support/service.ts'
-import { runSql } from './support/sqlite.ts'
+import { lockForWriting, runSql } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
 /** Runs commands in this process, on `animals.db` in a new folder. */
@@ -152,9 +153,24 @@ suite('a key that cannot be shown is revoked', { concurrency: 2 }, () => {
     const { id } = JSON.parse((await command('keys', 'create', '--name', 'y', '--json')).out)
     assert.equal((await run(t, ['keys', 'rotate', id], options)).code, 1)
     assert.deepEqual(await statesIn(folder), ['revoked', 'active', 'revoked'])
+    const [, old] = JSON.parse((await command('keys', 'list', '--json')).out)
+    assert.equal(old.expiresAt, null)
     // Its successor is revoked, so it can be rotated again.
     assert.equal((await command('keys', 'rotate', id)).code, 0)
   })
+
+  for (const redirection of ['>&-', '> /dev/null'])
+    test(`by keys create with ${redirection}`, async t => {
+      const folder = temporaryFolder(t)
+      const { code, err } = await run(t, ['keys', 'create', '--name', 'x'], {
+        cwd: folder,
+        env: { DATABASE_URL: 'sqlite:animals.db' },
+        program: ['sh', '-c', `"$@" ${redirection}`, 'sh', process.execPath, MAIN],
+      })
+      assert.equal(code, 1)
+      assert.match(err, /^The output is closed or goes to \/dev\/null\. key_\w+ is revoked now/m)
+      assert.deepEqual(await statesIn(folder), ['revoked'])
+    })
 
   for (const workers of ['1', '2']) {
     test(`by serve on the first run, with --workers ${workers}, which exits with 1`, async t => {
@@ -174,16 +190,42 @@ suite('a key that cannot be shown is revoked', { concurrency: 2 }, () => {
   }
 })
 
-suite('the first key', () => {
+suite('the first key', { concurrency: 2 }, () => {
+  /** A service that listens, and waits for the lock of the database to create its first key. */
+  async function startLocked(t: TestContext, workers: string) {
+    const { folder, command, database, env } = useFolder(t)
+    await command('migrate')
+    const unlock = lockForWriting(t, database)
+    const address = `http://127.0.0.1:${await freePort()}`
+    const args = ['serve', '--port', new URL(address).port, '--workers', workers, '--shutdown-delay', '0s']
+    const running = start(t, args, { cwd: folder, env, isGroup: true })
+    const readiness = async () => {
+      const reply = await fetch(`${address}/readyz`)
+      return (await reply.json()) as { status: unknown; message?: string }
+    }
+    const isWaiting = () => running.printed.out.split('"listening on').length === Number(workers) + 1
+    await waitUntil(isWaiting, { what: 'all processes listen' })
+    return { ...running, command, unlock, readiness }
+  }
+
   for (const workers of ['1', '2']) {
     test(`is printed before /readyz answers 200, with --workers ${workers}`, async t => {
-      const { address, printed, child, ended } = await serve(t, ['--workers', workers], {
-        cwd: temporaryFolder(t),
-      })
-      await waitUntil(async () => (await fetch(`${address}/readyz`)).status === 200, { what: 'it is ready' })
-      assert.match(printed.err, /^ {2}as_live_\w{38}$/m)
+      const { readiness, printed, unlock, said } = await startLocked(t, workers)
+      assert.equal((await readiness()).message, 'The service is starting.')
+      assert.doesNotMatch(printed.err, /as_live_/)
+      unlock()
+      await said(/^ {2}as_live_\w{38}$/m)
+      await waitUntil(async () => (await readiness()).status === 'ok', { what: 'the service is ready' })
+    })
+
+    test(`is printed if a signal arrives while it is created, with --workers ${workers}`, async t => {
+      const { child, ended, unlock, command } = await startLocked(t, workers)
       child.kill('SIGTERM')
-      assert.equal((await ended).code, 0)
+      unlock()
+      const { code, err } = await ended
+      assert.equal(code, 0, err)
+      assert.match(err, /^ {2}as_live_\w{38}$/m)
+      assert.equal(JSON.parse((await command('keys', 'list', '--json')).out)[0].state, 'active')
     })
   }
 })

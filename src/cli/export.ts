@@ -2,13 +2,13 @@
 
 import { constants, lstatSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { Readable, type Writable } from 'node:stream'
+import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { PRIVATE_FILE, publish, unfinishedName } from '../database/new-file.ts'
 import { ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
 import { cannotWrite, command, Interrupted, interruptible } from './command.ts'
-import { createRenderer, findFormatProblems, formatOf, type Renderer } from './formats.ts'
+import { createRenderer, type FormatName, findFormatProblems, formatOf, type Renderer } from './formats.ts'
 import { formatCount } from './messages.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { withReader } from './with-store.ts'
@@ -32,33 +32,25 @@ export const exportAnimals = command({
   },
   async run({ format, spreadsheetSafe, ...target }, [file = '-'], { stdout, stderr, say }) {
     const renderer = createRenderer(formatFor(file, format), spreadsheetSafe)
-    await interruptible(signal =>
-      withReader(target, { say }, async store => {
-        const start = performance.now()
-        const progress = createProgress(stderr, 'exported')
-        const exported = { count: 0 }
-        const pages = Readable.from(renderPages(store, renderer, progress, exported), { signal })
-        try {
-          if (file === '-') await toStandardOutput(pages, stdout)
-          else await toFile(pages, file)
-        } catch (error) {
-          if (signal.aborted)
-            throw new Interrupted(
-              `Stopped. ${file === '-' ? 'The output is incomplete.' : 'No file was written.'}`,
-            )
-          // As after `head`, which has read enough.
-          if (isClosedPipe(error)) return say('The reader closed the pipe early.')
-          // main.ts reports errors of the database.
-          throw error instanceof ServiceError ? error : cannotWrite(file === '-' ? 'the output' : file, error)
-        }
-        const seconds = ((performance.now() - start) / 1000).toFixed(1)
-        say(`${formatCount(exported.count)} exported in ${seconds} s.`)
-      }),
-    )
+    await withReader(target, { say }, async store => {
+      const start = performance.now()
+      const exported = { count: 0 }
+      const pages = renderPages(store, renderer, createProgress(stderr, 'exported'), exported)
+      try {
+        await (file === '-' ? write(pages, stdout, { end: false }) : writeFile(pages, file))
+      } catch (error) {
+        // As after `head`, which has read enough.
+        if ((error as NodeJS.ErrnoException).code === 'EPIPE') return say('The reader closed the pipe early.')
+        const isReported = [Interrupted, ServiceError].some(type => error instanceof type)
+        throw isReported ? error : cannotWrite(file === '-' ? 'the output' : file, error)
+      }
+      const seconds = ((performance.now() - start) / 1000).toFixed(1)
+      say(`${formatCount(exported.count)} exported in ${seconds} s.`)
+    })
   },
 })
 
-function formatFor(file: string, given: Parameters<typeof findFormatProblems>[1]) {
+function formatFor(file: string, given: FormatName | undefined): FormatName {
   return given ?? formatOf(file) ?? 'jsonl'
 }
 
@@ -84,29 +76,35 @@ async function* renderPages(
   }
 }
 
-function toStandardOutput(pages: Readable, stdout: Writable): Promise<void> {
-  return pipeline(pages, stdout, { end: false })
+/** Throws an Interrupted if a person stops it. */
+function write(pages: AsyncIterable<string>, output: Writable, options = { end: true }): Promise<void> {
+  return interruptible(signal =>
+    pipeline(pages, output, { ...options, signal }).catch(error => {
+      throw signal.aborted ? new Interrupted('Stopped. The export is incomplete.') : error
+    }),
+  )
 }
 
 /**
  * Writes a new file under a random name until the export is complete, so that no reader sees an incomplete file. A
  * device or a pipe is written directly.
  */
-async function toFile(pages: Readable, file: string): Promise<void> {
+async function writeFile(pages: AsyncIterable<string>, file: string): Promise<void> {
   const existing = lstatSync(file, { throwIfNoEntry: false })
   if (existing?.isFile() || existing?.isSymbolicLink()) throw Object.assign(new Error(), { code: 'EEXIST' })
-  const written = existing === undefined ? unfinishedName(file) : file
+  if (existing !== undefined) {
+    const device = await open(file, DEVICE_FLAGS)
+    return write(pages, device.createWriteStream())
+  }
+  const unfinished = unfinishedName(file)
   try {
-    const output =
-      existing === undefined ? await open(written, 'wx', PRIVATE_FILE) : await open(written, DEVICE_FLAGS)
-    await pipeline(pages, output.createWriteStream())
-    if (existing === undefined) publish(written, file)
+    const created = await open(unfinished, 'wx', PRIVATE_FILE)
+    await write(pages, created.createWriteStream())
+    publish(unfinished, file)
+  } catch (error) {
+    throw error instanceof Interrupted ? new Interrupted('Stopped. No file was written.') : error
   } finally {
     // Published, it has another name.
-    if (existing === undefined) rmSync(written, { force: true })
+    rmSync(unfinished, { force: true })
   }
-}
-
-function isClosedPipe(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'EPIPE'
 }

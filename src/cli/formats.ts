@@ -2,6 +2,7 @@
 
 import { type Animal, renderAnimal } from '../animal.ts'
 import { CSV_COLUMNS, renderCsvLine, type Separator, spreadsheetSafe } from '../csv.ts'
+import { redact } from './messages.ts'
 
 export const FORMAT_NAMES = ['jsonl', 'csv', 'tsv'] as const
 export type FormatName = (typeof FORMAT_NAMES)[number]
@@ -21,11 +22,11 @@ export function findFormatProblems(file: string, given: FormatName | undefined):
   const format = ENDINGS[ending]
   if (format === undefined)
     return [
-      `${file} must end in ${Object.keys(ENDINGS)
+      `${redact(file)} must end in ${Object.keys(ENDINGS)
         .map(known => `.${known}`)
         .join(', ')}: no other format is supported`,
     ]
-  return given === undefined || given === format ? [] : [`--format ${given} does not fit ${file}`]
+  return given === undefined || given === format ? [] : [`--format ${given} does not fit ${redact(file)}`]
 }
 
 /** Returns the format that the name of a file stands for, or undefined for a name without an ending. */

@@ -29,29 +29,27 @@ export const importAnimals = command({
   ],
   operands: ['FILE'],
   findConflicts: ({ format }, [file = '-']) => findFormatProblems(file, format),
-  run: ({ format, dryRun, skipInvalid, fromLine, ...target }, [file = '-'], streams) =>
-    interruptible(async signal => {
-      const source = await openSource(file, streams.stdin)
-      const progress = createProgress(streams.stderr, dryRun ? 'checked' : 'imported')
-      const task = {
-        source,
-        format: format ?? formatOf(file),
-        skipInvalid,
-        fromLine,
-        signal,
-        progress,
-        ...streams,
-      }
-      try {
-        if (dryRun) await checkAll(task, target)
-        else
-          await withStore(target, { create: true, say: streams.say }, store =>
-            importAll({ ...task, store, database: databaseName(target) }),
-          )
-      } finally {
-        source.stream.destroy()
-      }
-    }),
+  async run({ format, dryRun, skipInvalid, fromLine, ...target }, [file = '-'], streams) {
+    const source = await openSource(file, streams.stdin)
+    const progress = createProgress(streams.stderr, dryRun ? 'checked' : 'imported')
+    const task = {
+      source,
+      format: format ?? formatOf(file),
+      skipInvalid,
+      fromLine,
+      progress,
+      say: streams.say,
+    }
+    try {
+      if (dryRun) await interruptible(signal => checkAll({ ...task, signal }, target))
+      else
+        await withStore(target, { create: true, say: streams.say }, store =>
+          interruptible(signal => importAll({ ...task, signal, store, database: databaseName(target) })),
+        )
+    } finally {
+      source.stream.destroy()
+    }
+  },
 })
 
 interface Source {
@@ -124,10 +122,14 @@ export async function importAll(task: Import): Promise<void> {
     }
     await storing
   } catch (error) {
-    await storing.catch(() => {})
+    // A batch that failed may have been stored, and that must be said in any case.
+    const reason = await storing.then(
+      () => 'Stopped.',
+      (failure: Error) => failure.message,
+    )
     const resume = stored > 0 ? ` Resume with --from-line ${next}.` : ''
     const outcome = `${formatCount(stored)} stored in ${database}.${resume}`
-    if (signal.aborted) throw new Interrupted(`Stopped. ${outcome}`)
+    if (signal.aborted) throw new Interrupted(`${reason} ${outcome}`)
     throw new CommandFailed(`${describeFailure(error, source)}\n${outcome}`, { cause: error })
   } finally {
     progress.end()

@@ -1,5 +1,6 @@
 // `animal-store keys …`: creates, lists, revokes and rotates API keys, even while the service is running.
 
+import { fstatSync, statSync } from 'node:fs'
 import { type ApiKey, type Environment, generateKey, isActive } from '../api-key.ts'
 import type { Store } from '../store.ts'
 import { CommandFailed, command, interruptible, print, type Streams } from './command.ts'
@@ -95,13 +96,13 @@ export const rotateKey = command({
         Math.min(later(now, overlap).getTime(), old.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY),
       )
       await showOrRevoke(store, apiKey, async () => {
-        if (!(await store.rotateKey(id, apiKey, oldEnd)))
-          throw new CommandFailed(`Key ${id} is no longer active; create a new one instead.`)
+        await store.createKey(apiKey)
         if (!json)
           streams.say(
             `Created ${apiKey.id} (${apiKey.name}) for ${environment} in ${databaseName(target)}. ${id} ends at ${oldEnd.toISOString()}. The new key is shown only once:`,
           )
         await printSecret(secret, apiKey, json, streams)
+        await store.expireKey(id, environment, oldEnd)
       })
     })
   },
@@ -141,8 +142,15 @@ async function showOrRevoke<Result>(
 }
 
 /** Prints only the key to stdout, so that a script can read it. */
-function printSecret(secret: string, key: ApiKey, json: boolean, { stdout }: Streams): Promise<void> {
+async function printSecret(secret: string, key: ApiKey, json: boolean, { stdout }: Streams): Promise<void> {
+  if (isDiscarded(stdout)) throw new CommandFailed('The output is closed or goes to /dev/null.')
   return print(stdout, json ? JSON.stringify({ ...describe(key), key: secret }, null, 2) : secret)
+}
+
+/** Node.js opens /dev/null in place of an output that is closed. */
+function isDiscarded(stream: object): boolean {
+  if (!('fd' in stream) || process.platform === 'win32') return false
+  return fstatSync(Number(stream.fd)).rdev === statSync('/dev/null').rdev
 }
 
 function describe(key: ApiKey) {

@@ -1,4 +1,4 @@
-// Reads settings from flags and environment variables. Nothing else in src/ does.
+// Reads settings from flags and environment variables.
 
 import { parseArgs } from 'node:util'
 import type { Command } from './command.ts'
@@ -104,7 +104,7 @@ function readFlags(
       problems.push(`${token.rawName} is not a flag of this command; ${hint}`)
     } else if (values.has(token.name) && !setting.isRepeatable)
       problems.push(`${token.rawName} is given twice`)
-    else if (setting.placeholder && token.value === undefined) {
+    else if (setting.placeholder && (token.value === undefined || isFlag(token))) {
       reported.add(token.name)
       problems.push(`${token.rawName} needs a value`)
     } else if (!setting.placeholder && token.value !== undefined)
@@ -121,6 +121,11 @@ function readFlags(
     if (hasCredentials(operand))
       problems.push(`${JSON.stringify(redact(operand))} needs --database-url before it`)
   return { values, reported, operands: found }
+}
+
+/** `--name --json` has no name, but two flags. `--name=--json` has one. */
+function isFlag({ value, inlineValue }: { value?: string; inlineValue?: boolean }): boolean {
+  return inlineValue === false && value?.startsWith('--') === true
 }
 
 function nameOf({ flag, variable }: Setting<unknown>): string {

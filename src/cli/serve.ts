@@ -11,7 +11,7 @@ import type { Settings } from './settings.ts'
 import { answerWorkers, askPrimary } from './shared-rate-limit.ts'
 import { stopOnSignal } from './stop-signals.ts'
 import { databaseName, withStore } from './with-store.ts'
-import { reportToPrimary, startWorkers } from './workers.ts'
+import { killWorkers, reportToPrimary, startWorkers } from './workers.ts'
 
 const SETTING_NAMES = [
   'host',
@@ -57,12 +57,12 @@ async function startPrimary(settings: ServeSettings, streams: Streams): Promise<
   if (rateLimit !== undefined) answerWorkers(rateLimit, workers)
   const { pino } = await import('pino')
   const logStream = createLogOutput(process.stdout, true)
+  // Until the workers have started, there is nothing to finish.
+  let stop = async () => killWorkers()
+  stopOnSignal({ stop: () => stop().then(logStream.flush), kill: killWorkers })
   const started = await startWorkers(workers, pino({ level: settings.logLevel, base: null }, logStream))
   const greeted = Promise.withResolvers<void>()
-  stopOnSignal({
-    stop: () => greeted.promise.then(started.stop).then(logStream.flush),
-    kill: started.kill,
-  })
+  stop = () => greeted.promise.then(started.stop)
   try {
     if (settings.apiKey !== undefined) await greet(started.address, settings, streams)
     else await withStore(settings, streams, store => greet(started.address, settings, streams, store))

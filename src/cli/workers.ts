@@ -16,10 +16,10 @@ export interface Workers {
   readonly address: string
   /** Makes all workers ready, and each one that replaces one of them. */
   setReady(): void
+  /** Kills all workers and replaces none. */
+  kill(): void
   /** Stops all workers gracefully, and resolves when the last one has ended. */
   stop(): Promise<void>
-  /** Kills all workers. */
-  kill(): void
 }
 
 /** What a worker reports to the primary once it listens. */
@@ -55,7 +55,7 @@ export async function startWorkers(count: number, log: Logger): Promise<Workers>
       worker.on('message', ({ address }: Partial<Listening>) => {
         if (address === undefined) return
         isListening = true
-        if (isReady) worker.send(READY)
+        if (isReady) tellReady(worker)
         resolve(address)
       })
       worker.once('exit', (code, signal) => {
@@ -79,7 +79,7 @@ export async function startWorkers(count: number, log: Logger): Promise<Workers>
 
   function kill(): void {
     isStopping = true
-    for (const worker of workers()) worker.process.kill('SIGKILL')
+    killWorkers()
   }
 
   return {
@@ -87,7 +87,7 @@ export async function startWorkers(count: number, log: Logger): Promise<Workers>
     kill,
     setReady() {
       isReady = true
-      for (const worker of workers()) worker.send(READY)
+      workers().forEach(tellReady)
     },
     async stop() {
       isStopping = true
@@ -107,6 +107,16 @@ export function reportToPrimary({ address, setReady }: Service, stop: () => void
   process.on('disconnect', stop)
   process.on('message', message => message === READY && setReady())
   process.send?.({ address } satisfies Listening)
+}
+
+/** Called in the primary when it ends itself. */
+export function killWorkers(): void {
+  for (const worker of workers()) worker.process.kill('SIGKILL')
+}
+
+/** Without a callback, a worker that has just ended would make this an uncaught error. */
+function tellReady(worker: Worker): void {
+  worker.send(READY, () => {})
 }
 
 function workers(): Worker[] {

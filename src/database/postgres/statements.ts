@@ -119,7 +119,6 @@ export const FIND_KEYS_BY_DIGEST = `
   select id, name, environment, digest, scope, created_at, expires_at, revoked_at
   from api_keys where digest = any ($1::bytea[])`
 export const LIST_KEYS = 'select * from api_keys where environment = $1 order by created_at, id'
-export const LOCK_KEY = 'select * from api_keys where id = $1 and environment = $2 for update'
 export const HAS_KEYS = 'select 1 from api_keys where environment = $1 limit 1'
 
 export const INSERT_KEY = `

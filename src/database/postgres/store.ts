@@ -1,8 +1,7 @@
 // The Store on PostgreSQL, shared by any number of instances. It needs no session state, advisory locks or notifications,
 // so that it works through a pooler and on databases that are compatible with PostgreSQL.
 
-import type { ClientBase, QueryResult } from 'pg'
-import { isActive } from '../../api-key.ts'
+import type { QueryResult } from 'pg'
 import type { Clock } from '../../clock.ts'
 import { unavailable } from '../../error.ts'
 import { INT64_MAX } from '../../json.ts'
@@ -105,14 +104,8 @@ export async function openPostgresStore({
       return rows[0] && toKey(rows[0])
     },
 
-    rotateKey(id, successor, expiresAt) {
-      return pool.transact(async (client: ClientBase) => {
-        const { rows } = await client.query(sql.LOCK_KEY, [id, successor.environment])
-        if (rows.length === 0 || !isActive(toKey(rows[0]), successor.createdAt.getTime())) return false
-        await client.query(sql.INSERT_KEY, keyValues(successor))
-        await client.query(sql.EXPIRE_KEY, [expiresAt.getTime(), id, successor.environment])
-        return true
-      })
+    async expireKey(id, environment, at) {
+      await pool.query(sql.EXPIRE_KEY, [at.getTime(), id, environment])
     },
 
     ping: () => ping(pool),

@@ -156,7 +156,7 @@ function createStore({ read, revision, write, checkWriter, close }: Access, cloc
 
     revokeKey: (id, environment, at) => write('revokeKey', id, environment, at),
 
-    rotateKey: (id, successor, expiresAt) => write('rotateKey', id, successor, expiresAt),
+    expireKey: (id, environment, at) => write('expireKey', id, environment, at),
 
     async ping() {
       await read(({ ping }) => void ping.get())

@@ -1,7 +1,7 @@
 // Every change to the database, as a function that runs within a transaction.
 
 import { type Animal, isSameAnimal, type NewAnimal } from '../../animal.ts'
-import { type ApiKey, type Environment, isActive } from '../../api-key.ts'
+import type { ApiKey, Environment } from '../../api-key.ts'
 import { type Creation, IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
 import type { Connection } from './connection.ts'
@@ -87,17 +87,8 @@ const WRITES = {
     return row && toKey(row)
   },
 
-  rotateKey(
-    { findKey, insertKey, expireKey }: Statements,
-    id: string,
-    successor: ApiKey,
-    expiresAt: Date,
-  ): boolean {
-    const row = findKey.get(id, successor.environment)
-    if (row === undefined || !isActive(toKey(row), successor.createdAt.getTime())) return false
-    insertKey.run(...keyValues(successor))
-    expireKey.run(expiresAt.getTime(), id, successor.environment)
-    return true
+  expireKey({ expireKey }: Statements, id: string, environment: Environment, at: Date): void {
+    expireKey.run(at.getTime(), id, environment)
   },
 }
 
