@@ -105,7 +105,7 @@ suite('the log', () => {
   })
 
   test('is empty at level silent, and has no requests at level warn', async t => {
-    for (const logLevel of ['silent', 'warn']) {
+    for (const logLevel of ['silent', 'warn'] as const) {
       const service = await startTestService(t, { logLevel })
       await service.send('GET', '/v1/pets')
       assert.equal(service.logText(), '')

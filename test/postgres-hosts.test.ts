@@ -200,7 +200,7 @@ suite('with several hosts, the service', () => {
     const service = await startTestService(t, {
       database: { kind: 'postgres', url: urlOf(refusing, refusing, primary) },
       databaseTimeouts: { ...COMMAND_TIMEOUTS, allHostsMs: 0 },
-      databaseWaitMs: 0,
+      databaseWait: 0,
     })
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
   })

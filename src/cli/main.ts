@@ -42,8 +42,9 @@ const INTERRUPTED = 130
 export async function main(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
-  streams: Streams,
+  { stdin, stdout, stderr }: Omit<Streams, 'say'>,
 ): Promise<number> {
+  const streams = { stdin, stdout, stderr, say: (text: string) => void stderr.write(`${text}\n`) }
   try {
     return await run(args, env, streams)
   } catch (error) {

@@ -7,38 +7,16 @@ import { command, print, type Streams } from './command.ts'
 import { showFirstKey } from './keys.ts'
 import { createLogOutput } from './log-stream.ts'
 import { type MetricsOptions, startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
-import type { Settings } from './settings.ts'
+import { SERVICE_SETTING_NAMES, type ServiceSettings } from './settings.ts'
 import { answerWorkers, askPrimary } from './shared-rate-limit.ts'
 import { stopOnSignal } from './stop-signals.ts'
 import { databaseName, withStore } from './with-store.ts'
 import { killWorkers, reportToPrimary, startWorkers } from './workers.ts'
 
-const SETTING_NAMES = [
-  'host',
-  'port',
-  'databaseUrl',
-  'databaseConnections',
-  'databaseWait',
-  'environment',
-  'productionUrl',
-  'stagingUrl',
-  'corsOrigins',
-  'rateLimit',
-  'trustProxy',
-  'logLevel',
-  'metricsPort',
-  'metricsHost',
-  'shutdownDelay',
-  'workers',
-  'apiKey',
-] as const
-
-type ServeSettings = Settings<(typeof SETTING_NAMES)[number]>
-
 export const serve = command({
   name: 'serve',
   summary: 'Run the service.',
-  settings: SETTING_NAMES,
+  settings: SERVICE_SETTING_NAMES,
   examples: ['serve', 'serve --port 9001 --workers auto', 'serve --database-url sqlite:/srv/animals.db'],
   findConflicts: ({ workers, databaseUrl }) =>
     workers > 1 && databaseUrl?.kind === 'sqlite-memory'
@@ -51,7 +29,7 @@ export const serve = command({
 })
 
 /** Starts the primary process, which serves no requests itself, and its workers. */
-async function startPrimary(settings: ServeSettings, streams: Streams): Promise<void> {
+async function startPrimary(settings: ServiceSettings, streams: Streams): Promise<void> {
   const { rateLimit, workers } = settings
   await startMetricsOfWorkers(metricsOptions(settings, streams))
   if (rateLimit !== undefined) answerWorkers(rateLimit, workers)
@@ -75,7 +53,7 @@ async function startPrimary(settings: ServeSettings, streams: Streams): Promise<
 }
 
 /** Starts the service in this process, which is a worker or the only process. */
-async function startServing(settings: ServeSettings, streams: Streams): Promise<void> {
+async function startServing(settings: ServiceSettings, streams: Streams): Promise<void> {
   // Imported only here, so that the other commands start faster.
   const { startService } = await import('./service.ts')
   const logStream = createLogOutput(process.stdout, cluster.isWorker)
@@ -83,13 +61,11 @@ async function startServing(settings: ServeSettings, streams: Streams): Promise<
   const service = await startService({
     ...settings,
     database: settings.databaseUrl,
-    databaseWaitMs: settings.databaseWait,
     sharedRateLimiter:
       settings.rateLimit && cluster.isWorker
         ? createSharedRateLimiter(settings.rateLimit, askPrimary())
         : undefined,
     say: streams.say,
-    shutdownDelayMs: settings.shutdownDelay,
     logStream,
     metrics,
   }).catch(error => {
@@ -117,7 +93,7 @@ async function startServing(settings: ServeSettings, streams: Streams): Promise<
   }
 }
 
-function metricsOptions({ metricsPort, metricsHost }: ServeSettings, { say }: Streams): MetricsOptions {
+function metricsOptions({ metricsPort, metricsHost }: ServiceSettings, { say }: Streams): MetricsOptions {
   return { port: metricsPort, host: metricsHost, say }
 }
 
@@ -127,7 +103,7 @@ function metricsOptions({ metricsPort, metricsHost }: ServeSettings, { say }: St
  */
 async function greet(
   address: string,
-  settings: ServeSettings,
+  settings: ServiceSettings,
   { say, stderr }: Streams,
   store?: Store,
 ): Promise<void> {

@@ -3,7 +3,6 @@
 import type { Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
-import type { Environment } from '../api-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { BATCH_LIMITS } from '../database/batching.ts'
 import {
@@ -13,7 +12,7 @@ import {
   type ServiceStoreOptions,
 } from '../database/open.ts'
 import { type BaseUrls, openApiDocument } from '../http/api/openapi.ts'
-import { createRateLimiter, type RateLimit, type RateLimiter } from '../http/api/rate-limit.ts'
+import { createRateLimiter, type RateLimiter } from '../http/api/rate-limit.ts'
 import { createApp, type ServiceState } from '../http/app.ts'
 import { renderJson } from '../json.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -21,31 +20,19 @@ import type { Store } from '../store.ts'
 import { createPages } from '../web/pages.ts'
 import { listen } from './listen.ts'
 import type { LogStream } from './log-stream.ts'
-import { SETTINGS } from './settings.ts'
+import { DEFAULT_SERVICE_SETTINGS, type ServiceSettings } from './settings.ts'
 import { STOP_LIMITS } from './stop-signals.ts'
 
 /** How long the result of a check of the database is kept. */
 const CHECK_RESULT_MS = 250
 
-export interface ServiceOptions {
-  readonly host?: string
-  readonly port?: number
+export interface ServiceOptions extends Partial<Omit<ServiceSettings, 'databaseUrl' | 'workers'>> {
+  /** The default is the file of the environment. */
   readonly database?: DatabaseAddress | undefined
-  readonly databaseConnections?: number
-  readonly databaseWaitMs?: number
   /** How long a request waits for PostgreSQL. */
   readonly databaseTimeouts?: ServiceStoreOptions['timeouts']
-  readonly environment?: Environment
-  readonly productionUrl?: string | undefined
-  readonly stagingUrl?: string | undefined
-  readonly corsOrigins?: readonly string[]
-  readonly rateLimit?: RateLimit | undefined
   /** Of several workers. By default, the limit is for this process alone. */
   readonly sharedRateLimiter?: RateLimiter | undefined
-  readonly trustProxy?: number
-  readonly logLevel?: string
-  readonly shutdownDelayMs?: number
-  readonly apiKey?: string | undefined
   readonly clock?: Clock
   readonly logStream: LogStream
   readonly metrics?: Metrics | undefined
@@ -64,36 +51,22 @@ export interface Service {
 }
 
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const {
-    host = SETTINGS.host.default,
-    port = SETTINGS.port.default,
-    databaseConnections = SETTINGS.databaseConnections.default,
-    databaseWaitMs = SETTINGS.databaseWait.default,
-    databaseTimeouts,
-    environment = SETTINGS.environment.default,
-    corsOrigins = SETTINGS.corsOrigins.default,
-    trustProxy = SETTINGS.trustProxy.default,
-    logLevel = SETTINGS.logLevel.default,
-    shutdownDelayMs = SETTINGS.shutdownDelay.default,
-    clock = systemClock,
-    apiKey,
-    database = defaultDatabase(environment),
-    metrics,
-    say = () => {},
-  } = options
-  const log = pino({ level: logLevel, base: null }, options.logStream)
-  const store = await openServiceStore(database, {
+  const { clock = systemClock, logStream, metrics, say = () => {} } = options
+  const settings = { ...DEFAULT_SERVICE_SETTINGS, ...options }
+  const { environment, productionUrl, stagingUrl, rateLimit } = settings
+  const log = pino({ level: settings.logLevel, base: null }, logStream)
+  const store = await openServiceStore(options.database ?? defaultDatabase(environment), {
     clock,
-    connections: databaseConnections,
-    timeouts: databaseTimeouts,
-    waitMs: databaseWaitMs,
+    connections: settings.databaseConnections,
+    timeouts: options.databaseTimeouts,
+    waitMs: settings.databaseWait,
     say,
     log,
     onCommit: metrics?.observeCommit,
   })
   let state: ServiceState = 'starting'
   let address = ''
-  const document = () => openApiDocument(publicBaseUrls(options, environment, address))
+  const document = () => openApiDocument(publicBaseUrls(settings, address))
 
   const checkDatabase = shareCheck(() => store.ping())
   const { server, closeAll, connectionCount } = createApp({
@@ -101,13 +74,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     checkDatabase,
     clock,
     environment,
-    basePath: basePathOf(environment === 'production' ? options.productionUrl : options.stagingUrl),
-    extraKey: apiKey,
-    rateLimiter: options.sharedRateLimiter ?? (options.rateLimit && createRateLimiter(options.rateLimit)),
-    corsOrigins,
-    trustedProxies: trustProxy,
+    basePath: basePathOf(environment === 'production' ? productionUrl : stagingUrl),
+    extraKey: settings.apiKey,
+    rateLimiter: options.sharedRateLimiter ?? (rateLimit && createRateLimiter(rateLimit)),
+    corsOrigins: settings.corsOrigins,
+    trustedProxies: settings.trustProxy,
     log,
-    writeLogLine: log.isLevelEnabled('info') ? line => options.logStream.write(line) : undefined,
+    writeLogLine: log.isLevelEnabled('info') ? line => logStream.write(line) : undefined,
     onRequest: metrics?.observeRequest,
     documents: [
       { path: '/openapi.json', mediaType: 'application/json', body: () => `${renderJson(document(), 2)}\n` },
@@ -120,7 +93,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const { creationsWaiting } = store
   metrics?.attach({ connections: connectionCount, creationsWaiting, checkDatabase })
   try {
-    address = await listen(server, host, port)
+    address = await listen(server, settings.host, settings.port)
     log.info(`listening on ${address}`)
   } catch (error) {
     await close(server)
@@ -138,7 +111,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       const deadline = performance.now() + STOP_LIMITS.closeConnectionsMs
       state = 'stopping'
       log.info('stopping')
-      await delay(shutdownDelayMs)
+      await delay(settings.shutdownDelay)
       const timer = setTimeout(closeAll, deadline - performance.now())
       await close(server)
       clearTimeout(timer)
@@ -172,8 +145,11 @@ function close(server: Server): Promise<void> {
 
 /** If no public URL is configured for the service's own environment, its own address is published. */
 function publicBaseUrls(
-  { productionUrl, stagingUrl }: ServiceOptions,
-  environment: Environment,
+  {
+    environment,
+    productionUrl,
+    stagingUrl,
+  }: Pick<ServiceSettings, 'environment' | 'productionUrl' | 'stagingUrl'>,
   address: string,
 ): BaseUrls {
   const own = { [environment]: `${address}/v1` }

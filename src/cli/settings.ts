@@ -82,7 +82,8 @@ const parseKeyName = values.matching(
   `1 to ${MAX_KEY_NAME_LENGTH} characters, not blank, without control characters`,
 )
 
-export const SETTINGS = {
+/** The settings of `serve`. */
+const SERVICE_SETTINGS = {
   host: value('--host ADDRESS', 'address to listen on', values.parseHost, '127.0.0.1', { variable: 'HOST' }),
   port: value('--port PORT', 'port to listen on; 0 picks a free one', parsePort, 8080, { variable: 'PORT' }),
   databaseUrl: optional(
@@ -189,6 +190,13 @@ export const SETTINGS = {
     values.parseExtraKey,
     { flag: undefined, variable: 'ANIMAL_STORE_API_KEY', defaultText: 'none', isSecret: true },
   ),
+}
+
+/** The names of the settings of `serve`. */
+export const SERVICE_SETTING_NAMES = Object.keys(SERVICE_SETTINGS) as (keyof typeof SERVICE_SETTINGS)[]
+
+export const SETTINGS = {
+  ...SERVICE_SETTINGS,
   name: value(
     '--name NAME',
     `what the key is for, in at most ${MAX_KEY_NAME_LENGTH} characters`,
@@ -235,3 +243,9 @@ export type SettingName = keyof typeof SETTINGS
 export type Settings<Name extends SettingName> = {
   readonly [Each in Name]: (typeof SETTINGS)[Each]['default']
 }
+
+export type ServiceSettings = Settings<keyof typeof SERVICE_SETTINGS>
+
+export const DEFAULT_SERVICE_SETTINGS = Object.fromEntries(
+  Object.entries(SERVICE_SETTINGS).map(([name, setting]) => [name, setting.default]),
+) as unknown as ServiceSettings

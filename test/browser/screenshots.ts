@@ -23,7 +23,7 @@ const service = await startService({
   port: 0,
   database: { kind: 'sqlite-memory' },
   apiKey: KEY,
-  shutdownDelayMs: 0,
+  shutdownDelay: 0,
   logLevel: 'silent',
   logStream: { write() {} },
 })

@@ -18,7 +18,7 @@ export async function runInProcess(
   const stdout = new Collector()
   const stderr = new Collector()
   const stdin = Readable.from([Buffer.from(input)])
-  const code = await main(args, env, { stdin, stdout, stderr, say: text => void stderr.write(`${text}\n`) })
+  const code = await main(args, env, { stdin, stdout, stderr })
   return { code, out: stdout.text, err: stderr.text }
 }
 

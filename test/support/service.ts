@@ -82,7 +82,7 @@ export async function startTestService(
     // On a busy machine, PostgreSQL may need longer than a request waits. Tests of outages set the real time-outs.
     databaseTimeouts: COMMAND_TIMEOUTS,
     apiKey: API_KEY,
-    shutdownDelayMs: 0,
+    shutdownDelay: 0,
     logStream: { write: line => void lines.push(line) },
     ...options,
   })
