@@ -11,7 +11,7 @@ const UNKNOWN_STATUS = `status must be one of ${STATUSES.join(', ')}`
 export interface NewAnimal {
   readonly name: string
   readonly categoryId: bigint
-  /** Absent if the client sent none: the specification names no default (docs/decisions/omitted-status.md). */
+  /** Absent if the client sent none: the specification names no default (docs/decisions/animals.md). */
   readonly status?: Status
 }
 

@@ -251,7 +251,7 @@ suite('deploy/ha', () => {
 suite('deploy/haproxy.cfg outside containers', {
   skip: !isInstalled('haproxy') && 'HAProxy is not installed',
 }, () => {
-  test('is valid with the changes that docs/operating.md names', t => {
+  test('is valid with the changes that docs/high-availability.md names', t => {
     const folder = temporaryFolder(t)
     cpSync(join(DEPLOY, 'haproxy-errors'), join(folder, 'haproxy-errors'), { recursive: true })
     const file = join(folder, 'haproxy.cfg')

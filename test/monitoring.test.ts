@@ -29,8 +29,8 @@ suite('the alert rules and the dashboard', () => {
 })
 
 suite('the alert rules', () => {
-  test('are described in docs/operating.md', () => {
-    const page = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8')
+  test('are described in docs/monitoring.md', () => {
+    const page = readFileSync(join(ROOT, 'docs/monitoring.md'), 'utf8')
     const rules = readFileSync(join(PROMETHEUS, 'animal-store.rules.yml'), 'utf8')
     const alerts = [...rules.matchAll(/alert: (\w+)/g)].map(([, name]) => name)
     const described = [...page.matchAll(/^\| `(AnimalStore\w+)` \|/gm)].map(([, name]) => name)

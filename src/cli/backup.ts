@@ -61,7 +61,7 @@ function sqlitePath(target: Target, tool: string): string {
   const address = addressOf(target)
   if (address.kind === 'sqlite') return address.path
   if (address.kind === 'sqlite-memory') throw new CommandFailed('A database in memory has no file to copy.')
-  throw new CommandFailed(`This command is for SQLite. For PostgreSQL, use ${tool}; see docs/operating.md.`)
+  throw new CommandFailed(`This command is for SQLite. For PostgreSQL, use ${tool}; see docs/postgresql.md.`)
 }
 
 function asFailure(error: unknown, source: string, written: string): unknown {

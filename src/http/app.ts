@@ -107,7 +107,7 @@ export function createApp({
     return OK
   }
 
-  /** The order of the checks is part of the interface (docs/decisions/order-of-checks.md). */
+  /** The order of the checks is part of the interface (docs/decisions/errors.md). */
   async function answer(exchange: Exchange): Promise<Reply> {
     try {
       const { request, path } = exchange

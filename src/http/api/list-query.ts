@@ -12,7 +12,7 @@ export function parseListQuery(text: string): Page {
   const query = new URLSearchParams(text.startsWith('?') ? `%3F${text.slice(1)}` : text)
   const values = new Map<string, string>()
   for (const [name, value] of query) {
-    // Ignoring an unknown filter would give a wrong answer (docs/decisions/unknown-parameters.md).
+    // Ignoring an unknown filter would give a wrong answer (docs/decisions/lists.md).
     if (!PARAMETERS.includes(name)) throw invalid(`The query may contain only ${PARAMETERS.join(', ')}.`)
     if (values.has(name)) throw invalid(`${name} must be given at most once.`)
     values.set(name, value)
