@@ -1,4 +1,4 @@
-// Checks every response that a test receives against the OpenAPI document.
+// Checks responses against the OpenAPI document: those that the HTTP client of the tests (service.ts) receives.
 
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
