@@ -1,5 +1,5 @@
 // `npm run test:faults`: all experiments with faults, overload and strangers. The full run takes up to 15 minutes and
-// writes docs/reliability.md; `-- --quick` takes up to three, and every change must pass it.
+// writes test/faults/results.md; `-- --quick` takes up to three, and every change must pass it.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release, type } from 'node:os'
@@ -27,7 +27,7 @@ const EXPERIMENTS: Readonly<Record<string, Experiment>> = {
   'Hostile requests': hostile,
 }
 
-const REPORT = fileURLToPath(new URL('../../docs/reliability.md', import.meta.url))
+const REPORT = fileURLToPath(new URL('results.md', import.meta.url))
 const START = '<!-- written by npm run test:faults -->'
 const END = '<!-- end -->'
 
@@ -53,7 +53,7 @@ function failed(error: unknown): Figure[] {
 
 function writeReport(): void {
   const rows = [...results].flatMap(([title, figures]) => [
-    `\n### ${title}\n`,
+    `\n## ${title}\n`,
     '| promise | measured | holds |',
     '|---|---|---|',
     ...figures.map(
