@@ -6,11 +6,11 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { createMetrics } from '../src/metrics/metrics.ts'
+import { skipWithout } from './support/programs.ts'
 
 const ROOT = new URL('..', import.meta.url).pathname
 const PROMETHEUS = join(ROOT, 'deploy/prometheus')
-const WITHOUT_PROMTOOL =
-  spawnSync('promtool', ['--version']).status === 0 ? false : 'promtool is not installed'
+const WITHOUT_PROMTOOL = skipWithout('promtool', spawnSync('promtool', ['--version']).status === 0)
 
 const METRIC_NAME = /\b(?:animal_store|process|nodejs)_\w+/g
 

@@ -13,6 +13,7 @@ import { checkExtremeIds, INSERT_EXTREME_IDS, storeContract } from './store.cont
 import { startPooler } from './support/pgbouncer.ts'
 import { administer, borrowDatabase, newDatabase, openPostgres } from './support/postgres.ts'
 import { type Refuse, startPostgresProxy } from './support/postgres-proxy.ts'
+import { skipWithout } from './support/programs.ts'
 import { startTestService } from './support/service.ts'
 
 const NOT_SUPPORTED = { code: '0A000', message: 'cross joins with lateral are not supported here' }
@@ -237,7 +238,8 @@ suite('prepared statements', () => {
 
   test('work or are given up through PgBouncer in transaction mode, and no request fails', async t => {
     const pooler = await startPooler(await newDatabase(t), 3)
-    if (pooler === undefined) return t.skip('PgBouncer is not installed')
+    const reason = skipWithout('PgBouncer', pooler !== undefined)
+    if (pooler === undefined) return t.skip(String(reason))
     t.after(() => pooler.stop())
     const service = await startTestService(t, { database: { kind: 'postgres', url: pooler.url } })
     const requests = Array.from({ length: 300 }, (_, index) => {

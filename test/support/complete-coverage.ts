@@ -1,5 +1,5 @@
 // Deletes the coverage files that killed processes left incomplete: the test runner fails on a file it cannot parse.
-// Loaded by `npm run test:coverage` into every test process.
+// Loaded by `npm run test:all` into every test process.
 
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { dropDatabases, type PostgresServer, startPostgres } from './postgres.ts'
+import { reportSkipped } from './programs.ts'
 
 /** The compile cache of the command line (bin/animal-store.js). */
 const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/animal-store', import.meta.url))
@@ -21,6 +22,7 @@ export async function globalSetup(): Promise<void> {
 }
 
 export async function globalTeardown(): Promise<void> {
+  reportSkipped()
   if (server === undefined) await dropDatabases()
   else await server.stop()
 }

@@ -3,10 +3,11 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { type Running, start } from './command.ts'
+import { skipWithout } from './programs.ts'
 import type { Scope } from './service.ts'
 
 /** The reason to skip a test, or false. */
-export const WITHOUT_STRACE = spawnSync('strace', ['-V']).status === 0 ? false : 'strace is not installed'
+export const WITHOUT_STRACE = skipWithout('strace', spawnSync('strace', ['-V']).status === 0)
 
 /**
  * `fault` is what strace's `inject=` takes, such as `fsync,fdatasync:error=EIO`. It lasts until strace is ended. Returns

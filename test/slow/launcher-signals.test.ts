@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { systemClock } from '../src/clock.ts'
-import { openStore } from '../src/database/open.ts'
-import { MAIN, start } from './support/command.ts'
-import { temporaryFolder } from './support/service.ts'
-import { waitUntil } from './support/wait.ts'
+import { systemClock } from '../../src/clock.ts'
+import { openStore } from '../../src/database/open.ts'
+import { MAIN, start } from '../support/command.ts'
+import { temporaryFolder } from '../support/service.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const ANIMALS = Array.from(
   { length: 1_200 },

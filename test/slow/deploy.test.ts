@@ -10,12 +10,13 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { start } from './support/command.ts'
-import { administer, freePort, startPostgres } from './support/postgres.ts'
-import { client, type Scope, sendRaw, startTestService, temporaryFolder } from './support/service.ts'
-import { waitUntil } from './support/wait.ts'
+import { start } from '../support/command.ts'
+import { administer, freePort, startPostgres } from '../support/postgres.ts'
+import { skipWithout } from '../support/programs.ts'
+import { client, type Scope, sendRaw, startTestService, temporaryFolder } from '../support/service.ts'
+import { waitUntil } from '../support/wait.ts'
 
-const DEPLOY = fileURLToPath(new URL('../deploy/', import.meta.url))
+const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url))
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 function isInstalled(program: string): boolean {
@@ -80,7 +81,7 @@ function assertError(received: string, status: number, code: string): void {
   assert.deepEqual(others, { code, status })
 }
 
-suite('deploy/haproxy.cfg', { skip: !isInstalled('haproxy') && 'HAProxy is not installed' }, () => {
+suite('deploy/haproxy.cfg', { skip: skipWithout('HAProxy', isInstalled('haproxy')) }, () => {
   test('sends a request that can be repeated to another instance if the connection breaks', async t => {
     const service = await startTestService(t)
     // Answers health checks and resets all other connections, like an instance that has just ended.
@@ -158,7 +159,7 @@ suite('deploy/haproxy.cfg', { skip: !isInstalled('haproxy') && 'HAProxy is not i
   })
 })
 
-suite('deploy/postgres/roles.sql', { skip: !isInstalled('psql') && 'psql is not installed' }, () => {
+suite('deploy/postgres/roles.sql', { skip: skipWithout('psql', isInstalled('psql')) }, () => {
   test('creates a role that can migrate and a role for the service that cannot, with any characters in their passwords', async t => {
     const postgres = await startPostgres()
     t.after(() => postgres.stop())
@@ -225,7 +226,7 @@ suite('deploy/create-env.sh', () => {
 })
 
 suite('deploy/animal-store.service', {
-  skip: !isInstalled('systemd-analyze') && 'systemd is not installed',
+  skip: skipWithout('systemd', isInstalled('systemd-analyze')),
 }, () => {
   test('is a valid unit, and denies the service what it does not need', t => {
     const file = join(temporaryFolder(t), 'animal-store.service')
@@ -249,7 +250,7 @@ suite('deploy/ha', () => {
 })
 
 suite('deploy/haproxy.cfg outside containers', {
-  skip: !isInstalled('haproxy') && 'HAProxy is not installed',
+  skip: skipWithout('HAProxy', isInstalled('haproxy')),
 }, () => {
   test('is valid with the changes that docs/high-availability.md names', t => {
     const folder = temporaryFolder(t)

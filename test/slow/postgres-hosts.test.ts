@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import pg from 'pg'
-import { parseDatabaseUrl } from '../src/database/open.ts'
-import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS } from '../src/database/postgres/limits.ts'
-import { openPool } from '../src/database/postgres/pool.ts'
-import { MalformedUrl, parsePostgresUrl } from '../src/database/postgres/url.ts'
-import { start } from './support/command.ts'
+import { parseDatabaseUrl } from '../../src/database/open.ts'
+import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS } from '../../src/database/postgres/limits.ts'
+import { openPool } from '../../src/database/postgres/pool.ts'
+import { MalformedUrl, parsePostgresUrl } from '../../src/database/postgres/url.ts'
+import { start } from '../support/command.ts'
 import {
   administer,
   borrowDatabase,
@@ -16,7 +16,7 @@ import {
   freePort,
   type PostgresServer,
   startPostgres,
-} from './support/postgres.ts'
+} from '../support/postgres.ts'
 import {
   retryWhile503,
   type Scope,
@@ -25,9 +25,9 @@ import {
   type TestService,
   temporaryFolder,
   untilReadiness,
-} from './support/service.ts'
-import { startTcpProxy } from './support/tcp-proxy.ts'
-import { waitUntil } from './support/wait.ts'
+} from '../support/service.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { waitUntil } from '../support/wait.ts'
 
 /** The service promises to store again within 5 seconds of a failover. The machine may be busy, so tests allow more. */
 const MAX_RECOVERY_MS = 20_000

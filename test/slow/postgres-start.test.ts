@@ -7,7 +7,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import pg from 'pg'
-import { run, start } from './support/command.ts'
+import { run, start } from '../support/command.ts'
 import {
   administer,
   borrowDatabase,
@@ -15,9 +15,9 @@ import {
   freePort,
   newDatabase,
   startPostgres,
-} from './support/postgres.ts'
-import { type Scope, shared, startTestService, temporaryFolder } from './support/service.ts'
-import { waitUntil } from './support/wait.ts'
+} from '../support/postgres.ts'
+import { type Scope, shared, startTestService, temporaryFolder } from '../support/service.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const LISTENING = /listening on (http:\S+)/
 const WAITING = /^Waiting up to .* for PostgreSQL: .*\n/gm

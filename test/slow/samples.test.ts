@@ -6,13 +6,14 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { tokenize } from '../src/web/samples/highlight.ts'
-import { LANGUAGES } from '../src/web/samples/languages.ts'
-import { buildRequest, type Field } from '../src/web/samples/request.ts'
-import { hasCurl } from './support/path-with-curl.ts'
-import { API_KEY, startTestService, type TestService, temporaryFolder } from './support/service.ts'
+import { tokenize } from '../../src/web/samples/highlight.ts'
+import { LANGUAGES } from '../../src/web/samples/languages.ts'
+import { buildRequest, type Field } from '../../src/web/samples/request.ts'
+import { hasCurl } from '../support/path-with-curl.ts'
+import { skipWithout } from '../support/programs.ts'
+import { API_KEY, startTestService, type TestService, temporaryFolder } from '../support/service.ts'
 
-const CLIENT = fileURLToPath(new URL('../client/src/animal-store.ts', import.meta.url))
+const CLIENT = fileURLToPath(new URL('../../client/src/animal-store.ts', import.meta.url))
 /** On a busy machine, and with an empty cache, a build takes long. */
 const TIMEOUT_MS = 240_000
 
@@ -154,7 +155,7 @@ suite('the samples of the reference', () => {
   for (const { language, check, run } of TOOLCHAINS) {
     const [command, ...args] = check
     const { status } = spawnSync(command, args, { timeout: TIMEOUT_MS })
-    const options = { skip: status !== 0 && `${command} is not installed`, timeout: 4 * TIMEOUT_MS }
+    const options = { skip: skipWithout(command, status === 0), timeout: 4 * TIMEOUT_MS }
     test(
       `run with ${language}: create, get, list, and a creation with difficult characters`,
       options,
@@ -190,7 +191,7 @@ suite('the samples of the reference', () => {
 })
 
 test('the requests of the guide do what the guide says', {
-  skip: !hasCurl() && 'curl is not installed',
+  skip: skipWithout('curl', hasCurl()),
 }, async t => {
   const service = await startTestService(t)
   for (let id = 1; id <= 7; id++) await service.create({ name: `Animal ${id}`, categoryId: 1 })

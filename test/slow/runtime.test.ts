@@ -6,9 +6,9 @@ import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync 
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { MAIN, run, serve } from './support/command.ts'
-import { neededLibraries } from './support/elf.ts'
-import { temporaryFolder } from './support/service.ts'
+import { MAIN, run, serve } from '../support/command.ts'
+import { neededLibraries } from '../support/elf.ts'
+import { temporaryFolder } from '../support/service.ts'
 
 const ROOT = dirname(dirname(MAIN))
 const PACKAGE = `node-${process.platform}-${process.arch}`

@@ -5,11 +5,11 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, constants, openSync, readFileSync, readSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { createLogOutput } from '../src/cli/log-stream.ts'
-import { MAIN, type Running, serve } from './support/command.ts'
-import { childrenOf } from './support/processes.ts'
-import { API_KEY, client, temporaryFolder } from './support/service.ts'
-import { waitUntil } from './support/wait.ts'
+import { createLogOutput } from '../../src/cli/log-stream.ts'
+import { MAIN, type Running, serve } from '../support/command.ts'
+import { childrenOf } from '../support/processes.ts'
+import { API_KEY, client, temporaryFolder } from '../support/service.ts'
+import { waitUntil } from '../support/wait.ts'
 
 /** In units of 512 bytes, as POSIX defines `ulimit -f`. The database stays far below it. */
 const MAX_FILE_BLOCKS = 2_048

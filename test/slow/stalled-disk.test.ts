@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { type Running, serve, signalUntilEnded } from './support/command.ts'
-import { childrenOf } from './support/processes.ts'
-import { connectRaw, requestHead } from './support/raw-http.ts'
-import { API_KEY, temporaryFolder } from './support/service.ts'
-import { hasEnded, inject, isWaitingForDisk, WITHOUT_STRACE } from './support/strace.ts'
-import { waitUntil } from './support/wait.ts'
+import { type Running, serve, signalUntilEnded } from '../support/command.ts'
+import { childrenOf } from '../support/processes.ts'
+import { connectRaw, requestHead } from '../support/raw-http.ts'
+import { API_KEY, temporaryFolder } from '../support/service.ts'
+import { hasEnded, inject, isWaitingForDisk, WITHOUT_STRACE } from '../support/strace.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const ANIMAL = '{"name":"Bella","categoryId":7}'
 

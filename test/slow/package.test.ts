@@ -12,10 +12,10 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { COMPILER_ENV, run, serve } from './support/command.ts'
-import { API_KEY, client, type Scope, shared, startTestService, temporaryFolder } from './support/service.ts'
+import { COMPILER_ENV, run, serve } from '../support/command.ts'
+import { API_KEY, client, type Scope, shared, startTestService, temporaryFolder } from '../support/service.ts'
 
-const ROOT = new URL('..', import.meta.url).pathname
+const ROOT = new URL('../..', import.meta.url).pathname
 
 /** The Node.js that npm runs on. It may be older than the service's, and the client must work there too. */
 const OLDER_NODE = process.env.npm_node_execpath ?? process.execPath
