@@ -175,7 +175,7 @@ interface Batch {
 
 /** Yields the valid animals. Throws a CommandFailed for an invalid entry, or reports it and its number of lines. */
 async function* batchesOf(
-  { source, format, fromLine, skipInvalid, signal, say }: Task,
+  { source, format, fromLine, skipInvalid, signal, progress, say }: Task,
   onSkipped: (lines: number) => void,
 ): AsyncGenerator<Batch> {
   function animalOf({ firstLine, lastLine, animal }: Entry): NewAnimal | undefined {
@@ -186,6 +186,8 @@ async function* batchesOf(
       const lines = firstLine === lastLine ? `Line ${firstLine}` : `Lines ${firstLine} to ${lastLine}`
       const message = `${lines}: ${error.message}`
       if (!skipInvalid) throw new CommandFailed(message)
+      // The bar would stay in front of the message.
+      progress.end()
       say(message)
       onSkipped(lastLine - firstLine + 1)
       return undefined
