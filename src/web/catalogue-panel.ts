@@ -5,7 +5,7 @@ import { type Html, html } from './html.ts'
 import { icon } from './icons.ts'
 
 export function renderPanel(): Html {
-  return html`<aside id="panel" hidden>
+  return html`<aside id="panel" aria-labelledby="details-name" hidden>
 ${renderDetails()}
 ${renderAddForm()}
 </aside>
@@ -13,21 +13,22 @@ ${renderAddForm()}
 }
 
 function renderDetails(): Html {
-  return html`<section id="details" aria-labelledby="details-name" hidden>
-<div class="panel-heading"><h2 id="details-name" tabindex="-1" dir="auto"></h2>${renderCloseButton()}</div>
+  return html`<div id="details" hidden>
+<div class="panel-heading"><h2 id="details-name" tabindex="-1" dir="auto"></h2>${renderCopyButton('link', 'Copy link', 'link')}${renderCloseButton()}</div>
+<span id="details-link" class="visually-hidden" aria-hidden="true"></span>
 <p id="not-listed" hidden>This animal is not on this page. <button type="button">Show it in the list</button></p>
 <dl>
-<div><dt>Id</dt><dd><span id="details-id" class="number"></span>${renderCopyButton('copy-id', 'Copy id')}</dd></div>
+<div><dt>Id</dt><dd><span id="details-id" class="number"></span>${renderCopyButton('id', 'Copy id')}</dd></div>
 <div><dt>Category</dt><dd><span id="details-category" class="number"></span></dd></div>
 <div><dt>Status</dt><dd><span id="details-status"></span></dd></div>
 </dl>
-<div class="json-heading"><h3>JSON</h3>${renderCopyButton('copy-json', 'Copy JSON')}</div>
+<div class="json-heading"><h3>JSON</h3>${renderCopyButton('json', 'Copy JSON')}</div>
 <pre id="details-json" tabindex="0" aria-label="JSON"></pre>
-</section>`
+</div>`
 }
 
 function renderAddForm(): Html {
-  return html`<section id="add-animal" aria-labelledby="add-title" hidden>
+  return html`<div id="add-animal" hidden>
 <div class="panel-heading"><h2 id="add-title">New animal</h2><span id="added-count"></span>${renderCloseButton()}</div>
 <form novalidate>
 <fieldset>
@@ -43,13 +44,13 @@ function renderAddForm(): Html {
 <div class="actions"><button class="primary" type="submit">Add</button><div class="check"><input id="add-another" type="checkbox"><label for="add-another">Add another</label></div></div>
 </fieldset>
 </form>
-</section>`
+</div>`
 }
 
 function renderCloseButton(): Html {
   return html`<button class="close icon-button" type="button" aria-label="Close" title="Close">${icon('close')}</button>`
 }
 
-function renderCopyButton(id: string, label: string): Html {
-  return html`<button id="${id}" class="icon-button copy" type="button" aria-label="${label}" title="${label}">${icon('copy')}${icon('check')}</button>`
+function renderCopyButton(source: string, label: string, sign: 'copy' | 'link' = 'copy'): Html {
+  return html`<button id="copy-${source}" class="icon-button copy" type="button" aria-label="${label}" title="${label}"${source === 'link' && html` aria-keyshortcuts="c"`}>${icon(sign)}${icon('check')}</button>`
 }

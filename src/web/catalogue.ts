@@ -10,21 +10,27 @@ const PAGE_SIZES = [10, PAGE_LIMIT.default, 50, PAGE_LIMIT.maximum]
 
 const SHORTCUTS: readonly (readonly [keys: readonly string[], action: string])[] = [
   [['n'], 'New animal'],
-  [['/'], 'Go to an id'],
+  [['/'], 'Search, or go to an id'],
   [['j', '↓'], 'Next animal'],
   [['k', '↑'], 'Previous animal'],
   [[']'], 'Next page'],
   [['['], 'Previous page'],
   [['f'], 'Filter by status'],
+  [['o'], 'Oldest or newest first'],
+  [['c'], 'Copy the link to the animal'],
   [['Esc'], 'Close the panel'],
   [['?'], 'Show this list'],
 ]
 
-/** The part of the bar that only this page has. */
+/** The search in the bar, before the links of all pages. */
+export function renderCatalogueSearch(): Html {
+  return html`<form id="search" role="search" hidden><label class="visually-hidden" for="search-field">Search or id</label>${icon('search')}<input id="search-field" type="search" autocomplete="off" spellcheck="false" placeholder="Search or id" aria-keyshortcuts="/" aria-describedby="search-hint"><kbd aria-hidden="true">/</kbd><p id="search-hint" class="hint"></p></form>`
+}
+
+/** The buttons in the bar, after the links of all pages. */
 export function renderCatalogueTools(): Html {
   return html`<div id="tools" hidden>
-<form id="go-to" role="search"><label class="visually-hidden" for="go-to-id">Go to id</label>${icon('search')}<input id="go-to-id" inputmode="numeric" autocomplete="off" spellcheck="false" placeholder="Go to id" aria-keyshortcuts="/"><kbd aria-hidden="true">/</kbd></form>
-<button class="new-animal primary" type="button" aria-keyshortcuts="n">${icon('plus')}New animal<kbd aria-hidden="true">n</kbd></button>
+<button class="new-animal primary" type="button" aria-keyshortcuts="n">${icon('plus')}<span>New animal</span><kbd aria-hidden="true">n</kbd></button>
 <button id="more" class="icon-button" type="button" popovertarget="menu" aria-label="More" title="More">${icon('more')}</button>
 <div id="menu" popover>
 <a href="./docs">API reference</a>
@@ -51,7 +57,7 @@ ${renderListMessage()}
 <nav id="pager" aria-label="Pages"><a id="first" data-page aria-disabled="true">${icon('first')}<span>First</span></a><a id="previous" data-page rel="prev" aria-disabled="true">${icon('previous')}<span>Previous</span></a>
 <p id="summary" role="status"></p>
 <a id="next" data-page rel="next" aria-disabled="true"><span>Next</span>${icon('next')}</a>
-<button class="new-animal primary" type="button">${icon('plus')}New<span class="visually-hidden"> animal</span></button></nav>
+<button class="new-animal primary" type="button" aria-label="New animal">${icon('plus')}New</button></nav>
 </div>
 ${renderPanel()}
 </div>
@@ -75,22 +81,24 @@ function renderSignIn(environment: Environment): Html {
 </section>`
 }
 
+/** The filter is the legend of the bar beside it, and has the numbers. */
 function renderStock(): Html {
+  const kinds = [['', 'All'], ...STATUSES.map(status => [status, status]), ['none', 'no status']] as const
   return html`<section id="stock" aria-label="Stock">
-<div><h1 id="title" tabindex="-1">Animals</h1> <p id="stock-total"></p></div>
-<svg id="stock-chart" viewBox="0 0 1000 8" preserveAspectRatio="none" role="img" aria-label="Nothing has been counted yet.">${[...STATUSES, 'none'].map(status => html`<rect class="${status}" x="0" y="0" width="0" height="8"></rect>`)}</svg>
-<ul id="stock-legend">${STATUSES.map(status => html`<li class="${status}"><button type="button" data-status="${status}">${status} <b></b></button></li>`)}<li class="none"><span>no status <b></b></span></li></ul>
+<h1 id="title" class="visually-hidden" tabindex="-1">Animals</h1>
+<div class="scroll-edges"><div id="filter" role="group" aria-label="Filter by status">${kinds.map(([kind = '', label = '']) => html`<button type="button" class="${kind || 'all'}" data-status="${kind}" aria-pressed="${String(kind === '')}"${kind === '' && html` aria-keyshortcuts="f"`}>${label} <b></b></button>`)}<span id="stock-note"></span></div></div>
+<svg id="stock-bar" viewBox="0 0 1000 8" preserveAspectRatio="none" role="img" aria-label="Nothing has been counted yet.">${[...STATUSES, 'none'].map(kind => html`<rect class="${kind}" x="0" y="0" width="0" height="8"></rect>`)}</svg>
 </section>`
 }
 
 function renderToolbar(): Html {
   return html`<div id="toolbar">
-<div class="scroll-edges"><div id="filter" class="segments" role="group" aria-label="Filter by status"><button type="button" data-status="" aria-pressed="true" aria-keyshortcuts="f">All <small></small></button>${STATUSES.map(status => html`<button type="button" data-status="${status}" aria-pressed="false">${status} <small></small></button>`)}</div></div>
 <div id="view">
-<div class="segments" role="group" aria-label="Order"><a id="oldest" data-page href="./">Oldest</a><a id="newest" data-page href="./?order=newest">Newest</a></div>
+<div class="segments" role="group" aria-label="Order"><a id="oldest" data-page href="./">Oldest</a><a id="newest" data-page href="./?order=newest" aria-keyshortcuts="o">Newest</a></div>
 <select id="limit" aria-label="Animals per page" title="Animals per page">${PAGE_SIZES.map(size => html`<option>${size}</option>`)}</select>
 <button id="export" class="icon-button" type="button" aria-label="Download CSV" title="Download this list as CSV. Names that a spreadsheet would run as a formula get a leading apostrophe.">${icon('download')}</button>
 </div>
+<p id="search-result" hidden><span role="status"></span> <button type="button">Clear</button></p>
 </div>`
 }
 

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import type { Environment } from '../api-key.ts'
 import type { ApiDescription } from './api-description.ts'
-import { renderCatalogue, renderCatalogueTools } from './catalogue.ts'
+import { renderCatalogue, renderCatalogueSearch, renderCatalogueTools } from './catalogue.ts'
 import { type Html, html } from './html.ts'
 import { renderReference } from './reference.ts'
 import { createScriptLoader } from './scripts.ts'
@@ -16,21 +16,7 @@ export interface PageOptions {
 const CATALOGUE_SCRIPT = 'src/web/browser/catalogue'
 const REFERENCE_SCRIPT = 'src/web/browser/reference'
 
-/** The order matters: the last files have the rules for small screens and print, which must override the others. */
-const CATALOGUE_STYLES = [
-  'tokens.css',
-  'style.css',
-  'bar.css',
-  'catalogue.css',
-  'stock.css',
-  'list.css',
-  'list-end.css',
-  'panel.css',
-  'panel-overlay.css',
-  'notice.css',
-  'small-screen.css',
-  'print.css',
-]
+const CATALOGUE_STYLES = ['tokens.css', 'style.css', 'bar.css', 'catalogue.css', 'list.css', 'panel.css']
 const REFERENCE_STYLES = ['tokens.css', 'style.css', 'bar.css', 'reference.css', 'reference-code.css']
 
 export function createPages({ environment, document }: PageOptions) {
@@ -43,6 +29,8 @@ export function createPages({ environment, document }: PageOptions) {
         content: renderCatalogue(environment),
         otherPage: html`<a href="./docs">API<span> reference</span></a>`,
         assets: 'catalogue',
+        description: 'The catalogue of animals: search it, see the stock, and add animals.',
+        search: renderCatalogueSearch(),
         tools: renderCatalogueTools(),
       }),
     ),
@@ -53,6 +41,7 @@ export function createPages({ environment, document }: PageOptions) {
         ...renderReference(document(), environment),
         otherPage: html`<a href="./">Catalogue</a>`,
         assets: 'reference',
+        description: 'How to list, add and get animals with the API of Animal Store.',
       }),
     ),
     script('catalogue', () => loadScript(CATALOGUE_SCRIPT)),
@@ -94,14 +83,17 @@ interface LayoutOptions {
   readonly otherPage: Html
   /** The name of the page's script and style sheet. */
   readonly assets: string
-  /** Controls in the bar. */
+  /** For search engines and previews of links. */
+  readonly description: string
+  /** Controls in the bar, before and after its links. */
+  readonly search?: Html
   readonly tools?: Html
   /** The table of contents, beside the content. */
   readonly navigation?: Html
 }
 
 function renderLayout(options: LayoutOptions): Html {
-  const { title, environment, content, otherPage, assets, tools, navigation } = options
+  const { title, environment, content, otherPage, assets, description, search, tools, navigation } = options
   // Relative addresses, because a proxy may serve the pages below any prefix.
   return html`<!doctype html>
 <html lang="en">
@@ -109,6 +101,9 @@ function renderLayout(options: LayoutOptions): Html {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+<meta name="theme-color" content="#fefdfc" media="(prefers-color-scheme: light)">
+<meta name="theme-color" content="#161513" media="(prefers-color-scheme: dark)">
+<meta name="description" content="${description}">
 <title>${title}</title>
 <link rel="icon" href="./assets/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="./assets/${assets}.css">
@@ -117,7 +112,7 @@ function renderLayout(options: LayoutOptions): Html {
 <body>
 ${navigation !== undefined && html`<a class="button skip" href="#content">Skip to the content</a>`}
 <header id="bar"><div><a class="brand" href="./"><img src="./assets/icon.svg" alt="" width="24" height="24"><span>Animal Store</span></a><span class="environment ${environment}">${environment}</span>
-<nav aria-label="Site">${otherPage}<a href="./openapi.json">OpenAPI</a></nav>${tools}</div></header>
+${search}<nav aria-label="Site">${otherPage}<a href="./openapi.json">OpenAPI</a></nav>${tools}</div></header>
 ${navigation}
 <main id="content">${content}</main>
 </body>

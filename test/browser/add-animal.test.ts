@@ -130,7 +130,7 @@ suite('the form', () => {
     await waitForIds(page, ['1', '2', '3', '4'])
     await page.getByRole('button', { name: 'Show' }).click()
     await page.getByRole('heading', { name: 'Bella' }).waitFor()
-    assert.equal(new URL(page.url()).search, '')
+    assert.equal(new URL(page.url()).search, '?animal=4')
     assert.deepEqual(await readIds(page), ['1', '2', '3', '4'])
   })
 
@@ -160,6 +160,20 @@ suite('the form', () => {
     ])
     await page.keyboard.press('Escape')
     assert.equal(await page.locator('#panel').isVisible(), false)
+  })
+
+  test('begins with the status that was used last, also after a reload', async t => {
+    const { page } = await open(t, await startTestService(t))
+    await fillIn(page, 'Kim', '8')
+    assert.equal(await page.getByRole('radio', { name: 'no status' }).isChecked(), true)
+    await page.getByRole('radio', { name: 'pending' }).check()
+    await addButton(page).click()
+    await page.getByText('Added Kim').waitFor()
+    await openAddForm(page)
+    assert.equal(await page.getByRole('radio', { name: 'pending' }).isChecked(), true)
+    await page.reload()
+    await openAddForm(page)
+    assert.equal(await page.getByRole('radio', { name: 'pending' }).isChecked(), true)
   })
 
   test('adds one animal if the response is lost and the user tries again', async t => {

@@ -66,7 +66,7 @@ suite('the catalogue page', () => {
   test('has room for underscores in its fields', async t => {
     const { page } = await open(t, service())
     await openAddForm(page)
-    for (const field of ['#name', '#category', '#go-to-id']) {
+    for (const field of ['#key', '#name', '#category', '#search-field']) {
       const [size, height] = [await style(page, field, 'font-size'), await style(page, field, 'line-height')]
       assert.ok(parseFloat(height) >= 1.4 * parseFloat(size), `${field}: ${height} for ${size}`)
     }
@@ -100,7 +100,7 @@ suite('the catalogue page', () => {
 
   test('shows the chosen filter whole on a small screen', async t => {
     const viewport = { width: 320, height: 640 }
-    const { page } = await open(t, service(), { path: '/?status=sold', context: { viewport } })
+    const { page } = await open(t, service(), { path: '/?status=none', context: { viewport } })
     await readStock(page)
     await page.waitForFunction(() => {
       const row = document.querySelector('.scroll-edges')
@@ -123,7 +123,7 @@ suite('the catalogue page', () => {
     const { page } = await open(t, service(), { context: { colorScheme: 'dark' } })
     await page.keyboard.press('?')
     for (const [line, surface] of [
-      ['#list', 'body'],
+      ['#workspace', 'body'],
       ['#shortcuts kbd', '#shortcuts'],
     ] as const) {
       const lighter = luminance(await style(page, line, 'border-top-color'))
@@ -204,21 +204,69 @@ suite('the catalogue page', () => {
   test('scrolls to the filter that the keyboard reaches, on a small screen', async t => {
     const { page } = await open(t, service(), { context: { viewport: { width: 320, height: 640 } } })
     await readStock(page)
-    for (const key of ['f', 'Tab', 'Tab', 'Tab']) await page.keyboard.press(key)
+    for (const key of ['f', 'Tab', 'Tab', 'Tab', 'Tab']) await page.keyboard.press(key)
     await page.waitForFunction(() => {
       const row = document.querySelector('.scroll-edges')
-      return document.activeElement?.matches('[data-status=sold]') && row?.matches('[data-more=start]')
+      return document.activeElement?.matches('[data-status=none]') && row?.matches('[data-more=start]')
     })
   })
 
-  test('covers no button of a message with a notice, on a small screen', async t => {
-    const viewport = { width: 320, height: 640 }
-    const { page } = await open(t, service(), { path: '/?after=9000', context: { viewport } })
-    await page.getByText('No animal comes after id 9000.').waitFor()
-    await page.getByLabel('Go to id').fill('bella')
-    await page.getByLabel('Go to id').press('Enter')
-    const button = await boxOf(page.getByRole('link', { name: 'Show the first page' }))
-    assert.ok(button.bottom <= (await boxOf(page.locator('#message-notice'))).y)
+  test('begins the list in the upper third of a phone', async t => {
+    const { page } = await open(t, service(), { context: { viewport: { width: 375, height: 667 } } })
+    await readRows(page)
+    const { y } = await boxOf(page.locator('#rows tr').first())
+    assert.ok(y <= 667 / 3, `the first row begins at ${y}`)
+  })
+
+  test('always shows the button for a new animal', async t => {
+    const { page } = await open(t, service())
+    await readRows(page)
+    for (const [width, height] of [
+      [320, 640],
+      [375, 667],
+      [640, 400],
+      [667, 375],
+      [844, 390],
+      [1280, 800],
+    ] as const) {
+      await page.setViewportSize({ width, height })
+      const button = page.getByRole('button', { name: 'New animal' })
+      assert.equal(await button.count(), 1, `at ${width} by ${height}`)
+      const { bottom, right } = await boxOf(button)
+      assert.ok(bottom <= height && right <= width, `at ${width} by ${height}`)
+    }
+  })
+
+  test('has controls that a finger can hit', async t => {
+    const context = { viewport: { width: 375, height: 667 }, hasTouch: true }
+    const { page } = await open(t, service(), { context })
+    await readStock(page)
+    const small = () =>
+      page.evaluate(() =>
+        [
+          ...document.querySelectorAll<HTMLElement>(
+            'a, button, select, input:not([type=radio], [type=checkbox])',
+          ),
+        ]
+          // A row as a whole can be clicked, not only its name. A link in a sentence is as high as the sentence.
+          .filter(control => control.checkVisibility() && !control.matches('.name, .brand, p *'))
+          .filter(control => {
+            const { width, height } = (control.closest('.segments') ?? control).getBoundingClientRect()
+            return width < 40 || height < 40
+          })
+          .map(control => control.outerHTML.slice(0, 90)),
+      )
+    assert.deepEqual(await small(), [])
+    await page.locator('#rows tr').first().click()
+    await page.locator('#details').waitFor()
+    assert.deepEqual(await small(), [])
+    await page.keyboard.press('n')
+    await page.locator('#add-animal').waitFor()
+    assert.deepEqual(await small(), [])
+    const heights = await page
+      .locator('.choices label, .check')
+      .evaluateAll(labels => labels.map(label => label.getBoundingClientRect().height))
+    assert.ok(Math.min(...heights.filter(height => height > 0)) >= 40, String(heights))
   })
 
   test('opens the panel beside the list, and as a sheet on a small screen', async t => {
@@ -243,25 +291,18 @@ suite('the catalogue page', () => {
     await readRows(page)
     for (const width of [720, 768, 1000, 1119]) {
       await page.setViewportSize({ width, height: 900 })
-      const before = await boxOf(page.locator('#rows tr').nth(5))
-      await page
-        .locator('#rows tr')
-        .nth(5)
-        .click({ position: { x: 100, y: 20 } })
+      const row = page.locator('#rows tr').nth(5)
+      const before = await boxOf(row)
+      await row.click({ position: { x: 100, y: 20 } })
       const panel = await boxOf(page.locator('#panel'))
-      assert.deepEqual(await boxOf(page.locator('#rows tr').nth(5)), before, `the row moved at ${width}`)
-      assert.ok(
-        panel.y >= (await boxOf(page.locator('#toolbar'))).bottom,
-        `the toolbar is covered at ${width}`,
-      )
-      assert.ok(panel.bottom <= (await boxOf(page.locator('#pager'))).y, `the links are covered at ${width}`)
+      assert.deepEqual(await boxOf(row), before, `the row moved at ${width}`)
+      for (const control of ['#export', '#next', '#summary'])
+        assert.ok((await boxOf(page.locator(control))).right <= panel.x, `${control} is covered at ${width}`)
       assert.ok(panel.right <= width && panel.x >= 320, `the panel covers the names at ${width}`)
       await page.keyboard.press('Escape')
     }
     await page.setViewportSize({ width: 844, height: 390 })
     await page.keyboard.press('n')
-    const panel = await boxOf(page.locator('#panel'))
-    assert.deepEqual([panel.right, panel.bottom], [844, 390])
     await page.locator('#add-another').scrollIntoViewIfNeeded()
     assert.ok((await boxOf(page.locator('#add-another'))).bottom <= 390)
   })
@@ -278,7 +319,7 @@ suite('the catalogue page', () => {
       ['.progress', '#rows'].every(selector => {
         const element = document.querySelector(selector)
         const opacity = element && getComputedStyle(element).opacity
-        return opacity === (selector === '#rows' ? '0.55' : '1')
+        return opacity === (selector === '#rows' ? '0.88' : '1')
       }),
     )
     assert.equal(await page.locator('#rows tr').count(), 20)
@@ -293,22 +334,22 @@ suite('the catalogue page', () => {
     const animated = await page.evaluate(() =>
       [...document.querySelectorAll('*')]
         .filter(element => {
-          const { animationName, transitionDuration } = getComputedStyle(element)
-          return animationName !== 'none' || parseFloat(transitionDuration) > 0
+          const { animationDuration, transitionDuration } = getComputedStyle(element)
+          return parseFloat(animationDuration) > 0 || parseFloat(transitionDuration) > 0
         })
         .map(element => element.outerHTML.slice(0, 80)),
     )
     assert.deepEqual(animated, [])
   })
 
-  test('prints the list without controls', async t => {
+  test('prints the list with its legend, and without controls', async t => {
     const { page } = await open(t, service())
-    await readRows(page)
+    await readStock(page)
     await page.keyboard.press('j')
     await page.emulateMedia({ media: 'print' })
-    for (const selector of ['#go-to', '#toolbar', '#panel', '#next', '#bar .new-animal'])
+    for (const selector of ['#search', '#toolbar', '#panel', '#next', '#bar .new-animal'])
       assert.equal(await page.locator(selector).isVisible(), false, selector)
-    for (const selector of ['.environment', '#rows tr', '#summary', '#stock-legend'])
+    for (const selector of ['.environment', '#rows tr', '#summary', '#filter .sold', '#stock-bar'])
       assert.equal(await page.locator(selector).first().isVisible(), true, selector)
     assert.equal(await style(page, '#bar', 'position'), 'static')
   })

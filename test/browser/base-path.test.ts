@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { startPrefixProxy } from '../support/prefix-proxy.ts'
 import { API_KEY } from '../support/service.ts'
-import { newAnimals, readIds, signIn, startWithAnimals, useCatalogue } from './catalogue-page.ts'
+import { newAnimals, readIds, readStock, signIn, startWithAnimals, useCatalogue } from './catalogue-page.ts'
 
 const open = useCatalogue()
 
@@ -22,9 +22,13 @@ suite('below the prefix of a proxy', () => {
     const { page } = await openBehindPrefix(t, '/shop/animals/')
     await signIn(page)
     assert.equal((await readIds(page)).length, 20)
-    // Another catalogue of the same host has another key.
+    await readStock(page)
+    // Another catalogue of the same host has another key and other animals.
     const names = await page.evaluate(() => Object.keys(sessionStorage))
-    assert.deepEqual(names, ['animal-store-key:/shop/animals/'])
+    assert.deepEqual(names.sort(), [
+      'animal-store-key:/shop/animals/',
+      'animal-store-stock-production:/shop/animals/',
+    ])
     await page.getByRole('link', { name: 'Next' }).click()
     await page.waitForURL(/\/shop\/animals\/\?.*after=20$/)
     await page.waitForFunction(() => document.querySelectorAll('#rows tr').length === 10)

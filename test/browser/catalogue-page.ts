@@ -98,10 +98,12 @@ export async function readIds(page: Page): Promise<string[]> {
   return (await readRows(page)).map(([id = '']) => id)
 }
 
-/** Waits until the URL has this query and the list starts with this id. */
+/** Waits until the URL has this query, whatever animal is in the panel, and the list starts with this id. */
 export async function waitForList(page: Page, search: string, firstId: string): Promise<void> {
   await page.waitForFunction(
-    ([search, id]) => location.search === search && document.querySelector('#rows tr td')?.textContent === id,
+    ([search, id]) =>
+      location.search.replace(/[?&]animal=-?\d+$/, '') === search &&
+      document.querySelector('#rows tr td')?.textContent === id,
     [search, firstId] as const,
   )
 }
@@ -117,11 +119,16 @@ export async function signOut(page: Page): Promise<void> {
 }
 
 /** Waits until the whole stock has been counted. Returns the counts: total, available, pending, sold, no status. */
-export async function readStock(page: Page): Promise<(string | null)[]> {
+export async function readStock(page: Page): Promise<string[]> {
   await page.locator('#stock[data-state=complete]').waitFor()
-  return page
-    .locator('#stock-total, #stock-legend b')
-    .evaluateAll(counts => counts.map(count => count.textContent))
+  return page.locator('#filter b').allTextContents()
+}
+
+/** Opens the page as if this tab had counted nothing yet (src/web/browser/catalogue-walk.ts). */
+export async function countAgain(page: Page, url: string): Promise<void> {
+  await page.goto(`${new URL(url).origin}/livez`)
+  await page.evaluate(() => sessionStorage.removeItem('animal-store-stock-production:/'))
+  await page.goto(url)
 }
 
 /**

@@ -7,6 +7,7 @@ import { freePort } from '../support/postgres.ts'
 import { shared, startTestService, temporaryFolder } from '../support/service.ts'
 import { waitUntil } from '../support/wait.ts'
 import {
+  countAgain,
   failRequests,
   holdRequests,
   newAnimals,
@@ -22,7 +23,7 @@ import {
 
 const open = useCatalogue()
 
-/** How often the page looks for new animals (src/web/browser/polling.ts). */
+/** How often the page looks for new animals (src/web/browser/pace.ts). */
 const INTERVAL_MS = 5_000
 
 suite('the catalogue page', () => {
@@ -130,11 +131,10 @@ suite('the catalogue page', () => {
       return isAway || isSecondOfCount ? route.abort() : route.continue()
     })
     await stopClock(page)
-    await page.goto(service.address)
-    await page.getByText('100 so far …').waitFor()
+    await countAgain(page, service.address)
+    await page.getByText('All 100 …').waitFor()
     isAway = true
     const notice = page.getByText('The server cannot be reached. Trying again')
-    // The client makes several attempts first. A check that is still running is not started again.
     for (const [isExpected, what] of [
       [true, 'the notice is visible'],
       [false, 'the notice is hidden'],

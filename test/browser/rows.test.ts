@@ -68,7 +68,7 @@ suite('a row', () => {
       assert.equal(await notListed.isVisible(), false)
       await press(page, ']')
       await notListed.waitFor()
-      assert.equal(new URL(page.url()).search, next)
+      assert.equal(new URL(page.url()).search, `${next}&animal=${id}`)
       assert.equal(await page.locator('#details-id').textContent(), id)
       assert.equal(await page.locator('tr[aria-current]').count(), 0)
       await page.getByRole('button', { name: 'Show it in the list' }).click()
@@ -103,9 +103,9 @@ suite('a row', () => {
     await page.getByRole('button', { name: 'Copy id' }).click()
     await page.getByRole('button', { name: 'Copied' }).waitFor()
     assert.equal(await page.evaluate(() => getSelection()?.toString()), '')
-    await page.getByLabel('Go to id').focus()
+    await page.getByLabel('Search or id').focus()
     await press(page, 'Control+V')
-    assert.equal(await page.getByLabel('Go to id').inputValue(), '45')
+    assert.equal(await page.getByLabel('Search or id').inputValue(), '45')
   })
 
   test('is not selected when the user selects text in it', async t => {
@@ -124,7 +124,119 @@ suite('a row', () => {
   })
 })
 
+suite('the link of an animal', () => {
+  const searchOf = (page: Page) => new URL(page.url()).search
+
+  test('is the address while the animal is selected, also after a reload and with Back and Forward', async t => {
+    const { page } = await open(t, service(), { path: '/?limit=10' })
+    await readRows(page)
+    await page.locator('#rows tr').nth(1).click()
+    await waitForSelected(page, '2')
+    assert.equal(searchOf(page), '?limit=10&animal=2')
+    assert.equal(await page.title(), 'animal 2 · Animal Store')
+    await page.locator('#rows tr').nth(4).click()
+    await waitForSelected(page, '5')
+    await page.goBack()
+    await waitForSelected(page, '2')
+    await page.goBack()
+    await page.locator('#panel').waitFor({ state: 'hidden' })
+    await page.goForward()
+    await waitForSelected(page, '2')
+    await page.reload()
+    await waitForSelected(page, '2')
+    await press(page, 'Escape')
+    assert.equal(searchOf(page), '?limit=10')
+    assert.equal(await page.locator('#panel').isVisible(), false)
+  })
+
+  test('adds nothing to the history while the keyboard moves from row to row', async t => {
+    const { page } = await open(t, service(), { path: '/?limit=10' })
+    await readRows(page)
+    await press(page, 'j', 'j', 'j')
+    await waitForSelected(page, '3')
+    await page.goBack()
+    await page.locator('#panel').waitFor({ state: 'hidden' })
+    assert.equal(searchOf(page), '?limit=10')
+  })
+
+  for (const keys of [[], ['c']]) {
+    test(`can be copied with ${keys[0] ?? 'a button'}, and shows the animal to somebody else`, async t => {
+      const { page, context } = await open(t, service(), { path: '/?status=sold&order=newest' })
+      await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+      await page.locator('#rows tr').nth(2).click()
+      await waitForSelected(page, '38')
+      if (keys.length === 0) await page.getByRole('button', { name: 'Copy link' }).click()
+      else await press(page, ...keys)
+      await page.getByRole('button', { name: 'Copied' }).waitFor()
+      const link = await page.evaluate(() => navigator.clipboard.readText())
+      assert.equal(link, `${service().address}/?after=37&animal=38`)
+      await page.goto('about:blank')
+      await page.goto(link)
+      await waitForSelected(page, '38')
+      await waitForList(page, '?after=37', '38')
+    })
+  }
+
+  test('works for an animal that is not on the page, and says if there is none', async t => {
+    const { page } = await open(t, service(), { path: '/?animal=45' })
+    await page.getByRole('heading', { name: 'Zoë' }).waitFor()
+    await page.getByText('This animal is not on this page.').waitFor()
+    await page.goto(`${service().address}/?animal=46`)
+    await page.getByText('No animal has the id 46.').waitFor()
+    assert.equal(await page.locator('#panel').isVisible(), false)
+    assert.equal(searchOf(page), '')
+    await page.goto(`${service().address}/?animal=x`)
+    await page.getByText('animal must be a whole number').waitFor()
+  })
+})
+
 suite('the keyboard', () => {
+  test('moves in the menu while it is open', async t => {
+    const { page } = await open(t, service())
+    await readRows(page)
+    const focused = () => page.evaluate(() => document.activeElement?.textContent)
+    await page.locator('#more').focus()
+    await press(page, 'Enter', 'ArrowDown')
+    assert.equal(await focused(), 'OpenAPI document')
+    await press(page, 'ArrowDown')
+    assert.equal(await focused(), 'Keyboard shortcuts?')
+    await press(page, 'ArrowUp', 'ArrowUp')
+    assert.equal(await focused(), 'Sign out')
+    await press(page, 'ArrowDown')
+    assert.equal(await focused(), 'OpenAPI document')
+    assert.equal(await page.locator('tr[aria-current]').count(), 0, 'a row was selected behind the menu')
+  })
+
+  for (const width of [375, 768, 1280]) {
+    test(`reaches everything in the order on the screen, at ${width} pixels`, async t => {
+      const context = { viewport: { width, height: 900 } }
+      const { page } = await open(t, service(), { path: '/?limit=10', context })
+      await readRows(page)
+      await page.evaluate(() => {
+        if (document.activeElement instanceof HTMLElement) document.activeElement.blur()
+      })
+      const boxes: { name: string; x: number; y: number; bottom: number }[] = []
+      for (;;) {
+        await press(page, 'Tab')
+        const box = await page.evaluate(() => {
+          const { activeElement } = document
+          if (activeElement === null || activeElement === document.body) return undefined
+          const { x, y, bottom } = activeElement.getBoundingClientRect()
+          return { name: activeElement.id || activeElement.textContent, x, y, bottom }
+        })
+        if (box === undefined || boxes.some(({ name }) => name === box.name)) break
+        boxes.push(box)
+      }
+      assert.ok(boxes.length > 8, JSON.stringify(boxes))
+      for (const [index, box] of boxes.entries()) {
+        const previous = boxes[index - 1]
+        if (previous === undefined) continue
+        const isAfter = box.y >= previous.bottom || (box.bottom > previous.y && box.x > previous.x)
+        assert.ok(isAfter, `${box.name} comes after ${previous.name}`)
+      }
+    })
+  }
+
   test('moves from row to row, and on to other pages', async t => {
     const { page } = await open(t, service())
     await readRows(page)
@@ -146,7 +258,7 @@ suite('the keyboard', () => {
     assert.equal(isVisible, true, 'the selected row is covered')
   })
 
-  test('turns pages, filters and focuses "Go to id", but only types while a field has the focus', async t => {
+  test('turns pages, filters, changes the order and focuses the search, but only types while a field has the focus', async t => {
     const { page } = await open(t, service())
     await readRows(page)
     await press(page, ']')
@@ -156,11 +268,15 @@ suite('the keyboard', () => {
     await press(page, '[')
     await press(page, 'f', 'Tab', 'Tab', 'Tab', 'Enter')
     await waitForList(page, '?status=sold', '2')
+    await press(page, 'o')
+    await waitForList(page, '?status=sold&order=newest', '44')
+    await press(page, 'o')
+    await waitForList(page, '?status=sold', '2')
     await press(page, '/')
     await page.keyboard.type('njk7')
-    assert.equal(await page.locator('#go-to-id').inputValue(), 'njk7')
+    assert.equal(await page.locator('#search-field').inputValue(), 'njk7')
     assert.equal(await page.locator('#panel').isVisible(), false)
-    await press(page, 'Escape', 'n')
+    await press(page, 'Escape', 'Escape', 'n')
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'name')
     await page.keyboard.type('?n/')
     assert.equal(await page.locator('#name').inputValue(), '?n/')
@@ -172,7 +288,7 @@ suite('the keyboard', () => {
     const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
     await dialog.waitFor()
     const keys = await dialog.locator('kbd').allTextContents()
-    for (const key of ['n', '/', 'j', 'k', '[', ']', 'f', '?']) assert.ok(keys.includes(key), key)
+    for (const key of ['n', '/', 'j', 'k', '[', ']', 'f', 'o', 'c', '?']) assert.ok(keys.includes(key), key)
     await press(page, 'n')
     assert.equal(await page.locator('#panel').isVisible(), false, 'shortcuts work behind the dialog')
     await press(page, 'Escape')

@@ -2,19 +2,22 @@
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { shared } from '../support/service.ts'
 import {
+  countAgain,
   newAnimals,
   readIds,
   readStock,
+  signIn,
   startWithAnimals,
   stopClock,
   useCatalogue,
   waitForList,
 } from './catalogue-page.ts'
 
-/** How often the page looks for new animals (src/web/browser/polling.ts). */
+/** How often the page looks for new animals (src/web/browser/pace.ts). */
 const INTERVAL_MS = 5_000
 
 const open = useCatalogue()
@@ -29,39 +32,70 @@ async function setHidden(page: Page, isHidden: boolean): Promise<void> {
   }, isHidden)
 }
 
+/** The requests of the count, from now on. */
+function watchCount(page: Page): string[] {
+  const requests: string[] = []
+  page.on('request', request => {
+    if (request.url().includes('limit=100')) requests.push(new URL(request.url()).search)
+  })
+  return requests
+}
+
 suite('the stock', () => {
   const service = shared(scope => startWithAnimals(scope, newAnimals(1_204, STATUSES)))
 
   test('is counted in the whole catalogue, one request at a time, whatever the list shows', async t => {
     const { page } = await open(t, service(), { path: '/?status=sold&limit=10' })
-    await readStock(page)
-    // A search for new animals would be counted, too. The clock of the first page still runs, so the page is left first.
-    await stopClock(page)
     const url = page.url()
-    await page.goto('about:blank')
+    await stopClock(page)
     let inFlight = 0
     let mostInFlight = 0
-    let requests = 0
     await page.route(/limit=100/, async route => {
-      requests++
       inFlight++
       mostInFlight = Math.max(mostInFlight, inFlight)
       const response = await route.fetch()
       inFlight--
       await route.fulfill({ response })
     })
-    await page.goto(url)
+    await page.goto('about:blank')
+    const requests = watchCount(page)
+    await countAgain(page, url)
     assert.deepEqual(await readStock(page), ['1,204', '301', '0', '602', '301'])
-    assert.deepEqual([requests, mostInFlight], [13, 1])
-    assert.deepEqual(await page.locator('#filter small').allTextContents(), ['1,204', '301', '0', '602'])
+    assert.deepEqual([requests.length, mostInFlight], [13, 1])
     assert.equal(
-      await page.locator('#stock-chart').getAttribute('aria-label'),
+      await page.locator('#stock-bar').getAttribute('aria-label'),
       '1,204 animals: 301 available, 0 pending, 602 sold, 301 without a status.',
     )
     const widths = await page
-      .locator('#stock-chart rect')
+      .locator('#stock-bar rect')
       .evaluateAll(bars => bars.map(bar => bar.getAttribute('width')))
     assert.deepEqual(widths, ['250.0', '0.0', '500.0', '250.0'])
+  })
+
+  test('is not counted again after a reload: the count continues where it was', async t => {
+    const { page } = await open(t, service())
+    await readStock(page)
+    await stopClock(page)
+    await page.goto('about:blank')
+    const requests = watchCount(page)
+    const continued = page.waitForResponse(/limit=100/)
+    await page.goto(service().address)
+    await continued
+    assert.deepEqual(await readStock(page), ['1,204', '301', '0', '602', '301'])
+    assert.deepEqual(requests, ['?limit=100&after=1155'])
+  })
+
+  test('is counted again if the address has another catalogue now', async t => {
+    const { page } = await open(t, service())
+    await readStock(page)
+    await page.goto(`${service().address}/livez`)
+    await page.evaluate(() => {
+      const name = 'animal-store-stock-production:/'
+      const count = JSON.parse(sessionStorage.getItem(name) ?? '')
+      sessionStorage.setItem(name, JSON.stringify({ ...count, total: 9, lastIds: ['7', '9999'] }))
+    })
+    await page.goto(service().address)
+    await page.waitForFunction(() => document.querySelector('#filter b')?.textContent === '1,204')
   })
 
   test('shows its progress, and pauses as long as the server asks for', async t => {
@@ -78,47 +112,145 @@ suite('the stock', () => {
     })
     await stopClock(page)
     const limited = page.waitForResponse(response => response.status() === 429)
-    await page.reload()
+    await countAgain(page, service().address)
     await limited
-    await page.getByText('500 so far …').waitFor()
-    assert.deepEqual(await page.locator('#filter small').allTextContents(), ['', '', '', ''])
+    await page.getByText('500 …').waitFor()
     isLimited = false
-    const requests: string[] = []
-    page.on('request', request => requests.push(request.url()))
+    const requests = watchCount(page)
     await page.clock.fastForward(19_000)
-    assert.deepEqual(
-      requests.filter(url => url.endsWith('after=500')),
-      [],
-    )
+    assert.deepEqual(requests, [])
     await page.clock.fastForward(2_000)
     await readStock(page)
   })
 
-  test('filters the list with a click', async t => {
+  test('pauses while the user waits for a page', async t => {
     const { page } = await open(t, service())
-    const legend = page.locator('#stock-legend')
-    await legend.getByRole('button', { name: 'sold' }).click()
-    await waitForList(page, '?status=sold', '2')
-    await legend.getByRole('button', { name: 'sold', pressed: true }).click()
-    await waitForList(page, '', '1')
+    await page.locator('#rows tr').first().waitFor()
+    const held = Promise.withResolvers<void>()
+    await page.route(/limit=50/, async route => {
+      await held.promise
+      await route.continue()
+    })
+    await page.route(/limit=100$/, async route => {
+      // The user asks for another page while the first part of the count is in flight.
+      const asked = page.waitForRequest(/limit=50/)
+      await page.getByLabel('Animals per page').selectOption('50')
+      await asked
+      await route.continue()
+    })
+    await stopClock(page)
+    await countAgain(page, service().address)
+    await page.getByText('100 …').waitFor()
+    const requests = watchCount(page)
+    await page.clock.fastForward(1_000)
+    assert.deepEqual(requests, [])
+    held.resolve()
+    await readStock(page)
   })
 
   test('counts only the first animals of a very large catalogue, and says so', async t => {
     const service = await startWithAnimals(t, newAnimals(20_001, STATUSES))
     const { page } = await open(t, service)
     await page.locator('#stock[data-state=capped]').waitFor({ timeout: 60_000 })
-    assert.equal(await page.locator('#stock-total').textContent(), 'first 20,000 counted')
-    assert.deepEqual(await page.locator('#stock-legend b').allTextContents(), [
-      '5,000',
-      '0',
-      '10,000',
-      '5,000',
+    assert.equal(await page.locator('#stock-note').textContent(), 'the first 20,000 counted')
+    assert.deepEqual(await page.locator('#filter b').allTextContents(), [
+      ...['20,000+', '5,000+', '0+', '10,000+', '5,000+'],
     ])
-    assert.deepEqual(await page.locator('#filter small').allTextContents(), ['', '', '', ''])
+    await page.getByLabel('Search or id').fill('animal 20000')
+    await page.getByText('1 found. Searched the first 20,000').waitFor()
+  })
+})
+
+suite('the rate limit of the key', () => {
+  const rateLimit = { requests: 30, windowSeconds: 60 }
+
+  test('is left to the user by half while the stock is counted', async t => {
+    const service = await startWithAnimals(t, newAnimals(3_000), { rateLimit })
+    const { page } = await open(t, service)
+    await stopClock(page)
+    await page.goto('about:blank')
+    const requests = watchCount(page)
+    const isHalf = page.waitForResponse(response => /;r=15;/.test(response.headers().ratelimit ?? ''))
+    await countAgain(page, service.address)
+    await isHalf
+    const before = requests.length
+    await page.getByRole('link', { name: 'Next' }).click()
+    await waitForList(page, '?after=20', '21')
+    assert.equal(requests.length, before, 'the count has used the half that the user needs')
+    const continued = page.waitForRequest(/limit=100/)
+    await page.clock.fastForward(10_000)
+    await continued
+  })
+
+  // The same as `--rate-limit 30/60s` with one action in four seconds, but ten times as fast.
+  test('is enough for common tasks, one after the other', async t => {
+    const service = await startWithAnimals(t, newAnimals(4_017, [...STATUSES, 'pending']), {
+      rateLimit: { requests: 30, windowSeconds: 6 },
+    })
+    const { page } = await open(t, service, { isSignedIn: false })
+    const limited: string[] = []
+    page.on('response', response => {
+      if (response.status() === 429) limited.push(response.url())
+    })
+    const filter = page.locator('#filter')
+    const add = async (name: string) => {
+      await page.getByLabel('Name').fill(name)
+      await page.getByLabel('Name').press('Enter')
+      await page.getByText(`Added ${name}`).waitFor()
+    }
+    const actions = [
+      () => signIn(page),
+      () => page.getByRole('link', { name: 'Newest' }).click(),
+      () => filter.getByRole('button', { name: 'available' }).click(),
+      () => filter.getByRole('button', { name: 'All' }).click(),
+      async () => {
+        await page.keyboard.press('n')
+        await page.getByLabel('Category').fill('7')
+        await page.getByLabel('Add another').check()
+      },
+      ...['Bella', 'Kim', 'Rex', 'Mina', 'Otto'].map(name => () => add(name)),
+      async () => {
+        await page.keyboard.press('Escape')
+        await page.getByLabel('Search or id').fill('1234')
+        await page.getByLabel('Search or id').press('Enter')
+      },
+      () => page.keyboard.press('c'),
+      () => filter.getByRole('button', { name: 'sold' }).click(),
+      () => filter.getByRole('button', { name: 'pending' }).click(),
+      () => page.getByRole('button', { name: 'Download CSV' }).click(),
+    ]
+    for (const action of actions) {
+      const startedAt = performance.now()
+      await action()
+      await delay(Math.max(0, 400 - (performance.now() - startedAt)))
+    }
+    await page.getByText(/^Saved .* animals\.$/).waitFor()
+    await readStock(page)
+    assert.deepEqual(limited, [])
   })
 })
 
 suite('an animal that somebody else adds', () => {
+  test('appears although it was added between the load of the list and the end of the count', async t => {
+    const service = await startWithAnimals(t, newAnimals(150, STATUSES))
+    const { page } = await open(t, service)
+    await stopClock(page)
+    for (const search of ['?order=newest', '?status=pending&order=newest']) {
+      await page.goto('about:blank')
+      const held = Promise.withResolvers<void>()
+      await page.route(/limit=100/, async route => {
+        await held.promise
+        await route.continue()
+      })
+      await countAgain(page, `${service.address}/${search}`)
+      await page.locator('table[aria-busy=false]').waitFor({ state: 'attached' })
+      const { json } = await service.create({ name: 'Kim', categoryId: 8, status: 'pending' })
+      held.resolve()
+      await waitForList(page, search, String((json as { id: bigint }).id))
+      await page.unroute(/limit=100/)
+    }
+  })
+
   test('appears at the top of the newest page, is marked for a while, and is counted', async t => {
     const service = await startWithAnimals(t, newAnimals(30, STATUSES))
     const { page } = await open(t, service)

@@ -1,11 +1,17 @@
-// The form that adds an animal. It adds one animal even if it is sent twice.
+// The form that adds an animal. It adds one animal even if it is sent twice. A field shows what is wrong with it after the
+// user has left it, in words that do not assume any knowledge of the API.
 
 import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../client/src/animal-store.ts'
-import { isSameAnimal, type NewAnimal } from '../../animal.ts'
+import { isSameAnimal, isStatus, NAME_MAX_LENGTH, type NewAnimal, parseNewAnimal } from '../../animal.ts'
+import { INT64_MAX, INT64_MIN } from '../../json.ts'
+import { deviceValue } from './browser-storage.ts'
 import { find, formatNumber } from './elements.ts'
-import { createNewAnimalFields } from './new-animal-fields.ts'
 import { SLOW_MS } from './notice.ts'
 import type { Panel } from './panel.ts'
+import { isInteger, parseInteger } from './typed-integer.ts'
+
+/** The status of the animal that was added last on this device, which is the default of the next one. */
+const lastStatus = deviceValue('animal-store-status')
 
 export interface AddAnimalForm {
   /** While a request is in flight the form cannot be changed or closed: the user must see whether it succeeded. */
@@ -32,7 +38,7 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
   const submit = find('#add-animal [type=submit]', HTMLButtonElement)
   const addAnother = find('#add-another', HTMLInputElement)
   const problem = find('#add-problem', HTMLElement)
-  const fields = createNewAnimalFields(form)
+  const fields = createFields(form)
   /** The same animal is sent again with the same key, so that the server adds it once. */
   let lastSent: { readonly animal: NewAnimal; readonly idempotencyKey: string } | undefined
   let opener: Element | null = null
@@ -55,7 +61,8 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
       if (addAnother.checked) fields.startNext()
       else {
         fields.reset()
-        panel().close()
+        panel().hide()
+        returnFocus()
       }
       onAdded(added)
     } catch (error) {
@@ -82,6 +89,10 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
     }, SLOW_MS)
   }
 
+  function returnFocus(): void {
+    if (opener instanceof HTMLElement) opener.focus({ preventScroll: true })
+  }
+
   form.addEventListener('submit', event => {
     event.preventDefault()
     send()
@@ -101,9 +112,7 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
       panel().open('add-animal')
       find('#name', HTMLInputElement).focus()
     },
-    returnFocus() {
-      if (opener instanceof HTMLElement) opener.focus({ preventScroll: true })
-    },
+    returnFocus,
     reset() {
       lastSent = undefined
       problem.textContent = ''
@@ -117,4 +126,93 @@ function describeError(error: unknown): string {
   if (error.status === undefined)
     return 'The server cannot be reached. Press Add to try again: the animal is added only once.'
   return `${error.message}${error.requestId === undefined ? '' : ` (request ${error.requestId})`}`
+}
+
+interface Fields {
+  /** Returns the animal, or undefined if a field is invalid, which then has the focus. */
+  read(): NewAnimal | undefined
+  /** Empties the name and moves the focus there. Category and status stay for the next animal. */
+  startNext(): void
+  /** Shows the hints again, until the user leaves a field. */
+  clearProblems(): void
+  /** Empties all fields, and chooses the last status. */
+  reset(): void
+}
+
+function createFields(form: HTMLFormElement): Fields {
+  const name = find('#name', HTMLInputElement)
+  const category = find('#category', HTMLInputElement)
+  const fields = [
+    { input: name, problem: () => nameProblem(name.value) },
+    { input: category, problem: () => categoryProblem(category.value) },
+  ]
+
+  for (const { input, problem } of fields) {
+    input.addEventListener('blur', () => showProblem(input, problem()))
+    input.addEventListener('input', () => {
+      if (input.ariaInvalid === 'true') showProblem(input, problem())
+    })
+  }
+
+  function clearProblems(): void {
+    for (const { input } of fields) showProblem(input, undefined)
+  }
+
+  function reset(): void {
+    form.reset()
+    const last = lastStatus.load()
+    for (const radio of form.querySelectorAll<HTMLInputElement>('[name=status]'))
+      if (radio.value === last) radio.checked = true
+    clearProblems()
+  }
+
+  reset()
+  return {
+    read() {
+      for (const { input, problem } of fields) showProblem(input, problem())
+      const invalid = fields.find(({ input }) => input.ariaInvalid === 'true')
+      invalid?.input.focus()
+      const categoryId = parseInteger(category.value)
+      if (invalid !== undefined || categoryId === undefined) return undefined
+      const status = new FormData(form).get('status')
+      lastStatus.save(String(status))
+      return { name: name.value, categoryId, ...(isStatus(status) && { status }) }
+    },
+    startNext() {
+      name.value = ''
+      name.focus()
+      clearProblems()
+    },
+    clearProblems,
+    reset,
+  }
+}
+
+/** The line below a field shows either its hint or its problem, so that nothing moves. */
+function showProblem(input: HTMLInputElement, problem: string | undefined): void {
+  const hint = find(`#${input.id}-hint`, HTMLElement)
+  const text = problem ?? hint.dataset.hint ?? ''
+  input.ariaInvalid = String(problem !== undefined)
+  if (hint.textContent !== text) hint.textContent = text
+}
+
+function nameProblem(name: string): string | undefined {
+  if (name.trim() === '') return 'Enter a name.'
+  const length = [...name].length
+  if (length > NAME_MAX_LENGTH) {
+    return `This name has ${formatNumber(length)} characters. ${formatNumber(NAME_MAX_LENGTH)} are possible.`
+  }
+  try {
+    parseNewAnimal({ name, categoryId: 0n })
+    return undefined
+  } catch {
+    return 'This name has characters that cannot be stored.'
+  }
+}
+
+function categoryProblem(category: string): string | undefined {
+  if (category.trim() === '') return 'Enter the number of the category.'
+  if (!isInteger(category)) return 'Enter a whole number, such as 7.'
+  if (parseInteger(category) === undefined) return `Enter a number from ${INT64_MIN} to ${INT64_MAX}.`
+  return undefined
 }

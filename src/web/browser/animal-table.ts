@@ -1,10 +1,8 @@
 // The table of animals, and the message that replaces it when there is nothing to show.
 
 import type { Animal } from '../../../client/src/animal-store.ts'
-import { createElement, find, setAttribute } from './elements.ts'
-import type { ListPage } from './list-page.ts'
-import { isFirstPage } from './location.ts'
-import { createStatusBadge } from './status-badge.ts'
+import { createElement, createStatusBadge, find, setAttribute } from './elements.ts'
+import { isFirstPage, isSearch, type ListPage } from './location.ts'
 
 /** With more, the page would jump when fewer animals arrive. */
 const MAX_SKELETON_ROWS = 20
@@ -17,8 +15,10 @@ const NEW_MS = 4_000
 export interface AnimalTable {
   /** Marks the table as busy. Rows of the previous page stay until the next page arrives. */
   showLoading(limit: number): void
-  /** `wantedId` is the animal that the user wants to see, which may not exist. */
-  showPage(page: ListPage, wantedId?: bigint): void
+  /** No request is in flight, although the page is not there yet. */
+  showPause(): void
+  /** `progress` says how far a search is. */
+  showPage(page: ListPage, progress: string): void
   showError(message: string): void
   /** Marks rows as new for a few seconds. */
   markNew(ids: ReadonlySet<bigint>): void
@@ -87,10 +87,14 @@ export function createAnimalTable(onSelect: (id: bigint) => void): AnimalTable {
       body.replaceChildren(...Array.from({ length: count }, createSkeletonRow))
     },
 
-    showPage(page, wantedId) {
+    showPause() {
+      table.ariaBusy = 'false'
+    },
+
+    showPage(page, progress) {
       table.ariaBusy = 'false'
       if (page.animals.length > 0) showRows(page.animals)
-      else showMessage(describeEmpty(page, wantedId))
+      else showMessage(describeEmpty(page, progress))
     },
 
     showError(text) {
@@ -133,18 +137,24 @@ interface ListMessage {
   readonly link?: string
 }
 
-function describeEmpty({ location }: ListPage, wantedId: bigint | undefined): ListMessage {
-  const { status, after, before } = location
-  if (wantedId !== undefined)
-    return {
-      title: `No animal has the id ${wantedId}`,
-      text: 'All animals have smaller ids.',
-      link: FIRST_PAGE,
-    }
+function describeEmpty({ location }: ListPage, progress: string): ListMessage {
+  const { status, after, before, animal, search } = location
   if (!isFirstPage(location)) {
+    if (animal !== undefined && after === animal - 1n)
+      return {
+        title: `No animal has the id ${animal}`,
+        text: 'All animals have smaller ids.',
+        link: FIRST_PAGE,
+      }
     const place = after === undefined ? `before id ${before}` : `after id ${after}`
     const text = `No ${status ?? ''} animal comes ${place}.`.replace('  ', ' ')
     return { title: 'Nothing here', text, link: FIRST_PAGE }
+  }
+  if (isSearch(location)) {
+    const kind = status === undefined || status === 'none' ? '' : `${status} `
+    const title =
+      search === undefined ? 'No animals without a status' : `No ${kind}animal matches “${search}”`
+    return { title, text: progress, link: 'Show all animals' }
   }
   if (status !== undefined)
     return { title: `No ${status} animals`, text: 'No animal has this status now.', link: 'Show all animals' }

@@ -1,66 +1,68 @@
 // The script of the catalogue page: connects its parts and starts it.
 
-import type { Animal } from '../../../client/src/animal-store.ts'
+import { type Animal, AnimalStoreError } from '../../../client/src/animal-store.ts'
 import { createAddAnimalForm } from './add-animal-form.ts'
 import { createAnimalTable } from './animal-table.ts'
+import { createCatalogueWalk } from './catalogue-walk.ts'
 import { enableCsvDownload } from './csv-download.ts'
-import { createDetails } from './details.ts'
-import { find } from './elements.ts'
-import { createGoToId } from './go-to-id.ts'
-import type { ListPage } from './list-page.ts'
-import { isFirstPage, type ListLocation, newestPageFrom, pageFrom } from './location.ts'
+import { find, formatNumber } from './elements.ts'
+import { firstPage, isFirstPage, isSearch, type ListPage, pageFrom } from './location.ts'
 import { createNavigation } from './navigation.ts'
 import { createNotice, MESSAGE_MS } from './notice.ts'
+import { createPace } from './pace.ts'
 import { createPageLoader } from './page-loader.ts'
-import { createPager } from './pager.ts'
 import { createPanel } from './panel.ts'
-import { createPolling } from './polling.ts'
 import { enableScrollEdges } from './scroll-edges.ts'
+import { createSearchField, findMatches, pageOf, showSearchResult } from './search.ts'
 import { createSelection } from './selection.ts'
 import { createSession } from './session.ts'
 import { enableShortcuts } from './shortcuts.ts'
-import { showStock } from './stock.ts'
-import { type Count, createStockCount } from './stock-count.ts'
+import { createState } from './state.ts'
+import { describeProgress, showStock } from './stock.ts'
 
 const LONGEST_NAME_IN_NOTICE = 60
 
+const state = createState()
+const pace = createPace()
 const message = createNotice('message')
 const table = createAnimalTable(id => selection.select(id))
-const pager = createPager()
-const stockCount = createStockCount({
-  onChange(count) {
-    stock = count
-    showStock(count)
-  },
-  onFailure: () => loader.refresh(),
+const session = createSession({ pace, onSignIn: start, onSignOut: clearPage })
+const walk = createCatalogueWalk({
+  pace,
+  onProgress: showProgress,
+  onAnswer: error => loader.noteAnswer(error),
 })
-const polling = createPolling(lookForNewAnimals)
-const session = createSession({ onSignIn: () => loader.load(), onSignOut: clearPage })
-const navigation = createNavigation(() => {
-  wantedId = undefined
-  selection.selectWhenLoaded(undefined)
-  loader.load()
+const navigation = createNavigation({
+  state,
+  onList() {
+    searchField.show(state.location.search)
+    loader.load()
+  },
+  onAnimal: () => selection.follow(),
 })
 const loader = createPageLoader({
+  state,
   session,
-  navigation,
   notice: createNotice('connection'),
-  onLoading: () => table.showLoading(navigation.current.limit),
+  search: options => pageOf(findMatches(walk.animals, state.location), options),
+  onLoading: () => table.showLoading(state.location.limit),
+  onPause: table.showPause,
   onLoaded: showPage,
   onRefreshed: refreshPage,
   onError(text) {
+    state.page = undefined
     table.showError(text)
-    pager.clear()
-    selection.setAnimals([])
-    countStock()
+    navigation.showPager()
+    showSearchResult(undefined)
+    startBackgroundWork()
   },
 })
 const form = createAddAnimalForm({
   panel: () => panel,
   create(animal, idempotencyKey) {
-    const { store, signal } = session
-    if (store === undefined) throw new Error('the user is signed out')
-    return store.createAnimal(animal, { idempotencyKey, signal })
+    const { stores, signal } = session
+    if (stores === undefined) throw new Error('the user is signed out')
+    return stores.waiting.createAnimal(animal, { idempotencyKey, signal })
   },
   onAdded: showAdded,
   onUnauthorized: () => session.signOut('This key is no longer accepted.'),
@@ -68,92 +70,157 @@ const form = createAddAnimalForm({
 const panel = createPanel({
   canClose: () => !form.isSending,
   onClosed(content) {
-    if (content === 'details') selection.focusRow()
-    else form.returnFocus()
-    selection.clear()
+    if (content === 'add-animal') return form.returnFocus()
+    selection.focusRow()
+    navigation.goTo({ ...state.location, animal: undefined })
   },
 })
-const selection = createSelection({ table, details: createDetails(showInList), panel, turnPage })
-const goToId = createGoToId({
-  onGo: goToAnimal,
-  onInvalid: problem => message.show(problem, { forMs: MESSAGE_MS }),
+const selection = createSelection({
+  state,
+  table,
+  panel,
+  navigation,
+  findAnimal: async id => session.stores?.waiting.findAnimal(id, { signal: session.signal }),
+  onProblem: text => message.show(text, { forMs: MESSAGE_MS }),
 })
-
-/** The id that the user asked for, until another page is shown. */
-let wantedId: bigint | undefined
-/** The ids on the page that is shown. */
-let shownIds: ReadonlySet<bigint> = new Set()
-let isCounting = false
-let stock: Count | undefined
+const searchField = createSearchField({
+  onSearch(search) {
+    if (search !== state.location.search)
+      navigation.goTo(firstPage({ ...state.location, search }), {
+        // What the user types is one step in the history.
+        replaces: search !== undefined && state.location.search !== undefined,
+      })
+  },
+  onGoToId(id) {
+    message.hide()
+    navigation.goTo(pageFrom(id, 'oldest', state.location))
+  },
+  onDone: () => selection.focusRow(),
+})
 
 enableShortcuts(
   {
     n: openForm,
-    '/': () => goToId.focus(),
+    '/': () => searchField.focus(),
     j: () => selection.move(1),
     ArrowDown: () => selection.move(1),
     k: () => selection.move(-1),
     ArrowUp: () => selection.move(-1),
-    ']': () => turnPage(1),
-    '[': () => turnPage(-1),
+    ']': () => navigation.turnPage(1),
+    '[': () => navigation.turnPage(-1),
     f: () => find('#filter [aria-pressed=true]', HTMLButtonElement).focus(),
+    o: () => find('#view a:not([aria-current])', HTMLAnchorElement).click(),
+    c: () => selection.copyLink(),
   },
   () => session.isCatalogueShown && !form.isSending,
 )
 enableCsvDownload({
   notice: createNotice('export'),
-  source: () => session.backgroundStore && { store: session.backgroundStore, signal: session.signal },
-  status: () => navigation.current.status,
-  total: status => (stock?.state !== 'complete' ? undefined : status ? stock.of[status] : stock.total),
+  pace,
+  source: () => session.stores && { store: session.stores.patient, signal: session.signal },
+  location: () => state.location,
+  async search(location, signal) {
+    await walk.untilSearched(signal)
+    return findMatches(walk.animals, location)
+  },
+  total(status) {
+    const { state, total, of } = walk.count
+    return state === 'complete' ? (status === undefined ? total : of[status]) : undefined
+  },
 })
 enableScrollEdges()
 for (const button of document.querySelectorAll('.new-animal')) button.addEventListener('click', openForm)
+find('#search-result button', HTMLButtonElement).addEventListener('click', () => {
+  const { search, status } = state.location
+  // Without words, the search is for animals without a status.
+  navigation.goTo(
+    firstPage({ ...state.location, search: undefined, status: search === undefined ? undefined : status }),
+  )
+  searchField.focus()
+})
 session.restore()
 
-function showPage(page: ListPage): void {
-  showList(page)
-  polling.start()
-  if (wantedId !== undefined && page.animals.length > 0 && !shownIds.has(wantedId))
-    message.show(`No animal has the id ${wantedId}. The list starts at the next one.`, { forMs: MESSAGE_MS })
-  countStock()
+function start(): void {
+  navigation.readUrl()
+  searchField.show(state.location.search)
+  loader.load()
 }
 
-function countStock(): void {
-  if (isCounting || session.backgroundStore === undefined) return
-  isCounting = true
-  stockCount.start(session.backgroundStore, session.signal)
+function showPage(page: ListPage): void {
+  startBackgroundWork()
+  showList(page)
+  if (state.selectNext !== undefined) {
+    const animal = page.animals.at(state.selectNext === 'first' ? 0 : -1)?.id
+    state.selectNext = undefined
+    navigation.replaceUrl({ ...state.location, animal })
+  }
+  selection.follow()
+}
+
+/** After the first page, so that the user does not wait for these requests. */
+function startBackgroundWork(): void {
+  if (state.isWatching || session.stores === undefined) return
+  state.isWatching = true
+  walk.start(session.stores.quiet, session.signal)
+  pace.poll(lookForNewAnimals, session.signal)
 }
 
 function showList(page: ListPage): void {
-  table.showPage(page, wantedId)
-  pager.show(page)
-  shownIds = new Set(page.animals.map(({ id }) => id))
-  selection.setAnimals(page.animals)
+  const { animal } = state.location
+  // At the beginning of the list, the location may be another one than the user asked for.
+  if (page.location !== state.location) navigation.replaceUrl({ ...page.location, animal })
+  state.page = page
+  const isFound = isSearch(page.location)
+  if (isFound) walk.findNames()
+  const progress = describeProgress(walk.searched, walk.count)
+  table.showPage(page, progress)
+  navigation.showPager()
+  const found = isFound ? findMatches(walk.animals, page.location).length : 0
+  showSearchResult(isFound ? `${formatNumber(found)} found. ${progress}` : undefined)
 }
 
 function refreshPage(page: ListPage): void {
-  const known = shownIds
+  const known = new Set(state.page?.animals.map(({ id }) => id))
   showList(page)
-  table.markNew(new Set([...shownIds].filter(id => !known.has(id))))
+  selection.follow()
+  const added = page.animals.map(({ id }) => id).filter(id => !known.has(id))
+  if (!isSearch(page.location)) table.markNew(new Set(added))
 }
 
-/**
- * Animals appear at one end of the list only, so all pages but one stay as they are. If the server may be away, any
- * page is refreshed: the refresh shows a notice while the server is away, and hides it when the server is back.
- */
+/** The walk has come further, and may have found animals that were just added. */
+function showProgress(hasNew: boolean): void {
+  showStock(walk.count)
+  const { page } = state
+  if (page === undefined) return
+  if (isSearch(page.location) || (isAtEnd(page) && (hasNew || isStale(page)))) loader.refresh()
+}
+
+/** Animals appear at one end of the list only, so all pages but this one stay as they are. */
+function isAtEnd({ location, next }: ListPage): boolean {
+  return location.order === 'newest' ? isFirstPage(location) : next === undefined
+}
+
+/** Tells whether an animal was counted that belongs on this page at the end of the list. */
+function isStale({ location, animals }: ListPage): boolean {
+  const last = walk.lastId(location.status)
+  return last !== undefined && !animals.some(({ id }) => id >= last)
+}
+
 async function lookForNewAnimals(): Promise<void> {
-  const { store, signal } = session
-  if (store === undefined) return
-  const added = await stockCount.catchUp(store, signal).catch(() => 'failed' as const)
-  const { current } = navigation
-  const isAtEnd = current.order === 'newest' ? isFirstPage(current) : pager.next === undefined
-  if (added === 'failed' || loader.isAway || (added !== 0 && isAtEnd)) await loader.refresh()
+  try {
+    const added = await walk.catchUp()
+    const isUnknown = added === undefined && state.page !== undefined && isAtEnd(state.page)
+    // A refresh hides the notice that the server is away.
+    if (isUnknown || state.isAway) await loader.refresh()
+  } catch (error) {
+    if (error instanceof AnimalStoreError) loader.noteAnswer(error)
+  }
 }
 
 /** The form replaces the details in the panel, so no row is selected any more. */
 function openForm(): void {
-  selection.clear()
   form.open()
+  if (state.location.animal !== undefined) navigation.goTo({ ...state.location, animal: undefined })
 }
 
 function showAdded(animal: Animal): void {
@@ -162,50 +229,25 @@ function showAdded(animal: Animal): void {
     action: { label: 'Show', run: () => showNewAnimal(animal.id) },
     forMs: MESSAGE_MS,
   })
-  loader.refresh()
-  if (session.store !== undefined) stockCount.catchUp(session.store, session.signal).catch(() => undefined)
-}
-
-/** The animal comes first on its page, in the order that is chosen. */
-function showInList(id: bigint): void {
-  const { current } = navigation
-  goTo(current.order === 'newest' ? newestPageFrom(id, current) : pageFrom(id, current), id)
+  lookForNewAnimals()
 }
 
 /** Stays on this page if the animal is on it. Otherwise goes to the newest animals, from this one on. */
 function showNewAnimal(id: bigint): void {
   message.hide()
-  if (shownIds.has(id)) selection.select(id)
-  else goTo(newestPageFrom(id, navigation.current), id)
-}
-
-function goToAnimal(id: bigint): void {
-  message.hide()
-  goTo(pageFrom(id, navigation.current), id)
-}
-
-function goTo(location: ListLocation, id: bigint): void {
-  navigation.goTo(location)
-  wantedId = id
-  selection.selectWhenLoaded(id)
-}
-
-function turnPage(direction: 1 | -1): boolean {
-  const target = direction === 1 ? pager.next : pager.previous
-  if (target !== undefined) navigation.goTo(target)
-  return target !== undefined
+  if (state.page?.animals.some(animal => animal.id === id)) selection.select(id)
+  else navigation.goTo(pageFrom(id, 'newest', state.location))
 }
 
 function clearPage(): void {
   loader.stop()
-  polling.stop()
-  isCounting = false
-  wantedId = undefined
-  panel.close()
+  walk.clear()
+  panel.hide()
   form.reset()
-  goToId.clear()
-  selection.clear()
+  Object.assign(state, createState())
+  searchField.show(undefined)
+  showSearchResult(undefined)
   table.clear()
-  pager.clear()
+  navigation.showPager()
   message.hide()
 }

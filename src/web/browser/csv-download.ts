@@ -4,27 +4,38 @@ import type { Animal, AnimalStore, ListOptions, Page, Status } from '../../../cl
 import { PAGE_LIMIT } from '../../animal.ts'
 import { CSV_COLUMNS, renderCsvLine, spreadsheetSafe } from '../../csv.ts'
 import { createElement, find, formatCount, formatNumber } from './elements.ts'
+import { isSearch, type Kind, type ListLocation } from './location.ts'
 import { MESSAGE_MS, type Notice } from './notice.ts'
+import type { Pace } from './pace.ts'
 
 /** The byte order mark tells spreadsheets that the file is UTF-8. */
 const CSV_HEADER = `\ufeff${CSV_COLUMNS.join()}\r\n`
 
+/** What a download leaves of the rate limit, so that the user can do something else meanwhile. */
+const SPARE = 0.2
+
 export interface CsvDownloadOptions {
   readonly notice: Notice
+  readonly pace: Pace
   /** Returns undefined while the user is signed out. */
   readonly source: () => { readonly store: AnimalStore; readonly signal: AbortSignal } | undefined
-  readonly status: () => Status | undefined
+  readonly location: () => ListLocation
+  /** Finds animals that the API cannot list. */
+  readonly search: (location: ListLocation, signal: AbortSignal) => Promise<readonly Animal[]>
   /** How many animals will be saved, if that is known. */
-  readonly total: (status: Status | undefined) => number | undefined
+  readonly total: (status: Kind | undefined) => number | undefined
 }
 
-export function enableCsvDownload({ notice, source, status, total }: CsvDownloadOptions): void {
+export function enableCsvDownload(options: CsvDownloadOptions): void {
+  const { notice, pace, source, search, total } = options
   const button = find('#export', HTMLButtonElement)
+  let isBusy = false
 
   async function download(): Promise<void> {
     const from = source()
-    if (from === undefined) return
-    const filter = status()
+    if (from === undefined || isBusy) return
+    const location = options.location()
+    const { status } = location
     const cancelled = new AbortController()
     const signal = AbortSignal.any([from.signal, cancelled.signal])
     const cancel = { label: 'Cancel', run: () => cancelled.abort() }
@@ -32,17 +43,24 @@ export function enableCsvDownload({ notice, source, status, total }: CsvDownload
     let formulas = 0
     // The browser may keep the parts of a Blob on the disk, so that a long list does not fill the memory.
     let file = new Blob([CSV_HEADER], { type: 'text/csv' })
-    button.disabled = true
+    // A search has to be walked through first, which pauses while the user waits for something.
+    const release = isSearch(location) ? () => {} : pace.hold()
+    isBusy = true
+    // A disabled button would lose the focus.
+    button.ariaDisabled = 'true'
     notice.show('Saving the list …', { action: cancel })
     try {
-      for await (const animals of pages(from.store, filter, signal)) {
+      const parts = isSearch(location)
+        ? [await search(location, signal)]
+        : listPages(from.store, status === 'none' ? undefined : status, signal)
+      for await (const animals of parts) {
         const safe = animals.map(animal => ({ ...animal, name: spreadsheetSafe(animal.name) }))
         file = new Blob([file, ...safe.map(animal => `${renderCsvLine(animal)}\r\n`)], { type: 'text/csv' })
         count += animals.length
         formulas += safe.filter(({ name }, index) => name !== animals[index]?.name).length
-        notice.show(describeProgress(count, total(filter)), { action: cancel })
+        notice.show(describeProgress(count, total(status)), { action: cancel })
       }
-      save(file, filter === undefined ? 'animals.csv' : `animals-${filter}.csv`)
+      save(file, status === undefined ? 'animals.csv' : `animals-${status}.csv`)
       notice.show(describe(count, formulas), { forMs: MESSAGE_MS })
     } catch (error) {
       if (signal.aborted) notice.hide()
@@ -51,24 +69,27 @@ export function enableCsvDownload({ notice, source, status, total }: CsvDownload
           action: { label: 'Try again', run: download },
         })
     } finally {
-      button.disabled = false
+      release()
+      isBusy = false
+      button.ariaDisabled = 'false'
+    }
+  }
+
+  async function* listPages(
+    store: AnimalStore,
+    status: Status | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly Animal[]> {
+    let options: ListOptions | undefined = { status, limit: PAGE_LIMIT.maximum }
+    while (options !== undefined) {
+      await pace.untilSpare(signal, SPARE)
+      const { animals, next }: Page = await store.listAnimals({ ...options, signal })
+      yield animals
+      options = next
     }
   }
 
   button.addEventListener('click', download)
-}
-
-async function* pages(
-  store: AnimalStore,
-  status: Status | undefined,
-  signal: AbortSignal,
-): AsyncGenerator<readonly Animal[]> {
-  let options: ListOptions | undefined = { status, limit: PAGE_LIMIT.maximum }
-  while (options !== undefined) {
-    const { animals, next }: Page = await store.listAnimals({ ...options, signal })
-    yield animals
-    options = next
-  }
 }
 
 function save(file: Blob, name: string): void {

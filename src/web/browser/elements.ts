@@ -7,6 +7,11 @@ export function find<Kind extends Element>(selector: string, kind: new () => Kin
   return found
 }
 
+/** A status is shown as a dot and a word, so that colour is never the only sign. */
+export function createStatusBadge(status = 'none'): HTMLElement {
+  return createElement('span', { class: `status ${status}` }, status === 'none' ? 'no status' : status)
+}
+
 export function createElement<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Readonly<Record<string, string>> = {},

@@ -1,17 +1,23 @@
-// The location in the list: status filter, page size, order and page. It is part of the URL, so that links can be
-// shared and the browser's Back button works.
+// The location in the list: filter, search, page size, order, page, and the animal in the panel. It is the query of the
+// URL, so that links can be shared and the browser's Back button works. Also finds the page of a location.
 
-import { type ListOptions, MAX_ID } from '../../../client/src/animal-store.ts'
-import { PAGE_LIMIT, parseStatus, type Status } from '../../animal.ts'
+import { type Animal, type ListOptions, MAX_ID, type Page } from '../../../client/src/animal-store.ts'
+import { PAGE_LIMIT, parseStatus, STATUSES } from '../../animal.ts'
 import { invalid } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
-import { rememberedPageSize } from './page-size.ts'
+import { deviceValue } from './browser-storage.ts'
+
+/** The statuses, and `none` for animals without a status. */
+export const KINDS = [...STATUSES, 'none'] as const
+export type Kind = (typeof KINDS)[number]
 
 const ORDERS = ['oldest', 'newest'] as const
 export type Order = (typeof ORDERS)[number]
 
 export interface ListLocation {
-  readonly status: Status | undefined
+  readonly status: Kind | undefined
+  /** The words that the animals are searched for. */
+  readonly search: string | undefined
   readonly limit: number
   /** Which animals come first. */
   readonly order: Order
@@ -19,6 +25,29 @@ export interface ListLocation {
   readonly after: bigint | undefined
   /** The page shows animals with smaller ids. The first page has neither `after` nor `before`. */
   readonly before: bigint | undefined
+  /** The id of the animal in the panel. */
+  readonly animal: bigint | undefined
+}
+
+/** One page of the list as it is shown: the animals in their order on the screen, and where the pages around it are. */
+export interface ListPage {
+  readonly animals: readonly Animal[]
+  readonly location: ListLocation
+  readonly previous: ListLocation | undefined
+  readonly next: ListLocation | undefined
+}
+
+/** The page size that the user chose last, on this device. */
+const storedPageSize = deviceValue('animal-store-page-size')
+
+function rememberedPageSize(): number {
+  const size = Number(storedPageSize.load())
+  const isValid = Number.isInteger(size) && size >= PAGE_LIMIT.minimum && size <= PAGE_LIMIT.maximum
+  return isValid ? size : PAGE_LIMIT.default
+}
+
+export function rememberPageSize(size: string): void {
+  storedPageSize.save(size)
 }
 
 /** Parses the query of a URL, or throws `invalid_request`. The server checks the range of `limit`. */
@@ -27,11 +56,13 @@ export function parseListLocation(search: string): ListLocation {
   const status = query.get('status')
   const limit = query.get('limit')
   return {
-    status: status === null ? undefined : parseStatus(status),
+    status: status === null ? undefined : status === 'none' ? status : parseStatus(status),
+    search: query.get('q')?.trim() || undefined,
     limit: limit === null ? rememberedPageSize() : parseLimit(limit),
     order: parseOrder(query.get('order')),
     after: parseId('after', query.get('after')),
     before: parseId('before', query.get('before')),
+    animal: parseId('animal', query.get('animal')),
   }
 }
 
@@ -54,22 +85,30 @@ function parseId(name: string, text: string | null): bigint | undefined {
 }
 
 /** A relative URL, so that the page works below any prefix. */
-export function toUrl({ status, limit, order, after, before }: ListLocation): string {
+export function toUrl({ status, search, limit, order, after, before, animal }: ListLocation): string {
   const query = new URLSearchParams()
   if (status !== undefined) query.set('status', status)
+  if (search !== undefined) query.set('q', search)
   // A URL without a page size means the remembered size. Another device may remember another size.
   if (limit !== PAGE_LIMIT.default || rememberedPageSize() !== limit) query.set('limit', String(limit))
   if (order !== 'oldest') query.set('order', order)
   if (after !== undefined) query.set('after', String(after))
   if (before !== undefined) query.set('before', String(before))
-  const search = query.toString()
-  return search === '' ? './' : `./?${search}`
+  if (animal !== undefined) query.set('animal', String(animal))
+  const text = query.toString()
+  return text === '' ? './' : `./?${text}`
+}
+
+/** The URL of the list, whatever the panel shows. */
+export function toListUrl(location: ListLocation): string {
+  return toUrl({ ...location, animal: undefined })
 }
 
 /** What to ask the API for. The API lists by ascending id; the page reverses the newest animals. */
-export function toListOptions({ status, limit, order, after, before }: ListLocation): ListOptions {
+function toListOptions({ status, limit, order, after, before }: ListLocation): ListOptions {
   const isNewestPage = order === 'newest' && after === undefined && before === undefined
-  return { status, limit, after, before: isNewestPage ? MAX_ID : before }
+  const filter = status === 'none' ? undefined : status
+  return { status: filter, limit, after, before: isNewestPage ? MAX_ID : before }
 }
 
 export function firstPage(location: ListLocation): ListLocation {
@@ -80,14 +119,41 @@ export function isFirstPage({ after, before }: ListLocation): boolean {
   return after === undefined && before === undefined
 }
 
-/** The page that starts with this id, whatever the status. For the smallest possible id, this is the first page. */
-export function pageFrom(id: bigint, { limit }: ListLocation): ListLocation {
-  const after = canonicalInteger(String(id - 1n))
-  return { status: undefined, limit, order: 'oldest', after, before: undefined }
+/** Tells whether the page itself has to find the animals, because the API has no such filter. */
+export function isSearch({ search, status }: ListLocation): boolean {
+  return search !== undefined || status === 'none'
 }
 
-/** The page that starts with this id, newest first. For the largest possible id, this is the first page. */
-export function newestPageFrom(id: bigint, { limit }: ListLocation): ListLocation {
-  const before = canonicalInteger(String(id + 1n))
-  return { status: undefined, limit, order: 'newest', after: undefined, before }
+/** The page that starts with this animal, whatever its status, and the animal in the panel. */
+export function pageFrom(id: bigint, order: Order, { limit }: ListLocation): ListLocation {
+  const [after, before] = order === 'oldest' ? [id - 1n, undefined] : [undefined, id + 1n]
+  const [status, search] = [undefined, undefined]
+  // No id precedes the smallest one, and none follows the largest. Their page is the first one.
+  const inRange = (bound: bigint | undefined) => canonicalInteger(String(bound))
+  return { status, search, limit, order, after: inRange(after), before: inRange(before), animal: id }
+}
+
+/**
+ * A user who pages back to the beginning usually gets fewer animals than fit on a page. The first page is listed then,
+ * which has these animals and the next ones. A user may also reach the beginning in another way, such as by an id. That
+ * page already has the animals of the first page, so only its location changes.
+ */
+export async function findListPage(
+  list: (options: ListOptions) => Page | Promise<Page>,
+  location: ListLocation,
+): Promise<ListPage> {
+  const page = toListPage(await list(toListOptions(location)), location)
+  const isBackward = (location.order === 'oldest' ? location.before : location.after) !== undefined
+  if (page.previous !== undefined || page.animals.length === 0 || isFirstPage(location)) return page
+  const first = firstPage(location)
+  if (!isBackward) return { ...page, location: first }
+  return toListPage(await list(toListOptions(first)), first)
+}
+
+function toListPage({ animals, previous, next }: Page, location: ListLocation): ListPage {
+  const older = previous && { ...firstPage(location), before: previous.before }
+  const newer = next && { ...firstPage(location), after: next.after }
+  return location.order === 'oldest'
+    ? { animals, location, previous: older, next: newer }
+    : { animals: animals.toReversed(), location, previous: newer, next: older }
 }

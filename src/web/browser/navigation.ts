@@ -1,104 +1,151 @@
-// Navigation in the list: the links between pages, the filter, the page size, and the browser's history.
+// Navigation: the browser's history, the filter, the page size, and the links between pages.
 
-import { isStatus } from '../../animal.ts'
 import { ServiceError } from '../../error.ts'
-import { find, setAttribute, setLink } from './elements.ts'
-import { firstPage, isFirstPage, type ListLocation, parseListLocation, toUrl } from './location.ts'
-import { rememberPageSize } from './page-size.ts'
+import { createElement, find, formatCount, setAttribute, setLink } from './elements.ts'
+import {
+  firstPage,
+  isFirstPage,
+  KINDS,
+  type ListLocation,
+  parseListLocation,
+  rememberPageSize,
+  toListUrl,
+  toUrl,
+} from './location.ts'
 import { scrollIntoRow } from './scroll-edges.ts'
+import type { PageState } from './state.ts'
 
 export interface Navigation {
-  /** The last valid location of the URL. */
-  readonly current: ListLocation
-  /** Reads the location from the URL and shows it in the toolbar. Returns the error message if the URL is invalid. */
-  readUrl(): string | undefined
-  goTo(location: ListLocation): void
-  /** Replaces the URL by another URL of the page that is shown, without a new history entry. */
-  replace(location: ListLocation): void
+  /** Reads the location from the URL and shows it in the controls. */
+  readUrl(): void
+  goTo(location: ListLocation, options?: { readonly replaces: boolean }): void
+  /** Changes the URL of what is shown already. */
+  replaceUrl(location: ListLocation): void
+  /** Goes to the page before or after this one. Returns false if there is none. */
+  turnPage(direction: 1 | -1): boolean
+  /** Shows the links to the other pages, and which animals this page has. */
+  showPager(): void
 }
 
-export function createNavigation(onNavigate: () => void): Navigation {
-  const filterButtons = document.querySelectorAll<HTMLButtonElement>('#filter button, #stock-legend button')
+export interface NavigationOptions {
+  readonly state: PageState
+  /** The URL names another page of the list, or another list. */
+  readonly onList: () => void
+  /** The URL names another animal, or none. */
+  readonly onAnimal: () => void
+}
+
+export function createNavigation({ state, onList, onAnimal }: NavigationOptions): Navigation {
+  const filterButtons = document.querySelectorAll<HTMLButtonElement>('#filter button')
   const limitSelect = find('#limit', HTMLSelectElement)
   const oldest = find('#oldest', HTMLAnchorElement)
   const newest = find('#newest', HTMLAnchorElement)
-  const idColumn = find('#id-column', HTMLTableCellElement)
-  let current = parseListLocation('')
+  const summary = find('#summary', HTMLElement)
 
-  function goTo(next: ListLocation): void {
-    history.pushState(null, '', toUrl(next))
-    scrollTo(0, 0)
-    onNavigate()
+  /** Follows the URL, which has changed. */
+  function follow(): void {
+    const before = toListUrl(state.location)
+    readUrl()
+    const isSameList = state.urlProblem === undefined && toListUrl(state.location) === before
+    if (isSameList && state.page !== undefined) onAnimal()
+    else onList()
   }
 
+  function goTo(next: ListLocation, { replaces } = { replaces: false }): void {
+    if (toListUrl(next) !== toListUrl(state.location)) scrollTo(0, 0)
+    state.selectNext = undefined
+    if (replaces || toUrl(next) === toUrl(state.location)) history.replaceState(null, '', toUrl(next))
+    else history.pushState(null, '', toUrl(next))
+    follow()
+  }
+
+  // The links name a list. The panel keeps its animal while the user turns pages or filters.
   document.addEventListener('click', event => {
     const link = event.target instanceof Element ? event.target.closest('a[data-page]') : null
     if (!(link instanceof HTMLAnchorElement) || !link.hasAttribute('href')) return
     // With these keys the browser opens the link in a new tab or window.
     if (event.ctrlKey || event.metaKey || event.shiftKey) return
     event.preventDefault()
+    const target = { ...parseListLocation(link.search), animal: state.location.animal }
     // After a double click, the page is already loading.
-    if (link.href !== location.href) goTo(parseListLocation(link.search))
+    if (state.urlProblem !== undefined || toUrl(target) !== toUrl(state.location)) goTo(target)
   })
   for (const button of filterButtons) {
     button.addEventListener('click', () => {
-      const { status } = button.dataset
-      // A second click in the legend, which has no button for all animals, removes the filter.
-      const isRemoved = status === current.status && button.closest('#stock-legend') !== null
-      goTo(firstPage({ ...current, status: isStatus(status) && !isRemoved ? status : undefined }))
+      const status = KINDS.find(kind => kind === button.dataset.status)
+      goTo(firstPage({ ...state.location, status }))
     })
   }
   limitSelect.addEventListener('change', () => {
     rememberPageSize(limitSelect.value)
-    goTo(firstPage({ ...current, limit: Number(limitSelect.value) }))
+    goTo(firstPage({ ...state.location, limit: Number(limitSelect.value) }))
   })
-  addEventListener('popstate', () => onNavigate())
+  addEventListener('popstate', follow)
 
-  function showLocation({ status, limit, order }: ListLocation): void {
+  function readUrl(): void {
+    state.urlProblem = undefined
+    try {
+      state.location = parseListLocation(location.search)
+    } catch (error) {
+      state.urlProblem = error instanceof ServiceError ? error.message : String(error)
+    }
+    showLocation(state.location)
+    showTitle(state.location)
+  }
+
+  function showLocation(current: ListLocation): void {
+    const { status, limit, order } = current
     // A link may have a page size that the menu does not offer.
     const isOffered = [...limitSelect.options].some(({ value }) => value === String(limit))
     if (!isOffered) limitSelect.add(new Option(String(limit)))
     limitSelect.value = String(limit)
     for (const button of filterButtons) button.ariaPressed = String(button.dataset.status === (status ?? ''))
     scrollIntoRow(find('#filter [aria-pressed=true]', HTMLElement))
-    setLink(oldest, toUrl(firstPage({ ...current, order: 'oldest' })))
-    setLink(newest, toUrl(firstPage({ ...current, order: 'newest' })))
+    setLink(oldest, toListUrl(firstPage({ ...current, order: 'oldest' })))
+    setLink(newest, toListUrl(firstPage({ ...current, order: 'newest' })))
     setAttribute(oldest, 'aria-current', order === 'oldest' ? 'true' : undefined)
     setAttribute(newest, 'aria-current', order === 'newest' ? 'true' : undefined)
-    idColumn.ariaSort = order === 'oldest' ? 'ascending' : 'descending'
-  }
-
-  function parseUrl(): string | undefined {
-    try {
-      current = parseListLocation(location.search)
-      return undefined
-    } catch (error) {
-      return error instanceof ServiceError ? error.message : String(error)
-    }
-  }
-
-  function showTitle(): void {
-    const { status, order, after, before } = current
-    const page = after === undefined ? before && `before ${before}` : `after ${after}`
-    const parts = [status, order === 'newest' && isFirstPage(current) && order, page, 'Animal Store']
-    document.title = parts.filter(Boolean).join(' · ')
+    find('#id-column', HTMLTableCellElement).ariaSort = order === 'oldest' ? 'ascending' : 'descending'
   }
 
   return {
-    get current() {
-      return current
-    },
-    readUrl() {
-      const error = parseUrl()
-      showLocation(current)
-      showTitle()
-      return error
-    },
+    readUrl,
     goTo,
-    replace(next) {
+    replaceUrl(next) {
       history.replaceState(null, '', toUrl(next))
-      current = next
-      showTitle()
+      state.location = next
+      showTitle(next)
+    },
+    turnPage(direction) {
+      const target = direction === 1 ? state.page?.next : state.page?.previous
+      if (target !== undefined) goTo({ ...target, animal: state.location.animal })
+      return target !== undefined
+    },
+    showPager() {
+      const { page } = state
+      const first = page && !isFirstPage(page.location) ? firstPage(page.location) : undefined
+      const links = { '#first': first, '#previous': page?.previous, '#next': page?.next }
+      for (const [selector, target] of Object.entries(links))
+        setLink(find(selector, HTMLAnchorElement), target && toListUrl(target))
+      const [count, ids] = describe(page?.animals ?? [])
+      // Otherwise a screen reader would announce the same text again.
+      if (summary.textContent !== count + ids) summary.replaceChildren(createElement('span', {}, count), ids)
     },
   }
+}
+
+/** The count has its own text, because a narrow list hides it. */
+function describe(animals: readonly { readonly id: bigint }[]): [count: string, ids: string] {
+  const [first, last] = [animals[0], animals.at(-1)]
+  if (first === undefined) return ['', '']
+  const ids = animals.length === 1 ? `id ${first.id}` : `ids ${first.id} to ${last?.id}`
+  return [`${formatCount(animals.length, 'animal')}, `, ids]
+}
+
+function showTitle(location: ListLocation): void {
+  const { status, search, order, after, before, animal } = location
+  const page = after === undefined ? before && `before ${before}` : `after ${after}`
+  const list = [search, status, order === 'newest' && isFirstPage(location) && order, page]
+  const parts = animal === undefined ? list : [`animal ${animal}`]
+  document.title = [...parts, 'Animal Store'].filter(Boolean).join(' · ')
 }

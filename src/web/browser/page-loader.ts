@@ -1,11 +1,11 @@
 // Loads the pages of the list. A new request cancels the previous one, and requests are retried while the server cannot
 // be reached.
 
-import { type AnimalStore, AnimalStoreError } from '../../../client/src/animal-store.ts'
-import { fetchListPage, type ListPage } from './list-page.ts'
-import type { Navigation } from './navigation.ts'
+import { type AnimalStore, AnimalStoreError, type ListOptions } from '../../../client/src/animal-store.ts'
+import { findListPage, isSearch, type ListPage } from './location.ts'
 import { type Notice, SLOW_MS } from './notice.ts'
 import type { Session } from './session.ts'
+import type { PageState } from './state.ts'
 
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 15_000
@@ -13,10 +13,14 @@ const MAX_RETRY_MS = 15_000
 const OFFLINE = 'You are offline. This page continues when the network is back.'
 
 export interface PageLoaderOptions {
+  readonly state: PageState
   readonly session: Session
-  readonly navigation: Navigation
   readonly notice: Notice
+  /** Lists animals that the page itself has to find. */
+  readonly search: Parameters<typeof findListPage>[0]
   readonly onLoading: () => void
+  /** The attempt to load has failed. Another one follows. */
+  readonly onPause: () => void
   readonly onLoaded: (page: ListPage) => void
   /** The page that is shown already, with animals that may be new. */
   readonly onRefreshed: (page: ListPage) => void
@@ -29,58 +33,66 @@ export interface PageLoader {
   load(): Promise<void>
   /** Reloads the current page without a sign that it is loading. Does nothing if another page is being loaded. */
   refresh(): Promise<void>
-  /** True if the last refresh failed because the server is away. A notice says so until a request succeeds. */
-  readonly isAway: boolean
+  /** Called after a request that nobody waits for. Reports only a rejected key and a server that is away. */
+  noteAnswer(error?: AnimalStoreError): void
   /** Cancels the request in flight and the next retry. */
   stop(): void
 }
 
 export function createPageLoader(options: PageLoaderOptions): PageLoader {
-  const { session, navigation, notice, onLoading, onLoaded, onRefreshed, onError } = options
+  const { state, session, notice, search, onLoading, onPause, onLoaded, onRefreshed, onError } = options
   let controller = new AbortController()
   let retryTimer: ReturnType<typeof setTimeout> | undefined
   let failures = 0
-  /** True while the user waits for a page, or for the next attempt to load one. */
-  let isWaiting = false
-  let isAway = false
 
   function cancel(): void {
     controller.abort()
     clearTimeout(retryTimer)
   }
 
-  async function run(request: (store: AnimalStore, signal: AbortSignal) => Promise<void>): Promise<unknown> {
-    if (session.store === undefined) return undefined
+  async function run(
+    store: AnimalStore | undefined,
+    request: (store: AnimalStore, signal: AbortSignal) => Promise<void>,
+  ): Promise<unknown> {
+    if (store === undefined) return undefined
     cancel()
     controller = new AbortController()
     const { signal } = controller
     try {
-      await request(session.store, signal)
+      await request(store, signal)
       return undefined
     } catch (error) {
       return signal.aborted ? undefined : error
     }
   }
 
+  function findPage(store: AnimalStore, signal: AbortSignal): Promise<ListPage> {
+    const list = (options: ListOptions) => store.listAnimals({ ...options, signal })
+    return findListPage(isSearch(state.location) ? search : list, state.location)
+  }
+
   async function load(): Promise<void> {
-    isWaiting = true
-    const error = await run(async (store, signal) => {
+    state.isWaiting = true
+    const error = await run(session.stores?.waiting, async (store, signal) => {
       const slowTimer = setTimeout(
         () => notice.show('This takes longer than usual. Still waiting …'),
         SLOW_MS,
       )
       try {
-        const urlError = navigation.readUrl()
         onLoading()
-        // An invalid URL is reported only after the server has accepted the key.
-        if (urlError === undefined) showPage(await fetchListPage(store, navigation.current, signal))
-        else await store.listAnimals({ limit: 1, signal })
+        const { urlProblem, location } = state
+        const needsRequest = urlProblem === undefined && !isSearch(location)
+        // An invalid URL is reported, and a search begins, only after the server has accepted the key.
+        if (!needsRequest && !session.isCatalogueShown) await store.listAnimals({ limit: 1, signal })
+        const page = urlProblem === undefined ? await findPage(store, signal) : undefined
+        signal.throwIfAborted()
         session.showCatalogue()
-        isWaiting = false
-        isAway = false
+        state.isWaiting = false
+        state.isAway = false
         failures = 0
         notice.hide()
-        if (urlError !== undefined) onError(urlError)
+        if (page !== undefined) onLoaded(page)
+        else onError(urlProblem ?? '')
       } finally {
         clearTimeout(slowTimer)
       }
@@ -88,29 +100,25 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
     if (error !== undefined) showFailure(error)
   }
 
-  function showPage(page: ListPage): void {
-    session.showCatalogue()
-    if (page.location !== navigation.current) navigation.replace(page.location)
-    onLoaded(page)
-  }
-
   async function refresh(): Promise<void> {
-    if (isWaiting) return
-    const { current } = navigation
-    const error = await run(async (store, signal) => {
-      onRefreshed(await fetchListPage(store, current, signal))
-      if (isAway) notice.hide()
-      isAway = false
+    if (state.isWaiting) return
+    const error = await run(session.stores?.quiet, async (store, signal) => {
+      const page = await findPage(store, signal)
+      // A search sends no request, so it does not show that the server is back.
+      if (state.isAway && isSearch(state.location)) await store.listAnimals({ limit: 1, signal })
+      signal.throwIfAborted()
+      onRefreshed(page)
+      noteAnswer()
     })
-    if (error instanceof AnimalStoreError) showBackgroundFailure(error)
+    if (error instanceof AnimalStoreError) noteAnswer(error)
   }
 
-  /** Reports only a rejected key and a server that is away, because nobody waits. The next refresh may succeed. */
-  function showBackgroundFailure(error: AnimalStoreError): void {
-    if (error.code === 'unauthorized') showFailure(error)
-    if (!isServerAway(error)) return
-    isAway = true
-    showRetrying(error)
+  function noteAnswer(error?: AnimalStoreError): void {
+    if (error?.code === 'unauthorized') showFailure(error)
+    if (error !== undefined && !isServerAway(error)) return
+    if (error !== undefined && !state.isWaiting) showRetrying(error)
+    if (error === undefined && state.isAway && !state.isWaiting) notice.hide()
+    state.isAway = error !== undefined
   }
 
   function showFailure(error: unknown): void {
@@ -122,7 +130,7 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
   }
 
   function showError(message: string): void {
-    isWaiting = false
+    state.isWaiting = false
     session.showCatalogue()
     notice.hide()
     onError(message)
@@ -132,8 +140,9 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
   function retryLater(error: AnimalStoreError): void {
     const delay = Math.min(FIRST_RETRY_MS * 2 ** failures, MAX_RETRY_MS)
     failures++
+    onPause()
     showRetrying(error)
-    retryTimer = setTimeout(load, delay)
+    retryTimer = setTimeout(load, Math.max(delay, (error.retryAfterSeconds ?? 0) * 1_000))
   }
 
   function showRetrying(error: AnimalStoreError): void {
@@ -150,13 +159,11 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
   return {
     load,
     refresh,
-    get isAway() {
-      return isAway
-    },
+    noteAnswer,
     stop() {
       cancel()
-      isWaiting = false
-      isAway = false
+      state.isWaiting = false
+      state.isAway = false
       failures = 0
       // Hides the notice about retries, because nothing is retried any more. OFFLINE stays: signing in would fail too.
       if (navigator.onLine) notice.hide()

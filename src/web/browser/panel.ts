@@ -1,12 +1,14 @@
-// The panel beside the list. On a screen of medium width it covers a part of the rows (panel-overlay.css). On a small
-// screen it is a sheet that covers the list, and the rest of the page cannot be used until it is closed.
+// The panel beside the list. On a small screen it is a sheet that covers the list, and the rest of the page cannot be used
+// until it is closed.
 
 import { find } from './elements.ts'
 
-/** The width from which the list can be used while the panel is open, as in small-screen.css. */
+/** The width from which the list can be used while the panel is open, as in panel.css. */
 const WIDE = '(width >= 45rem)'
 
 export type PanelContent = 'details' | 'add-animal'
+
+const HEADINGS = { details: 'details-name', 'add-animal': 'add-title' } as const
 
 export interface Panel {
   /** What the panel shows. Undefined while it is closed. */
@@ -14,12 +16,14 @@ export interface Panel {
   /** False if the panel covers the whole list. */
   readonly isBesideList: boolean
   open(content: PanelContent): void
-  close(): void
+  /** Hides the panel, and leaves the focus where it is. */
+  hide(): void
 }
 
 export interface PanelOptions {
   /** Asked before the user closes the panel. */
   readonly canClose: () => boolean
+  /** The user has closed the panel. */
   readonly onClosed: (content: PanelContent) => void
 }
 
@@ -37,18 +41,19 @@ export function createPanel({ canClose, onClosed }: PanelOptions): Panel {
     for (const part of coveredParts) part.inert = isSheet
     for (const name of ['details', 'add-animal'] as const)
       find(`#${name}`, HTMLElement).hidden = name !== content
+    if (content !== undefined) panel.setAttribute('aria-labelledby', HEADINGS[content])
   }
 
-  function close(): void {
-    if (content === undefined) return
-    const closed = content
+  function hide(): void {
     content = undefined
     show()
-    onClosed(closed)
   }
 
   function closeIfAllowed(): void {
-    if (canClose()) close()
+    if (content === undefined || !canClose()) return
+    const closed = content
+    hide()
+    onClosed(closed)
   }
 
   for (const button of document.querySelectorAll('#panel .close'))
@@ -73,6 +78,6 @@ export function createPanel({ canClose, onClosed }: PanelOptions): Panel {
       content = next
       show()
     },
-    close,
+    hide,
   }
 }

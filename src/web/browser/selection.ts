@@ -1,86 +1,159 @@
-// The selected animal: marked in the list, and shown whole in the panel.
+// The selected animal: the URL names it, its row is marked, and the panel shows it whole, with its link, id and JSON to
+// copy.
 
 import type { Animal } from '../../../client/src/animal-store.ts'
 import type { AnimalTable } from './animal-table.ts'
-import type { Details } from './details.ts'
+import { copyText } from './clipboard.ts'
+import { createStatusBadge, find } from './elements.ts'
+import { pageFrom, parseListLocation, toUrl } from './location.ts'
+import type { Navigation } from './navigation.ts'
 import type { Panel } from './panel.ts'
-
-/** Which animal to select when a page has loaded. */
-export type Wanted = 'first' | 'last' | bigint
+import type { PageState } from './state.ts'
 
 export interface SelectionOptions {
+  readonly state: PageState
   readonly table: AnimalTable
-  readonly details: Details
   readonly panel: Panel
-  /** Goes to the page before or after this one. Returns false if there is none. */
-  readonly turnPage: (direction: 1 | -1) => boolean
+  readonly navigation: Navigation
+  /** Finds an animal that is not on the page. Undefined if there is none. */
+  readonly findAnimal: (id: bigint) => Promise<Animal | undefined>
+  /** Called with a message for the user. */
+  readonly onProblem: (text: string) => void
 }
 
 export interface Selection {
-  /** Called with the animals of the page that is shown. */
-  setAnimals(animals: readonly Animal[]): void
+  /** Shows the animal that the URL names, in the list and in the panel. Asks the server if the list does not have it. */
+  follow(): Promise<void>
   select(id: bigint): void
   /** Selects the next animal or the previous one, on the next or previous page if necessary. */
   move(direction: 1 | -1): void
-  /** Selects an animal of the page that is loaded next. */
-  selectWhenLoaded(wanted: Wanted | undefined): void
-  /** Moves the focus to the selected animal in the list. */
+  /** Moves the focus to the selected animal in the list, or to the first one. */
   focusRow(): void
-  clear(): void
+  copyLink(): void
 }
 
-export function createSelection({ table, details, panel, turnPage }: SelectionOptions): Selection {
-  let animals: readonly Animal[] = []
-  let selectedId: bigint | undefined
-  let wanted: Wanted | undefined
+export function createSelection(options: SelectionOptions): Selection {
+  const { state, table, panel, navigation, findAnimal, onProblem } = options
+  const name = find('#details-name', HTMLElement)
+  const copyButtons = ['link', 'id', 'json'].map(source => enableCopying(source))
 
-  function show(animal: Animal): void {
-    selectedId = animal.id
-    table.setSelected(animal.id)
-    details.show(animal)
-    details.setListed(true)
+  find('#not-listed button', HTMLButtonElement).addEventListener('click', () => {
+    const { animal, location } = state
+    if (animal === undefined) return
+    // The button disappears, so the row gets the focus.
+    state.animal = undefined
+    navigation.goTo(pageFrom(animal.id, location.order, location))
+  })
+  // The keyboard must reach a name that has to be scrolled.
+  new ResizeObserver(() => {
+    name.tabIndex = name.scrollHeight > name.clientHeight ? 0 : -1
+  }).observe(name)
+
+  async function follow(): Promise<void> {
+    const { location, page, animal: shown } = state
+    const id = location.animal
+    table.setSelected(id)
+    const isShown = id !== undefined && shown?.id === id
+    const listed = page?.animals.find(animal => animal.id === id)
+    find('#not-listed', HTMLElement).hidden = listed !== undefined
+    if (isShown && panel.content === 'details') return
+    if (panel.content === 'details') panel.hide()
+    state.animal = undefined
+    if (id === undefined) return
+    const animal = listed ?? (isShown ? shown : await findUnlisted(id))
+    if (animal !== undefined && state.location.animal === id) show(animal, listed !== undefined)
+  }
+
+  function show(animal: Animal, isListed: boolean): void {
+    state.animal = animal
+    showDetails(animal)
     panel.open('details')
     // A sheet covers the list, which cannot have the focus then.
-    if (panel.isBesideList) table.focusRow(animal.id)
-    else details.focus()
+    if (!panel.isBesideList) name.focus()
+    else if (isListed) table.focusRow(animal.id)
   }
 
-  function find(wanted: Wanted): Animal | undefined {
-    if (wanted === 'first') return animals[0]
-    if (wanted === 'last') return animals.at(-1)
-    return animals.find(({ id }) => id === wanted)
+  function showDetails(animal: Animal): void {
+    for (const { reset } of copyButtons) reset()
+    name.textContent = animal.name
+    const link = new URL(toUrl(pageFrom(animal.id, 'oldest', parseListLocation(''))), document.baseURI)
+    find('#details-link', HTMLElement).textContent = link.href
+    find('#details-id', HTMLElement).textContent = String(animal.id)
+    find('#details-category', HTMLElement).textContent = String(animal.categoryId)
+    find('#details-status', HTMLElement).replaceChildren(createStatusBadge(animal.status))
+    find('#details-json', HTMLElement).textContent = renderIndented(animal)
   }
 
-  function select(wanted: Wanted): void {
-    const animal = find(wanted)
-    if (animal !== undefined) show(animal)
+  async function findUnlisted(id: bigint): Promise<Animal | undefined> {
+    const { location, page } = state
+    const isPageFromId = location.after === id - 1n && location.status === undefined
+    try {
+      // A page that starts at this id would have the animal.
+      const animal = isPageFromId ? undefined : await findAnimal(id)
+      if (animal !== undefined || state.location.animal !== id) return animal
+      // An empty page says itself that there is no such animal.
+      if (isPageFromId && page?.animals.length === 0) return undefined
+      onProblem(`No animal has the id ${id}.${isPageFromId ? ' The list starts at the next one.' : ''}`)
+      navigation.replaceUrl({ ...state.location, animal: undefined })
+    } catch {
+      if (state.location.animal === id) onProblem(`The animal with the id ${id} cannot be loaded right now.`)
+    }
+    return undefined
+  }
+
+  function select(id: bigint, isMove = false): void {
+    const replaces = isMove && state.location.animal !== undefined
+    navigation.goTo({ ...state.location, animal: id }, { replaces })
   }
 
   return {
-    setAnimals(shown) {
-      animals = shown
-      if (wanted !== undefined) select(wanted)
-      wanted = undefined
-      table.setSelected(selectedId)
-      // The panel keeps its animal while the user turns pages or filters, so that it can be compared with others.
-      details.setListed(animals.some(({ id }) => id === selectedId))
-    },
-    select,
+    follow,
+    select: id => select(id),
     move(direction) {
-      const index = animals.findIndex(({ id }) => id === selectedId)
+      const animals = state.page?.animals ?? []
+      const index = animals.findIndex(({ id }) => id === state.location.animal)
       const next = animals[index === -1 ? 0 : index + direction]
-      if (next !== undefined) show(next)
-      else if (index !== -1 && turnPage(direction)) wanted = direction === 1 ? 'first' : 'last'
-    },
-    selectWhenLoaded(next) {
-      wanted = next
+      if (next !== undefined) select(next.id, true)
+      else if (index !== -1 && navigation.turnPage(direction))
+        state.selectNext = direction === 1 ? 'first' : 'last'
     },
     focusRow() {
-      if (selectedId !== undefined) table.focusRow(selectedId)
+      const id = state.location.animal ?? state.page?.animals[0]?.id
+      if (id !== undefined) table.focusRow(id)
     },
-    clear() {
-      selectedId = undefined
-      table.setSelected(undefined)
+    copyLink() {
+      if (panel.content === 'details') find('#copy-link', HTMLButtonElement).click()
     },
   }
+}
+
+/**
+ * The button says "Copied" until it loses the focus or is reset. It needs both, because in some browsers a click does
+ * not focus a button.
+ */
+function enableCopying(source: string): { readonly reset: () => void } {
+  const button = find(`#copy-${source}`, HTMLButtonElement)
+  const { ariaLabel: label } = button
+  const showLabel = (text: string | null) => {
+    button.ariaLabel = text
+    button.title = text ?? ''
+  }
+  button.addEventListener('click', async () => {
+    const isCopied = await copyText(find(`#details-${source}`, HTMLElement))
+    button.dataset.state = isCopied ? 'copied' : 'failed'
+    showLabel(isCopied ? 'Copied' : 'Press Ctrl+C to copy')
+  })
+  const reset = () => {
+    delete button.dataset.state
+    showLabel(label)
+  }
+  button.addEventListener('blur', reset)
+  return { reset }
+}
+
+/** Written by hand, because `JSON.stringify` cannot render exact integers in every browser. */
+function renderIndented({ id, name, categoryId, status }: Animal): string {
+  const members = [`"id": ${id}`, `"name": ${JSON.stringify(name)}`, `"categoryId": ${categoryId}`]
+  if (status !== undefined) members.push(`"status": ${JSON.stringify(status)}`)
+  return `{\n  ${members.join(',\n  ')}\n}`
 }

@@ -2,18 +2,27 @@
 
 import { AnimalStore } from '../../../client/src/animal-store.ts'
 import { find } from './elements.ts'
+import type { Pace } from './pace.ts'
 import { clearKey, loadKey, onKeyCleared, onKeySaved, saveKey } from './session-key.ts'
 
 export interface SessionOptions {
+  readonly pace: Pace
   readonly onSignIn: () => void
   readonly onSignOut: () => void
 }
 
+export interface Stores {
+  /** For requests that the user waits for. It does not retry: the page reports failures. */
+  readonly waiting: AnimalStore
+  /** For requests that nobody waits for. It does not retry either: the page tries again later. */
+  readonly quiet: AnimalStore
+  /** For a long download: it retries. */
+  readonly patient: AnimalStore
+}
+
 export interface Session {
-  /** The client with the user's key. It does not retry: the page reports failures. Undefined while signed out. */
-  readonly store: AnimalStore | undefined
-  /** The same with retries, for requests that nobody waits for. */
-  readonly backgroundStore: AnimalStore | undefined
+  /** The clients with the user's key. Undefined while signed out. */
+  readonly stores: Stores | undefined
   /** Aborted when the user signs out. */
   readonly signal: AbortSignal
   readonly isCatalogueShown: boolean
@@ -27,16 +36,15 @@ export interface Session {
   failSignIn(message: string): void
 }
 
-export function createSession({ onSignIn, onSignOut }: SessionOptions): Session {
+export function createSession({ pace, onSignIn, onSignOut }: SessionOptions): Session {
   const signInPanel = find('#sign-in', HTMLElement)
   const signInButton = find('#sign-in button', HTMLButtonElement)
   const problem = find('#sign-in-problem', HTMLElement)
   const keyField = find('#key', HTMLInputElement)
   const remember = find('#remember', HTMLInputElement)
   const catalogue = find('#catalogue', HTMLElement)
-  const tools = find('#tools', HTMLElement)
-  let store: AnimalStore | undefined
-  let backgroundStore: AnimalStore | undefined
+  const parts = [catalogue, find('#search', HTMLElement), find('#tools', HTMLElement)]
+  let stores: Stores | undefined
   let apiKey = ''
   let controller = new AbortController()
 
@@ -44,8 +52,11 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
   function signIn(key: string, wasAccepted: boolean): void {
     const baseUrl = new URL('v1', document.baseURI).href
     try {
-      store = new AnimalStore({ baseUrl, apiKey: key, retries: 0 })
-      backgroundStore = new AnimalStore({ baseUrl, apiKey: key })
+      stores = {
+        waiting: new AnimalStore({ baseUrl, apiKey: key, retries: 0, fetch: pace.fetch }),
+        quiet: new AnimalStore({ baseUrl, apiKey: key, retries: 0, fetch: pace.fetchQuietly }),
+        patient: new AnimalStore({ baseUrl, apiKey: key, fetch: pace.fetch }),
+      }
     } catch {
       signOut('This is not a valid key. A key has only ASCII letters, digits and symbols, and no spaces.')
       return
@@ -72,8 +83,7 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
     keyField.value = ''
     keyField.ariaInvalid = 'false'
     remember.checked = false
-    catalogue.hidden = false
-    tools.hidden = false
+    for (const part of parts) part.hidden = false
     find('#title', HTMLElement).focus()
   }
 
@@ -85,11 +95,9 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
   function signOut(message = ''): void {
     clearKey()
     controller.abort()
-    store = undefined
-    backgroundStore = undefined
+    stores = undefined
     onSignOut()
-    catalogue.hidden = true
-    tools.hidden = true
+    for (const part of parts) part.hidden = true
     signInPanel.hidden = false
     setSigningIn(false)
     problem.textContent = message
@@ -116,19 +124,16 @@ export function createSession({ onSignIn, onSignOut }: SessionOptions): Session 
   find('#sign-out', HTMLButtonElement).addEventListener('click', () => signOut())
   onKeyCleared(() => signOut())
   onKeySaved(() => {
-    if (store === undefined) restore()
+    if (stores === undefined) restore()
   })
   // The Back button can restore this page from the browser's cache after the user has signed out elsewhere in the tab.
   addEventListener('pageshow', ({ persisted }) => {
-    if (persisted && store !== undefined && loadKey() === undefined) signOut()
+    if (persisted && stores !== undefined && loadKey() === undefined) signOut()
   })
 
   return {
-    get store() {
-      return store
-    },
-    get backgroundStore() {
-      return backgroundStore
+    get stores() {
+      return stores
     },
     get signal() {
       return controller.signal

@@ -1,4 +1,5 @@
-// Keyboard shortcuts. They do nothing while the user types, or while a dialog is open.
+// Keyboard shortcuts, and the arrow keys in the menu. Shortcuts do nothing while the user types, or while a dialog or the
+// menu is open.
 
 import { find } from './elements.ts'
 
@@ -8,11 +9,12 @@ export type Shortcuts = Readonly<Record<string, () => void>>
 const TYPING = 'input:not([type=radio], [type=checkbox]), textarea, select'
 
 /** These elements use the arrow keys themselves. */
-const USES_ARROWS = 'input, pre, [popover]'
+const USES_ARROWS = 'input, pre'
 
 /** `isEnabled` is asked for each key, because the catalogue may be hidden. */
 export function enableShortcuts(shortcuts: Shortcuts, isEnabled: () => boolean): void {
   const dialog = find('#shortcuts', HTMLDialogElement)
+  const menu = find('#menu', HTMLElement)
   const showDialog = () => dialog.showModal()
   find('#show-shortcuts', HTMLButtonElement).addEventListener('click', showDialog)
 
@@ -20,6 +22,7 @@ export function enableShortcuts(shortcuts: Shortcuts, isEnabled: () => boolean):
     const { key, target } = event
     if (event.defaultPrevented || isForBrowser(event) || !isEnabled()) return
     if (!(target instanceof Element) || target.matches(TYPING) || target.closest('dialog')) return
+    if (menu.matches(':popover-open')) return moveInMenu(menu, event)
     if (key.startsWith('Arrow') && target.closest(USES_ARROWS)) return
     const action = key === '?' ? showDialog : Object.hasOwn(shortcuts, key) && shortcuts[key]
     if (!action) return
@@ -27,6 +30,22 @@ export function enableShortcuts(shortcuts: Shortcuts, isEnabled: () => boolean):
     event.preventDefault()
     action()
   })
+}
+
+function moveInMenu(menu: HTMLElement, event: KeyboardEvent): void {
+  const items = [...menu.querySelectorAll<HTMLElement>('a, button')].filter(item => item.checkVisibility())
+  const { activeElement } = document
+  const index = activeElement instanceof HTMLElement ? items.indexOf(activeElement) : -1
+  const targets: Record<string, number> = {
+    ArrowDown: index + 1,
+    ArrowUp: Math.max(index, 0) - 1,
+    Home: 0,
+    End: -1,
+  }
+  const target = targets[event.key]
+  if (target === undefined) return
+  event.preventDefault()
+  items.at(target % items.length)?.focus()
 }
 
 /** Many keyboards need Alt, or Ctrl and Alt, for brackets. Other keys with Ctrl, Alt or Command are the browser's. */

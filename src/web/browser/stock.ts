@@ -1,9 +1,10 @@
-// Stock at a glance: a chart and the counts of each status. The filter shows the counts too, once they are complete.
+// Stock at a glance: the filter shows the number of animals of each status, and a bar compares them.
 
+import { type Count, MAX_WALKED } from './catalogue-walk.ts'
 import { find, formatCount, formatNumber } from './elements.ts'
-import { type Count, KINDS, type Kind, MAX_COUNTED } from './stock-count.ts'
+import { KINDS, type Kind } from './location.ts'
 
-const CHART_WIDTH = 1_000
+const BAR_WIDTH = 1_000
 
 const LABELS: Readonly<Record<Kind, string>> = {
   available: 'available',
@@ -13,33 +14,32 @@ const LABELS: Readonly<Record<Kind, string>> = {
 }
 
 export function showStock({ state, total, of }: Count): void {
-  find('#stock-total', HTMLElement).textContent = {
-    counting: `${formatNumber(total)} so far …`,
-    complete: formatNumber(total),
-    capped: `first ${formatNumber(MAX_COUNTED)} counted`,
-  }[state]
+  // A number that is not final says so: "2,000 …" grows, "20,000+" does not.
+  const suffix = { counting: ' …', complete: '', capped: '+' }[state]
+  const capped = state === 'capped' ? `the first ${formatNumber(MAX_WALKED)} counted` : ''
+  const show = (kind: string, count: number) => {
+    find(`#filter [data-status="${kind}"] b`, HTMLElement).textContent = formatNumber(count) + suffix
+  }
   find('#stock', HTMLElement).dataset.state = state
-  showChart(of, total)
-  for (const kind of KINDS) find(`#stock-legend .${kind} b`, HTMLElement).textContent = formatNumber(of[kind])
-  const isKnown = state === 'complete'
-  for (const kind of KINDS.filter(kind => kind !== 'none')) showInFilter(kind, isKnown ? of[kind] : undefined)
-  showInFilter('', isKnown ? total : undefined)
-}
-
-function showChart(of: Count['of'], total: number): void {
+  find('#stock-note', HTMLElement).textContent = capped
+  show('', total)
   let x = 0
   for (const kind of KINDS) {
-    const width = total === 0 ? 0 : (of[kind] / total) * CHART_WIDTH
-    const bar = find(`#stock-chart .${kind}`, SVGRectElement)
-    bar.setAttribute('x', x.toFixed(1))
-    bar.setAttribute('width', width.toFixed(1))
+    show(kind, of[kind])
+    const width = total === 0 ? 0 : (of[kind] / total) * BAR_WIDTH
+    const part = find(`#stock-bar .${kind}`, SVGRectElement)
+    part.setAttribute('x', x.toFixed(1))
+    part.setAttribute('width', width.toFixed(1))
     x += width
   }
   const parts = KINDS.map(kind => `${formatNumber(of[kind])} ${LABELS[kind]}`)
-  find('#stock-chart', SVGElement).ariaLabel = `${formatCount(total, 'animal')}: ${parts.join(', ')}.`
+  find('#stock-bar', SVGElement).ariaLabel = `${formatCount(total, 'animal')}: ${parts.join(', ')}.`
 }
 
-function showInFilter(status: string, count: number | undefined): void {
-  find(`#filter [data-status="${status}"] small`, HTMLElement).textContent =
-    count === undefined ? '' : formatNumber(count)
+/** How far the names are known, of all animals that were counted. */
+export function describeProgress(searched: Count, count: Count): string {
+  if (searched.state === 'capped') return `Searched the first ${formatNumber(MAX_WALKED)}`
+  if (count.state === 'counting') return `Searched ${formatNumber(searched.total)} so far …`
+  const total = Math.max(searched.total, count.total)
+  return `Searched ${formatNumber(searched.total)} of ${formatNumber(total)}${searched.state === 'counting' ? ' …' : ''}`
 }
