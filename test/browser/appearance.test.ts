@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { shared } from '../support/service.ts'
+import { waitUntil } from '../support/wait.ts'
 import {
   holdRequests,
   newAnimals,
@@ -98,14 +99,19 @@ suite('the catalogue page', () => {
     }
   })
 
-  test('shows the chosen filter whole on a small screen', async t => {
+  test('shows the chosen filter whole on a small screen, also if the keyboard reaches it', async t => {
     const viewport = { width: 320, height: 640 }
     const { page } = await open(t, service(), { path: '/?status=none', context: { viewport } })
     await readStock(page)
-    await page.waitForFunction(() => {
-      const row = document.querySelector('.scroll-edges')
-      return row !== null && row.scrollLeft + row.clientWidth >= row.scrollWidth - 1
-    })
+    const isVisible = async (status: string) => {
+      const { x, right } = await boxOf(page.locator(`#filter [data-status="${status}"]`))
+      return x >= 0 && right <= viewport.width
+    }
+    await waitUntil(() => isVisible('none'), { what: 'the chosen filter is visible' })
+    assert.equal(await isVisible(''), false)
+    for (const key of ['f', 'Shift+Tab', 'Shift+Tab', 'Shift+Tab', 'Shift+Tab'])
+      await page.keyboard.press(key)
+    await waitUntil(() => isVisible(''), { what: 'the filter with the focus is visible' })
   })
 
   test('keeps a status badge visible on the selected row', async t => {
@@ -188,29 +194,6 @@ suite('the catalogue page', () => {
     assert.ok(newAnimal.y > lastRow.bottom && newAnimal.bottom <= 640)
   })
 
-  test('shows on a small screen that the filter can be scrolled', async t => {
-    const { page } = await open(t, service(), { context: { viewport: { width: 320, height: 640 } } })
-    await readStock(page)
-    const row = page.locator('.scroll-edges')
-    await page.locator('.scroll-edges[data-more=end]').waitFor()
-    assert.match(await style(page, '.scroll-edges', 'mask-image'), /gradient/)
-    await row.evaluate(row => row.scrollTo(1_000, 0))
-    await page.locator('.scroll-edges[data-more=start]').waitFor()
-    await page.setViewportSize({ width: 700, height: 640 })
-    await page.locator('.scroll-edges[data-more=""]').waitFor()
-    assert.equal(await style(page, '.scroll-edges', 'mask-image'), 'none')
-  })
-
-  test('scrolls to the filter that the keyboard reaches, on a small screen', async t => {
-    const { page } = await open(t, service(), { context: { viewport: { width: 320, height: 640 } } })
-    await readStock(page)
-    for (const key of ['f', 'Tab', 'Tab', 'Tab', 'Tab']) await page.keyboard.press(key)
-    await page.waitForFunction(() => {
-      const row = document.querySelector('.scroll-edges')
-      return document.activeElement?.matches('[data-status=none]') && row?.matches('[data-more=start]')
-    })
-  })
-
   test('begins the list in the upper third of a phone', async t => {
     const { page } = await open(t, service(), { context: { viewport: { width: 375, height: 667 } } })
     await readRows(page)
@@ -251,7 +234,7 @@ suite('the catalogue page', () => {
           // A row as a whole can be clicked, not only its name. A link in a sentence is as high as the sentence.
           .filter(control => control.checkVisibility() && !control.matches('.name, .brand, p *'))
           .filter(control => {
-            const { width, height } = (control.closest('.segments') ?? control).getBoundingClientRect()
+            const { width, height } = control.getBoundingClientRect()
             return width < 40 || height < 40
           })
           .map(control => control.outerHTML.slice(0, 90)),

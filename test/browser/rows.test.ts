@@ -222,7 +222,8 @@ suite('the keyboard', () => {
           const { activeElement } = document
           if (activeElement === null || activeElement === document.body) return undefined
           const { x, y, bottom } = activeElement.getBoundingClientRect()
-          return { name: activeElement.id || activeElement.textContent, x, y, bottom }
+          const scrolled = activeElement.closest('#filter')?.scrollLeft ?? 0
+          return { name: activeElement.id || activeElement.textContent, x: x + scrolled, y, bottom }
         })
         if (box === undefined || boxes.some(({ name }) => name === box.name)) break
         boxes.push(box)

@@ -12,7 +12,6 @@ import { createNotice, MESSAGE_MS } from './notice.ts'
 import { createPace } from './pace.ts'
 import { createPageLoader } from './page-loader.ts'
 import { createPanel } from './panel.ts'
-import { enableScrollEdges } from './scroll-edges.ts'
 import { createSearchField, findMatches, pageOf, showSearchResult } from './search.ts'
 import { createSelection } from './selection.ts'
 import { createSession } from './session.ts'
@@ -128,7 +127,6 @@ enableCsvDownload({
     return state === 'complete' ? (status === undefined ? total : of[status]) : undefined
   },
 })
-enableScrollEdges()
 for (const button of document.querySelectorAll('.new-animal')) button.addEventListener('click', openForm)
 find('#search-result button', HTMLButtonElement).addEventListener('click', () => {
   const { search, status } = state.location

@@ -12,8 +12,8 @@ import {
   toListUrl,
   toUrl,
 } from './location.ts'
-import { scrollIntoRow } from './scroll-edges.ts'
 import type { PageState } from './state.ts'
+import { scrollToFilter } from './stock.ts'
 
 export interface Navigation {
   /** Reads the location from the URL and shows it in the controls. */
@@ -100,7 +100,7 @@ export function createNavigation({ state, onList, onAnimal }: NavigationOptions)
     if (!isOffered) limitSelect.add(new Option(String(limit)))
     limitSelect.value = String(limit)
     for (const button of filterButtons) button.ariaPressed = String(button.dataset.status === (status ?? ''))
-    scrollIntoRow(find('#filter [aria-pressed=true]', HTMLElement))
+    scrollToFilter()
     setLink(oldest, toListUrl(firstPage({ ...current, order: 'oldest' })))
     setLink(newest, toListUrl(firstPage({ ...current, order: 'newest' })))
     setAttribute(oldest, 'aria-current', order === 'oldest' ? 'true' : undefined)

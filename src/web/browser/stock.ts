@@ -20,7 +20,6 @@ export function showStock({ state, total, of }: Count): void {
   const show = (kind: string, count: number) => {
     find(`#filter [data-status="${kind}"] b`, HTMLElement).textContent = formatNumber(count) + suffix
   }
-  find('#stock', HTMLElement).dataset.state = state
   find('#stock-note', HTMLElement).textContent = capped
   show('', total)
   let x = 0
@@ -32,8 +31,19 @@ export function showStock({ state, total, of }: Count): void {
     part.setAttribute('width', width.toFixed(1))
     x += width
   }
+  const { dataset } = find('#stock', HTMLElement)
+  // The numbers have moved the filters.
+  if (dataset.state !== state) scrollToFilter()
+  dataset.state = state
   const parts = KINDS.map(kind => `${formatNumber(of[kind])} ${LABELS[kind]}`)
   find('#stock-bar', SVGElement).ariaLabel = `${formatCount(total, 'animal')}: ${parts.join(', ')}.`
+}
+
+/** On a small screen, the chosen filter may be out of sight. */
+export function scrollToFilter(): void {
+  const filter = find('#filter', HTMLElement)
+  const chosen = find('#filter [aria-pressed=true]', HTMLElement)
+  filter.scrollLeft = chosen.offsetLeft + (chosen.offsetWidth - filter.clientWidth) / 2
 }
 
 /** How far the names are known, of all animals that were counted. */
