@@ -17,8 +17,7 @@ export interface AnimalTable {
   showLoading(limit: number): void
   /** No request is in flight, although the page is not there yet. */
   showPause(): void
-  /** `progress` says how far a search is. */
-  showPage(page: ListPage, progress: string): void
+  showPage(page: ListPage): void
   showError(message: string): void
   /** Marks rows as new for a few seconds. */
   markNew(ids: ReadonlySet<bigint>): void
@@ -91,10 +90,10 @@ export function createAnimalTable(onSelect: (id: bigint) => void): AnimalTable {
       table.ariaBusy = 'false'
     },
 
-    showPage(page, progress) {
+    showPage(page) {
       table.ariaBusy = 'false'
       if (page.animals.length > 0) showRows(page.animals)
-      else showMessage(describeEmpty(page, progress))
+      else showMessage(describeEmpty(page))
     },
 
     showError(text) {
@@ -137,7 +136,7 @@ interface ListMessage {
   readonly link?: string
 }
 
-function describeEmpty({ location }: ListPage, progress: string): ListMessage {
+function describeEmpty({ location }: ListPage): ListMessage {
   const { status, after, before, animal, search } = location
   if (!isFirstPage(location)) {
     if (animal !== undefined && after === animal - 1n)
@@ -154,7 +153,7 @@ function describeEmpty({ location }: ListPage, progress: string): ListMessage {
     const kind = status === undefined || status === 'none' ? '' : `${status} `
     const title =
       search === undefined ? 'No animals without a status' : `No ${kind}animal matches “${search}”`
-    return { title, text: progress, link: 'Show all animals' }
+    return { title, text: 'The search finds parts of names, and category:7.', link: 'Show all animals' }
   }
   if (status !== undefined)
     return { title: `No ${status} animals`, text: 'No animal has this status now.', link: 'Show all animals' }

@@ -47,7 +47,7 @@ export interface CatalogueWalk {
   readonly animals: readonly Animal[]
   /** The largest id that was counted, of this kind or of all. Undefined if there is none. */
   lastId(kind: Kind | undefined): bigint | undefined
-  /** Continues the count of this tab, or begins one. Stops early if the signal is aborted. */
+  /** Continues the count of this tab, or begins one. Stops when the signal is aborted. */
   start(store: AnimalStore, signal: AbortSignal): void
   /** Walks again if names are not known. */
   findNames(): void
@@ -168,7 +168,6 @@ export function createCatalogueWalk({ pace, onProgress, onAnswer }: CatalogueWal
       named = counted
       onProgress(false)
       if (counted.state === 'counting') walkOn(counted, signal)
-      else catchUp().catch(error => !signal.aborted && onAnswer(error))
     },
     findNames() {
       if (source === undefined || named.animals !== undefined) return

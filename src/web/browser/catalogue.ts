@@ -160,6 +160,7 @@ function startBackgroundWork(): void {
   if (state.isWatching || session.stores === undefined) return
   state.isWatching = true
   walk.start(session.stores.quiet, session.signal)
+  if (walk.count.state === 'complete') lookForNewAnimals()
   pace.poll(lookForNewAnimals, session.signal)
 }
 
@@ -170,11 +171,10 @@ function showList(page: ListPage): void {
   state.page = page
   const isFound = isSearch(page.location)
   if (isFound) walk.findNames()
-  const progress = describeProgress(walk.searched, walk.count)
-  table.showPage(page, progress)
+  table.showPage(page)
   navigation.showPager()
-  const found = isFound ? findMatches(walk.animals, page.location).length : 0
-  showSearchResult(isFound ? `${formatNumber(found)} found. ${progress}` : undefined)
+  const found = isFound ? formatNumber(findMatches(walk.animals, page.location).length) : ''
+  showSearchResult(isFound ? `${found} found. ${describeProgress(walk.searched, walk.count)}` : undefined)
 }
 
 function refreshPage(page: ListPage): void {
@@ -212,6 +212,7 @@ async function lookForNewAnimals(): Promise<void> {
     if (isUnknown || state.isAway) await loader.refresh()
   } catch (error) {
     if (error instanceof AnimalStoreError) loader.noteAnswer(error)
+    else if (!session.signal.aborted) throw error
   }
 }
 

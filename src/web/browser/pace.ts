@@ -62,7 +62,7 @@ export function createPace(): Pace {
     if (reported === undefined) return 0
     const { limit, perMs, remaining, atMs } = reported
     const now = Math.min(limit, remaining + (performance.now() - atMs) * perMs)
-    return Math.max(0, Math.ceil((limit * share + 1 - now) / perMs))
+    return Math.max(0, Math.ceil((Math.floor(limit * share) + 1 - now) / perMs))
   }
 
   async function untilSpare(signal: AbortSignal, share = HALF): Promise<void> {
