@@ -23,4 +23,4 @@ export function icon(name: keyof typeof PATHS): Html {
 }
 
 /** The illustration of an empty list: a sleeping cat, drawn with one line. */
-export const SLEEPING_CAT = html`<svg class="illustration" viewBox="0 0 160 80" aria-hidden="true"><path d="M4 70h34c-9-4-14-12-12-23 1-7 2-13 1-22 5 1 9 4 12 8 5-1 10-1 15 0 3-4 7-7 12-8-1 6-1 11 1 16 13-9 30-12 44-6 20 8 27 22 21 33-3 5-10 5-13 1M38 70h74M40 47c2 2 4 2 6 0M54 47c2 2 4 2 6 0M132 68c9 4 20 3 24-7"></path></svg>`
+export const SLEEPING_CAT = html`<svg class="icon illustration" viewBox="0 0 160 80" aria-hidden="true"><path d="M4 70h34c-9-4-14-12-12-23 1-7 2-13 1-22 5 1 9 4 12 8 5-1 10-1 15 0 3-4 7-7 12-8-1 6-1 11 1 16 13-9 30-12 44-6 20 8 27 22 21 33-3 5-10 5-13 1M38 70h74M40 47c2 2 4 2 6 0M54 47c2 2 4 2 6 0M132 68c9 4 20 3 24-7"></path></svg>`

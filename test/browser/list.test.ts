@@ -272,6 +272,7 @@ suite('the CSV file', () => {
     })
     assert.equal(text, `\ufeffid,name,categoryId,status\r\n${lines.join('')}`)
     await page.getByText('Saved 40 animals.').waitFor()
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'export', 'the focus is lost')
   })
 
   test('has no name that a spreadsheet would run as a formula, and says so', async t => {

@@ -39,6 +39,7 @@ suite('a row', () => {
     assert.equal(await page.locator('#details-status').textContent(), 'pending')
     await page.locator('#rows tr').first().locator('td').last().click()
     await waitForSelected(page, '41')
+    await page.getByRole('complementary', { name: 'Animal 41' }).waitFor()
     await page.locator('#details .close').click()
     assert.equal(await page.locator('#panel').isVisible(), false)
     assert.equal(await page.locator('tr[aria-current]').count(), 0)

@@ -182,6 +182,23 @@ suite('the rate limit of the key', () => {
     await continued
   })
 
+  test('makes the page look for new animals less often if it is low', async t => {
+    const service = await startWithAnimals(t, newAnimals(3), {
+      rateLimit: { requests: 10, windowSeconds: 60 },
+    })
+    const { page } = await open(t, service, { isSignedIn: false })
+    await stopClock(page)
+    await page.reload()
+    await signIn(page)
+    await readStock(page)
+    const requests = watchCount(page)
+    await page.clock.fastForward(4 * INTERVAL_MS)
+    assert.deepEqual(requests, [])
+    const checked = page.waitForRequest(/limit=100/)
+    await page.clock.fastForward(INTERVAL_MS)
+    await checked
+  })
+
   // The same as `--rate-limit 30/60s` with one action in four seconds, but ten times as fast.
   test('is enough for common tasks, one after the other', async t => {
     const service = await startWithAnimals(t, newAnimals(4_017, [...STATUSES, 'pending']), {

@@ -100,25 +100,25 @@ export function createCatalogueWalk({ pace, onProgress, onAnswer }: CatalogueWal
     return { added, isLast }
   }
 
-  async function walkOn(walk: Walk, start: AbortSignal): Promise<void> {
+  async function walkOn(walk: Walk, signal: AbortSignal): Promise<void> {
     let pauseMs = FIRST_PAUSE_MS
     // The first request of a count that continues reads the last animals again, to check that they are still there.
     let after = walk.lastIds[0]
     while (walk.state === 'counting') {
       try {
-        await pace.untilIdle(start)
+        await pace.untilIdle(signal)
         const { isLast } = await readPage(walk, after)
         if (isLast && walk.state === 'counting') walk.state = 'complete'
         after = walk.lastIds.at(-1)
         pauseMs = FIRST_PAUSE_MS
         showProgress(walk)
       } catch (error) {
-        if (start.aborted) return
+        if (signal.aborted) return
         if (!(error instanceof AnimalStoreError)) throw error
         onAnswer(error)
         // Loading the list reports a key that is no longer accepted.
         if (error.code === 'unauthorized') return
-        await wait(Math.max(pauseMs, (error.retryAfterSeconds ?? 0) * 1_000), start).catch(() => {})
+        await wait(Math.max(pauseMs, (error.retryAfterSeconds ?? 0) * 1_000), signal).catch(() => {})
         pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)
       }
     }

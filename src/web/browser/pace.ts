@@ -93,6 +93,7 @@ export function createPace(): Pace {
     poll(check, signal) {
       let timer: ReturnType<typeof setTimeout> | undefined
       let isChecking = false
+      const intervalMs = () => Math.max(POLL_MS, POLL_DIVISOR / (reported?.perMs ?? Infinity))
       const tick = async () => {
         clearTimeout(timer)
         if (isChecking || signal.aborted) return
@@ -101,10 +102,10 @@ export function createPace(): Pace {
           if (!document.hidden && msUntilSpare(HALF) === 0) await check()
         } finally {
           isChecking = false
-          timer = setTimeout(tick, Math.max(POLL_MS, POLL_DIVISOR / (reported?.perMs ?? Infinity)))
+          timer = setTimeout(tick, intervalMs())
         }
       }
-      timer = setTimeout(tick, POLL_MS)
+      timer = setTimeout(tick, intervalMs())
       document.addEventListener('visibilitychange', tick, { signal })
       signal.addEventListener('abort', () => clearTimeout(timer))
     },
