@@ -96,6 +96,8 @@ suite('the catalogue page', () => {
     await page.getByText('25 found.').waitFor()
     await page.getByLabel('Search or id').focus()
     await checkAccessibility(page, 'the search')
+    await page.getByLabel('Search or id').fill('12')
+    await checkAccessibility(page, 'the hint of the search')
     await page.goto(address)
     await readRows(page)
     await page.route('**/v1/pets**', route => route.abort())

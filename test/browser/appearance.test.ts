@@ -243,6 +243,8 @@ suite('the catalogue page', () => {
     await page.locator('#rows tr').first().click()
     await page.locator('#details').waitFor()
     assert.deepEqual(await small(), [])
+    const copy = await boxOf(page.getByRole('button', { name: 'Copy link' }))
+    assert.ok(copy.right <= (await boxOf(page.locator('#details .close'))).x, 'two buttons overlap')
     await page.keyboard.press('n')
     await page.locator('#add-animal').waitFor()
     assert.deepEqual(await small(), [])
