@@ -21,7 +21,11 @@ export function useBrowser(): (t: TestContext, options?: BrowserContextOptions) 
   return async (t, options = {}) => {
     const context = await browser.newContext(options)
     context.setDefaultTimeout(30_000)
-    t.after(() => context.close())
+    t.after(async () => {
+      // The page may still send requests in the background. Their handlers would fail when the context closes.
+      for (const page of context.pages()) await page.unrouteAll({ behavior: 'ignoreErrors' })
+      await context.close()
+    })
     return context
   }
 }
