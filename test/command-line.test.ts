@@ -82,6 +82,10 @@ suite('animal-store', () => {
       ['import', 'postgres://u:hunter2@db.example'],
       /^"postgres:…" needs --database-url before it\npostgres:… must end in/,
     ],
+    [
+      ['serve', '--metrics-port', '8080'],
+      /^--metrics-port \(METRICS_PORT\) must be another port than --port \(PORT\)\n$/,
+    ],
     [['serve', '--nonsense', '9001'], /^--nonsense is not a flag of this command; see --help\n$/],
     [['serve', 'postgres//admin:hunter2@h/a'], /^"…" is one argument too many\n$/],
     [['migrate', ' postgres://admin:hunter2@h/a'], /^"postgres:…" is one argument too many\n$/],

@@ -1,14 +1,14 @@
 // What commands say and leave behind: files they create, files they refuse, keys that cannot be shown, and Ctrl+C.
 
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { MAIN, run, start } from './support/command.ts'
 import { runInProcess } from './support/in-process.ts'
 import { freePort } from './support/postgres.ts'
 import { temporaryFolder } from './support/service.ts'
-import { lockForWriting, runSql } from './support/sqlite.ts'
+import { lockForWriting } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
 /** Runs commands in this process, on `animals.db` in a new folder. */
@@ -29,6 +29,8 @@ function useFolder(t: TestContext) {
     },
   }
 }
+
+const INTERRUPT = new URL('support/interrupt-at.js', import.meta.url).href
 
 const TWO_ANIMALS = '{"name":"Bella","categoryId":7}\n{"name":"Rex","categoryId":8,"status":"sold"}\n'
 
@@ -122,6 +124,15 @@ suite('the name of a file', () => {
       assert.equal(existsSync(at(name)) || existsSync(database), false)
     })
   }
+
+  test('columns that an animal does not have are named', async t => {
+    const { command, write } = useFolder(t)
+    const file = write('typo.csv', 'id,name,categoryId,stauts,\n1,Bob,4,sold,\n')
+    assert.match(
+      (await command('import', file, '--dry-run')).err,
+      /^Ignored columns: "stauts"\.\nAn import would add 1/,
+    )
+  })
 
   test('must fit --format', async t => {
     const { command } = useFolder(t)
@@ -231,33 +242,45 @@ suite('the first key', { concurrency: 2 }, () => {
 })
 
 suite('Ctrl+C', { concurrency: 2 }, () => {
-  async function startInterrupted(t: TestContext, args: (at: (name: string) => string) => string[]) {
-    const { folder, at, command, env, database } = useFolder(t)
-    await command('migrate')
-    runSql(
-      database,
-      `insert into animals (name, category_id)
-        with recursive number (n) as (select 1 union all select n + 1 from number where n < 60000)
-        select hex(zeroblob(250)), n from number`,
-    )
+  /** A folder with a database, a backup of it, and what is in the folder then. */
+  async function startInterrupted(t: TestContext, at: string, args: readonly string[], redirection = '') {
+    const { folder, env, command, write } = useFolder(t)
+    assert.equal((await command('import', write('two.jsonl', TWO_ANIMALS))).code, 0)
+    assert.equal((await command('backup', join(folder, 'copy.db'))).code, 0)
     const before = readdirSync(folder)
-    const running = start(t, args(at), { cwd: folder, env })
-    const isWriting = () => readdirSync(folder).some(name => name.includes('.unfinished'))
-    await waitUntil(isWriting, { what: 'the command writes' })
-    running.child.kill('SIGINT')
-    const { code, err } = await running.ended
-    const left = readdirSync(folder).filter(name => !before.includes(name) && !/-(wal|shm)$/.test(name))
-    return { code, err, left }
+    const program = [
+      'sh',
+      '-c',
+      `exec "$@" ${redirection}`,
+      'sh',
+      process.execPath,
+      '--import',
+      INTERRUPT,
+      MAIN,
+    ]
+    const { code, err } = await run(t, args, { cwd: folder, env: { ...env, INTERRUPT_AT: at }, program })
+    return { code, err, left: readdirSync(folder).filter(name => !before.includes(name)) }
   }
 
-  test('during export removes the unfinished file, says so, and exits with 130', async t => {
-    const { code, err, left } = await startInterrupted(t, at => ['export', at('all.jsonl')])
-    assert.deepEqual([code, err, left], [130, 'Stopped. No file was written.\n', []])
-  })
+  for (const [when, at, args, message] of [
+    ['export creates its file', 'promises.open', ['export', 'all.jsonl'], 'No file was written.'],
+    ['backup begins to copy', 'mkdtempSync', ['backup', 'other.db'], 'No backup was written.'],
+    ['backup checks its copy, which blocks', 'fsyncSync', ['backup', 'other.db'], 'No backup was written.'],
+    ['restore begins to copy', 'mkdtempSync', ['restore', 'copy.db'], 'Nothing was restored.'],
+    ['restore checks its copy, which blocks', 'fsyncSync', ['restore', 'copy.db'], 'Nothing was restored.'],
+  ] as const) {
+    test(`when ${when}: says what was done, leaves no file, and exits with 130`, async t => {
+      assert.deepEqual(await startInterrupted(t, at, args), {
+        code: 130,
+        err: `Stopped. ${message}\n`,
+        left: [],
+      })
+    })
+  }
 
-  test('during backup removes the unfinished copy, says so, and exits with 130', async t => {
-    const { code, err, left } = await startInterrupted(t, at => ['backup', at('backup.db')])
-    assert.deepEqual([code, err, left], [130, 'Stopped. No backup was written.\n', []])
+  test('when export writes to a file on standard output: exits with 130', async t => {
+    const { code, err } = await startInterrupted(t, 'writeSync', ['export'], '> all.jsonl')
+    assert.deepEqual([code, err], [130, 'Stopped. The export is incomplete.\n'])
   })
 })
 

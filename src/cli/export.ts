@@ -4,6 +4,7 @@ import { constants, lstatSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { PRIVATE_FILE, publish, unfinishedName } from '../database/new-file.ts'
 import { ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
@@ -11,7 +12,7 @@ import { cannotWrite, command, Interrupted, interruptible } from './command.ts'
 import { createRenderer, type FormatName, findFormatProblems, formatOf, type Renderer } from './formats.ts'
 import { formatCount } from './messages.ts'
 import { createProgress, type Progress } from './progress.ts'
-import { withReader } from './with-store.ts'
+import { databaseName, withReader } from './with-store.ts'
 
 const PAGE_SIZE = 1_000
 
@@ -37,7 +38,9 @@ export const exportAnimals = command({
       const exported = { count: 0 }
       const pages = renderPages(store, renderer, createProgress(stderr, 'exported'), exported)
       try {
-        await (file === '-' ? write(pages, stdout, { end: false }) : writeFile(pages, file))
+        await (file === '-'
+          ? interruptible(signal => write(pages, stdout, signal, { end: false }))
+          : writeFile(pages, file))
       } catch (error) {
         // As after `head`, which has read enough.
         if ((error as NodeJS.ErrnoException).code === 'EPIPE') return say('The reader closed the pipe early.')
@@ -45,7 +48,7 @@ export const exportAnimals = command({
         throw isReported ? error : cannotWrite(file === '-' ? 'the output' : file, error)
       }
       const seconds = ((performance.now() - start) / 1000).toFixed(1)
-      say(`${formatCount(exported.count)} exported in ${seconds} s.`)
+      say(`${formatCount(exported.count)} exported from ${databaseName(target)} in ${seconds} s.`)
     })
   },
 })
@@ -70,6 +73,8 @@ async function* renderPages(
       exported.count += animals.length
       after = animals.at(-1)?.id
       progress.update(exported.count)
+      // Neither reading SQLite nor writing to a terminal lets the event loop handle Ctrl+C.
+      await nextTurn()
     }
   } finally {
     progress.end()
@@ -77,29 +82,32 @@ async function* renderPages(
 }
 
 /** Throws an Interrupted if a person stops it. */
-function write(pages: AsyncIterable<string>, output: Writable, options = { end: true }): Promise<void> {
-  return interruptible(signal =>
-    pipeline(pages, output, { ...options, signal }).catch(error => {
-      throw signal.aborted ? new Interrupted('Stopped. The export is incomplete.') : error
-    }),
-  )
+async function write(
+  pages: AsyncIterable<string>,
+  output: Writable,
+  signal: AbortSignal,
+  options = { end: true },
+): Promise<void> {
+  await pipeline(pages, output, { ...options, signal }).catch(error => {
+    throw signal.aborted ? new Interrupted('Stopped. The export is incomplete.') : error
+  })
 }
 
-/**
- * Writes a new file under a random name until the export is complete, so that no reader sees an incomplete file. A
- * device or a pipe is written directly.
- */
 async function writeFile(pages: AsyncIterable<string>, file: string): Promise<void> {
   const existing = lstatSync(file, { throwIfNoEntry: false })
   if (existing?.isFile() || existing?.isSymbolicLink()) throw Object.assign(new Error(), { code: 'EEXIST' })
-  if (existing !== undefined) {
-    const device = await open(file, DEVICE_FLAGS)
-    return write(pages, device.createWriteStream())
-  }
+  if (existing === undefined) return interruptible(signal => writeNewFile(pages, file, signal))
+  // A pipe opens only when somebody reads it.
+  const device = await open(file, DEVICE_FLAGS)
+  return interruptible(signal => write(pages, device.createWriteStream(), signal))
+}
+
+/** Writes under a random name until the export is complete, so that no reader sees an incomplete file. */
+async function writeNewFile(pages: AsyncIterable<string>, file: string, signal: AbortSignal): Promise<void> {
   const unfinished = unfinishedName(file)
   try {
     const created = await open(unfinished, 'wx', PRIVATE_FILE)
-    await write(pages, created.createWriteStream())
+    await write(pages, created.createWriteStream(), signal)
     publish(unfinished, file)
   } catch (error) {
     throw error instanceof Interrupted ? new Interrupted('Stopped. No file was written.') : error

@@ -48,7 +48,8 @@ export function createRenderer(format: FormatName, isSpreadsheetSafe: boolean): 
   const separator: Separator = format === 'tsv' ? '\t' : ','
   const nameOf = isSpreadsheetSafe ? spreadsheetSafe : (name: string) => name
   return {
-    header: `${CSV_COLUMNS.join(separator)}\n`,
+    // The byte order mark tells spreadsheets that the file is UTF-8.
+    header: `${isSpreadsheetSafe ? '\ufeff' : ''}${CSV_COLUMNS.join(separator)}\n`,
     render: animal => `${renderCsvLine({ ...animal, name: nameOf(animal.name) }, separator)}\n`,
   }
 }

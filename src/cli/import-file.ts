@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer'
 import { parse as createCsvParser } from 'csv-parse'
 import { parse as parseCsv } from 'csv-parse/sync'
 import { findProblems, type NewAnimal, parseAnimalJson, parseNewAnimal } from '../animal.ts'
-import type { Separator } from '../csv.ts'
+import { CSV_COLUMNS, type Separator } from '../csv.ts'
 import { canonicalInteger, isObject, parseNumbersAsText, renderJson } from '../json.ts'
 import type { FormatName } from './formats.ts'
 import { formatCount } from './messages.ts'
@@ -46,6 +46,7 @@ export async function* readEntries(
   source: AsyncIterable<Buffer>,
   format: FormatName | undefined,
   fromLine: number,
+  say: (text: string) => void = () => {},
 ): AsyncGenerator<Entry[]> {
   const lines = new Lines(source)
   await lines.read()
@@ -54,6 +55,8 @@ export async function* readEntries(
     yield* readJsonLines(lines)
   } else {
     const header = await readCsvHeader(lines, format === 'tsv' ? '\t' : undefined)
+    if (header !== undefined && header.ignored.length > 0)
+      say(`Ignored columns: ${header.ignored.join(', ')}.`)
     await lines.skipTo(fromLine)
     if (header !== undefined) yield* readCsv(lines, header)
   }
@@ -151,6 +154,8 @@ function parseJsonLine(line: Buffer): NewAnimal {
   if (!isObject(animal)) throw new InvalidEntry('the line must be a JSON object.')
   return toAnimal(animal, member => {
     const value = animal[member]
+    if (member === 'categoryId' && typeof value === 'string')
+      return `${shorten(renderJson(value))}, which is a string`
     if (typeof value !== 'number') return shorten(renderJson(value))
     // With the digits that are in the file.
     const numbers = parseNumbersAsText(text) as Record<string, string>
@@ -185,7 +190,12 @@ interface CsvHeader {
   readonly name: number
   readonly categoryId: number
   readonly status: number
+  /** Columns that an animal does not have, for a message. */
+  readonly ignored: readonly string[]
 }
+
+/** The columns of an export. Those without a name are empty columns of a spreadsheet. */
+const KNOWN: readonly string[] = [...CSV_COLUMNS.map(name => name.toLowerCase()), '']
 
 /** Spreadsheets may write this line before the header. */
 const SEPARATOR_LINE = /^"?sep=([,;\t])"?\s*$/i
@@ -231,6 +241,9 @@ function parseCsvHeader(line: string, separator: Separator): CsvHeader {
     name: names.indexOf('name'),
     categoryId: names.indexOf('categoryid'),
     status: names.indexOf('status'),
+    ignored: header.flatMap((name, at) =>
+      KNOWN.includes(names[at] ?? '') ? [] : [JSON.stringify(shorten(name))],
+    ),
   }
 }
 

@@ -98,12 +98,12 @@ export async function importAll(task: Import): Promise<void> {
   let next = fromLine
   let stored = 0
 
-  async function storeBatch({ creations, lastLine }: Batch): Promise<void> {
+  async function storeBatch({ creations, firstLine, lastLine }: Batch): Promise<void> {
     try {
       await store.createAnimals(creations)
     } catch (error) {
       throw new CommandFailed(
-        `Lines ${next} to ${lastLine}: ${reasonOf(error)}. They may have been stored anyway: check before you go on.`,
+        `Lines ${firstLine} to ${lastLine}: ${reasonOf(error)}. If the connection was lost, they may be stored: check that before you go on.`,
       )
     }
     stored += creations.length
@@ -170,6 +170,7 @@ async function checkAll(task: Task, target: Target): Promise<void> {
 
 interface Batch {
   readonly creations: readonly Creation[]
+  readonly firstLine: number
   readonly lastLine: number
 }
 
@@ -195,19 +196,21 @@ async function* batchesOf(
   }
 
   let creations: Creation[] = []
+  let firstLine = 0
   let lastLine = 0
-  for await (const entries of readEntries(addAbortSignal(signal, source.stream), format, fromLine)) {
+  for await (const entries of readEntries(addAbortSignal(signal, source.stream), format, fromLine, say)) {
     for (const entry of entries) {
       const animal = animalOf(entry)
       if (animal === undefined) continue
+      if (creations.length === 0) firstLine = entry.firstLine
       creations.push({ animal })
       lastLine = entry.lastLine
       if (creations.length < BATCH_SIZE) continue
-      yield { creations, lastLine }
+      yield { creations, firstLine, lastLine }
       creations = []
     }
   }
-  if (creations.length > 0) yield { creations, lastLine }
+  if (creations.length > 0) yield { creations, firstLine, lastLine }
 }
 
 function describeSkipped(lines: number): string {

@@ -1,6 +1,7 @@
 // `animal-store serve`: starts the service, prints where it listens, and stops it on a signal.
 
 import cluster from 'node:cluster'
+import { isActive } from '../api-key.ts'
 import { createSharedRateLimiter } from '../http/api/rate-limit.ts'
 import type { Store } from '../store.ts'
 import { command, print, type Streams } from './command.ts'
@@ -18,10 +19,14 @@ export const serve = command({
   summary: 'Run the service.',
   settings: SERVICE_SETTING_NAMES,
   examples: ['serve', 'serve --port 9001 --workers auto', 'serve --database-url sqlite:/srv/animals.db'],
-  findConflicts: ({ workers, databaseUrl }) =>
-    workers > 1 && databaseUrl?.kind === 'sqlite-memory'
-      ? ['--workers (WORKERS) needs a database that processes can share: use a file or PostgreSQL']
-      : [],
+  findConflicts({ workers, databaseUrl, host, port, metricsHost, metricsPort }) {
+    const problems: string[] = []
+    if (workers > 1 && databaseUrl?.kind === 'sqlite-memory')
+      problems.push('--workers (WORKERS) needs a database that processes can share: use a file or PostgreSQL')
+    if (port !== 0 && port === metricsPort && host === metricsHost)
+      problems.push('--metrics-port (METRICS_PORT) must be another port than --port (PORT)')
+    return problems
+  },
   async run(settings, _operands, streams) {
     if (settings.workers > 1 && cluster.isPrimary) await startPrimary(settings, streams)
     else await startServing(settings, streams)
@@ -125,5 +130,9 @@ This is the first run, so here is an API key. It is shown only once: the databas
 `,
     )
   const hasShown = store !== undefined && (await showFirstKey(store, environment, show))
-  if (!hasShown) say(greeting)
+  if (hasShown) return
+  say(greeting)
+  const keys = (await store?.listKeys(environment)) ?? []
+  if (store !== undefined && !keys.some(key => isActive(key, Date.now())))
+    say(`No key is active in ${environment}. Create one with: animal-store keys create --name NAME`)
 }

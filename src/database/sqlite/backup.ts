@@ -41,9 +41,7 @@ export async function backUp(
       onProgress(progress)
     })
     const copied = verifyCopy(path, copy)
-    // The check blocks, and a signal is handled only in the next turn.
-    await nextTurn()
-    signal.throwIfAborted()
+    await throwIfInterrupted(signal)
     publish(copy, file)
     syncFolder(dirname(resolve(file)))
     return copied
@@ -75,6 +73,13 @@ async function copyOnline(
   } finally {
     source.close()
   }
+}
+
+/** Throws if a signal has arrived while this process was busy: it is handled only between two turns of the event loop. */
+export async function throwIfInterrupted(signal: AbortSignal): Promise<void> {
+  await nextTurn()
+  await nextTurn()
+  signal.throwIfAborted()
 }
 
 /** Checks every row of the copy of `path`, and makes sure that the copy is on disk. */

@@ -5,10 +5,9 @@ import { existsSync, linkSync, lstatSync, readdirSync, realpathSync, renameSync,
 import { chmod, copyFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UnusableDatabase } from '../../store.ts'
 import { inPrivateFolder, isWithoutLinks, PRIVATE_FILE } from '../new-file.ts'
-import { type Copied, syncFolder, verifyCopy } from './backup.ts'
+import { type Copied, syncFolder, throwIfInterrupted, verifyCopy } from './backup.ts'
 import { isDamaged, isLocked } from './errors.ts'
 import { createFolderOf, fileSize, isSameFile, requireFile, SIDE_FILES, walPath } from './files.ts'
 import { schemaVersion } from './migrate.ts'
@@ -34,8 +33,7 @@ export async function restore(file: string, path: string, now: Date, signal: Abo
     await copyFile(file, copy)
     await chmod(copy, PRIVATE_FILE)
     const copied = verifyCopy(file, copy)
-    await nextTurn()
-    signal.throwIfAborted()
+    await throwIfInterrupted(signal)
     return { ...copied, oldDatabase: replace(target, copy, now) }
   })
 }
