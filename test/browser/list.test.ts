@@ -295,7 +295,7 @@ suite('the CSV file', () => {
     ]
     const lines = fields.map((field, index) => `${index + 1},${field},-9223372036854775808,\r\n`)
     assert.equal(text, `\ufeffid,name,categoryId,status\r\n${lines.join('')}`)
-    await page.getByText('Saved 10 animals. 4 of the names got a leading apostrophe').waitFor()
+    await page.getByText('Saved 10 animals. 5 of the names got a leading apostrophe').waitFor()
   })
 
   test('shows its progress while it is fetched, and can be cancelled', async t => {
