@@ -1,7 +1,7 @@
 // What commands say and leave behind: files they create, files they refuse, keys that cannot be shown, and Ctrl+C.
 
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { MAIN, run, start } from './support/command.ts'
