@@ -10,7 +10,7 @@ import * as values from './setting-values.ts'
 export interface Setting<Value> {
   /** Without the hyphens. */
   readonly flag?: string | undefined
-  readonly variable?: string
+  readonly variable?: string | undefined
   /** Stands for the value in the help. A setting without it is a switch. */
   readonly placeholder?: string | undefined
   readonly description: string
@@ -27,46 +27,26 @@ export interface Setting<Value> {
   readonly parse: (text: string) => Value
 }
 
-type Options<Value> = Partial<Setting<Value>>
-
-/** A setting with a default. `usage` is the flag and the placeholder of its value, such as `--port PORT`. */
-function value<Value>(
+/**
+ * `usage` is the flag, the placeholder of its value and the variable, such as `--port PORT (PORT)`. Without a default, the
+ * setting is undefined if it is not given.
+ */
+function setting<Value, const Default extends Value | undefined = undefined>(
   usage: string,
   description: string,
   parse: (text: string) => Value,
-  defaultValue: Value,
-  options: Options<Value> = {},
-): Setting<Value> {
-  const [flag, placeholder] = usage.slice('--'.length).split(' ')
-  return { flag, placeholder, description, parse, default: defaultValue, ...options }
-}
-
-/** A setting that is undefined if it is not given. */
-function optional<Value>(
-  usage: string,
-  description: string,
-  parse: (text: string) => Value,
-  options: Options<Value | undefined> = {},
-): Setting<Value | undefined> {
-  return value<Value | undefined>(usage, description, parse, undefined, options)
-}
-
-/** A duration, with its default as people write it. */
-function duration(
-  usage: string,
-  description: string,
-  parse: (text: string) => number,
-  defaultMs: number,
-  options: Options<number> = {},
-): Setting<number> {
-  return value(usage, description, parse, defaultMs, {
-    defaultText: formatDuration(defaultMs),
-    ...options,
-  })
+  options: Partial<Omit<Setting<Value>, 'default'>> & { readonly default?: Default } = {},
+): Setting<Value | Default> {
+  const [, flag, placeholder, variable] = /^(?:--([\w-]+))?(?: ([A-Z/]+))? ?(?:\((\w+)\))?$/.exec(usage) ?? []
+  return { flag, placeholder, variable, description, parse, ...options, default: options.default as Default }
 }
 
 function flagOnly(usage: string, description: string): Setting<boolean> {
-  return value(usage, description, () => true, false)
+  return setting(usage, description, () => true, { default: false })
+}
+
+function duration(usage: string, description: string, parse: (text: string) => number, defaultMs: number) {
+  return setting(usage, description, parse, { default: defaultMs, defaultText: formatDuration(defaultMs) })
 }
 
 const { DAY_MS, HOUR_MS } = values
@@ -84,111 +64,95 @@ const parseKeyName = values.matching(
 
 /** The settings of `serve`. */
 const SERVICE_SETTINGS = {
-  host: value('--host ADDRESS', 'address to listen on', values.parseHost, '127.0.0.1', { variable: 'HOST' }),
-  port: value('--port PORT', 'port to listen on; 0 picks a free one', parsePort, 8080, { variable: 'PORT' }),
-  databaseUrl: optional(
-    '--database-url URL',
+  host: setting('--host ADDRESS (HOST)', 'address to listen on', values.parseHost, { default: '127.0.0.1' }),
+  port: setting('--port PORT (PORT)', 'port to listen on; 0 picks a free one', parsePort, { default: 8080 }),
+  databaseUrl: setting(
+    '--database-url URL (DATABASE_URL)',
     'sqlite:<path>, sqlite::memory: or postgres://…; use the variable for a URL with a password, because every user of the machine can see flags',
     values.parseDatabase,
-    {
-      variable: 'DATABASE_URL',
-      defaultText: `sqlite:${defaultDatabase('<environment>').path}`,
-      isSecret: true,
-    },
+    { defaultText: `sqlite:${defaultDatabase('<environment>').path}`, isSecret: true },
   ),
-  databaseConnections: value(
-    '--database-connections NUMBER',
+  databaseConnections: setting(
+    '--database-connections NUMBER (DATABASE_CONNECTIONS)',
     'PostgreSQL connections per process',
     values.wholeNumber(1, 999),
-    DEFAULT_CONNECTIONS,
-    { variable: 'DATABASE_CONNECTIONS' },
+    { default: DEFAULT_CONNECTIONS },
   ),
   databaseWait: duration(
-    '--database-wait TIME',
+    '--database-wait TIME (DATABASE_WAIT)',
     'PostgreSQL: how long to wait at start for a server that is unreachable or read-only',
     values.durationBetween(0, HOUR_MS),
     10_000,
-    { variable: 'DATABASE_WAIT' },
   ),
-  environment: value(
-    '--environment NAME',
+  environment: setting(
+    '--environment NAME (ANIMAL_STORE_ENV)',
     ENVIRONMENTS.join(' or '),
     values.oneOf(ENVIRONMENTS),
-    'production',
-    { variable: 'ANIMAL_STORE_ENV' },
+    { default: 'production' },
   ),
-  productionUrl: optional(
-    '--production-url URL',
+  productionUrl: setting(
+    '--production-url URL (PRODUCTION_URL)',
     'public base URL of production, for links and the OpenAPI document',
     values.parseBaseUrl,
-    {
-      variable: 'PRODUCTION_URL',
-      defaultText: "in production: the server's own address + /v1",
-      isSecret: true,
-    },
+    { defaultText: "in production: the server's own address + /v1", isSecret: true },
   ),
-  stagingUrl: optional(
-    '--staging-url URL',
+  stagingUrl: setting(
+    '--staging-url URL (STAGING_URL)',
     'public base URL of staging, for links and the OpenAPI document',
     values.parseBaseUrl,
-    { variable: 'STAGING_URL', defaultText: "in staging: the server's own address + /v1", isSecret: true },
+    { defaultText: "in staging: the server's own address + /v1", isSecret: true },
   ),
-  corsOrigins: value<readonly string[]>(
-    '--cors-origin ORIGIN',
+  corsOrigins: setting(
+    '--cors-origin ORIGIN (CORS_ORIGIN)',
     'origin whose pages may use the API from a browser, or *; may be repeated',
     values.parseOrigins,
-    [],
-    { variable: 'CORS_ORIGIN', defaultText: 'none', isRepeatable: true },
+    { default: [], defaultText: 'none', isRepeatable: true },
   ),
-  rateLimit: optional(
-    '--rate-limit NUMBER/TIME',
+  rateLimit: setting(
+    '--rate-limit NUMBER/TIME (RATE_LIMIT)',
     'how many requests each API key may send, such as 600/60s',
     values.parseRateLimit,
-    { variable: 'RATE_LIMIT', defaultText: 'off' },
+    { defaultText: 'off' },
   ),
-  trustProxy: value(
-    '--trust-proxy NUMBER',
+  trustProxy: setting(
+    '--trust-proxy NUMBER (TRUST_PROXY)',
     "how many proxies in front are trusted to report the client's address",
     values.wholeNumber(0, 99),
-    0,
-    { variable: 'TRUST_PROXY' },
+    { default: 0 },
   ),
-  logLevel: value('--log-level LEVEL', LOG_LEVELS.join(', '), values.oneOf(LOG_LEVELS), 'info', {
-    variable: 'LOG_LEVEL',
+  logLevel: setting('--log-level LEVEL (LOG_LEVEL)', LOG_LEVELS.join(', '), values.oneOf(LOG_LEVELS), {
+    default: 'info',
   }),
-  metricsPort: optional(
-    '--metrics-port PORT',
+  metricsPort: setting(
+    '--metrics-port PORT (METRICS_PORT)',
     'port of the Prometheus metrics, at /metrics; 0 picks a free one',
     parsePort,
-    { variable: 'METRICS_PORT', defaultText: 'off' },
+    { defaultText: 'off' },
   ),
-  metricsHost: value(
-    '--metrics-host ADDRESS',
+  metricsHost: setting(
+    '--metrics-host ADDRESS (METRICS_HOST)',
     'address to listen on for the metrics',
     values.parseHost,
-    '127.0.0.1',
-    { variable: 'METRICS_HOST' },
+    { default: '127.0.0.1' },
   ),
   shutdownDelay: duration(
-    '--shutdown-delay TIME',
+    '--shutdown-delay TIME (SHUTDOWN_DELAY)',
     `how long to keep serving, with /readyz failing, before the listener closes; at most ${formatDuration(MAX_SHUTDOWN_DELAY_MS)}`,
     values.durationBetween(0, MAX_SHUTDOWN_DELAY_MS),
     1_000,
-    { variable: 'SHUTDOWN_DELAY' },
   ),
-  workers: value(
-    '--workers NUMBER',
+  workers: setting(
+    '--workers NUMBER (WORKERS)',
     'number of processes, or auto for one per core',
     values.parseWorkers,
-    1,
-    { variable: 'WORKERS' },
+    { default: 1 },
   ),
   // A secret has no flag: every user of the machine can see flags.
-  apiKey: optional(
-    '',
+  apiKey: setting(
+    '(ANIMAL_STORE_API_KEY)',
     `one extra key, accepted in addition to the stored ones; ${values.EXTRA_KEY}`,
     values.parseExtraKey,
-    { flag: undefined, variable: 'ANIMAL_STORE_API_KEY', defaultText: 'none', isSecret: true },
+    { defaultText: 'none', isSecret: true },
   ),
 }
 
@@ -197,14 +161,13 @@ export const SERVICE_SETTING_NAMES = Object.keys(SERVICE_SETTINGS) as (keyof typ
 
 export const SETTINGS = {
   ...SERVICE_SETTINGS,
-  name: value(
+  name: setting(
     '--name NAME',
     `what the key is for, in at most ${MAX_KEY_NAME_LENGTH} characters`,
     parseKeyName,
-    '',
-    { isRequired: true },
+    { default: '', isRequired: true },
   ),
-  expires: optional(
+  expires: setting(
     '--expires TIME',
     'how long the key is valid, such as 90d',
     values.durationBetween(1_000, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
@@ -216,7 +179,7 @@ export const SETTINGS = {
     values.durationBetween(0, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
     DAY_MS,
   ),
-  format: optional(
+  format: setting(
     '--format NAME',
     `${FORMAT_NAMES.join(', ')}, for standard input or output and for names without an ending`,
     values.oneOf(FORMAT_NAMES),
@@ -228,11 +191,11 @@ export const SETTINGS = {
   ),
   skipInvalid: flagOnly('--skip-invalid', 'report invalid lines and import the others'),
   dryRun: flagOnly('--dry-run', 'read and check the whole file, and store nothing'),
-  fromLine: value(
+  fromLine: setting(
     '--from-line NUMBER',
     'line to start at, to resume an interrupted import',
     values.parseLineNumber,
-    1,
+    { default: 1 },
   ),
   json: flagOnly('--json', 'print JSON'),
 }
