@@ -1,12 +1,12 @@
 // `animal-store backup` and `animal-store restore`: copies of a SQLite database. PostgreSQL has its own tools.
 
+import type { DatabaseAddress } from '../database/open.ts'
 import { backUp } from '../database/sqlite/backup.ts'
 import { restrictFiles } from '../database/sqlite/files.ts'
 import { restore } from '../database/sqlite/restore.ts'
 import { CommandFailed, cannotWrite, command, Interrupted, interruptible } from './command.ts'
 import { formatCount } from './messages.ts'
 import { createProgress } from './progress.ts'
-import { addressOf, type Target } from './with-store.ts'
 
 const KILOBYTE = 1_000
 const MEGABYTE = 1_000_000
@@ -17,8 +17,8 @@ export const backupDatabase = command({
   settings: ['databaseUrl', 'environment'],
   examples: ['backup /var/backups/animals.db'],
   operands: ['FILE'],
-  async run(target, [file = ''], { stderr, say }) {
-    const path = sqlitePath(target, 'pg_dump')
+  async run({ databaseUrl }, [file = ''], { stderr, say }) {
+    const path = sqlitePath(databaseUrl, 'pg_dump')
     const progress = createProgress(stderr, 'copied', { unit: 'MB' })
     const { animals, bytes } = await interruptible(signal =>
       backUp(path, file, signal, copied => progress.update(megabytes(copied.bytes), copied.share))
@@ -40,8 +40,8 @@ export const restoreDatabase = command({
   settings: ['databaseUrl', 'environment'],
   examples: ['restore /var/backups/animals.db'],
   operands: ['FILE'],
-  async run(target, [file = ''], { say }) {
-    const path = sqlitePath(target, 'pg_restore')
+  async run({ databaseUrl }, [file = ''], { say }) {
+    const path = sqlitePath(databaseUrl, 'pg_restore')
     const { animals, oldDatabase } = await interruptible(signal =>
       restore(file, path, new Date(), signal).catch(error => {
         throw signal.aborted
@@ -57,8 +57,7 @@ export const restoreDatabase = command({
   },
 })
 
-function sqlitePath(target: Target, tool: string): string {
-  const address = addressOf(target)
+function sqlitePath(address: DatabaseAddress, tool: string): string {
   if (address.kind === 'sqlite') return address.path
   if (address.kind === 'sqlite-memory') throw new CommandFailed('A database in memory has no file to copy.')
   throw new CommandFailed(`This command is for SQLite. For PostgreSQL, use ${tool}; see docs/postgresql.md.`)

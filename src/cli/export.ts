@@ -6,13 +6,14 @@ import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { PRIVATE_FILE, publish, unfinishedName } from '../database/new-file.ts'
+import { nameOf } from '../database/open.ts'
 import { ServiceError } from '../error.ts'
 import type { Store } from '../store.ts'
 import { cannotWrite, command, Interrupted, interruptible } from './command.ts'
 import { createRenderer, type FormatName, findFormatProblems, formatOf, type Renderer } from './formats.ts'
 import { formatCount } from './messages.ts'
 import { createProgress, type Progress } from './progress.ts'
-import { databaseName, withReader } from './with-store.ts'
+import { withReader } from './with-store.ts'
 
 const PAGE_SIZE = 1_000
 
@@ -31,9 +32,9 @@ export const exportAnimals = command({
       problems.push('--spreadsheet-safe is for CSV only')
     return problems
   },
-  async run({ format, spreadsheetSafe, ...target }, [file = '-'], { stdout, stderr, say }) {
+  async run({ format, spreadsheetSafe, databaseUrl }, [file = '-'], { stdout, stderr, say }) {
     const renderer = createRenderer(formatFor(file, format), spreadsheetSafe)
-    await withReader(target, { say }, async store => {
+    await withReader(databaseUrl, { say }, async store => {
       const start = performance.now()
       const exported = { count: 0 }
       const pages = renderPages(store, renderer, createProgress(stderr, 'exported'), exported)
@@ -48,7 +49,7 @@ export const exportAnimals = command({
         throw isReported ? error : cannotWrite(file === '-' ? 'the output' : file, error)
       }
       const seconds = ((performance.now() - start) / 1000).toFixed(1)
-      say(`${formatCount(exported.count)} exported from ${databaseName(target)} in ${seconds} s.`)
+      say(`${formatCount(exported.count)} exported from ${nameOf(databaseUrl)} in ${seconds} s.`)
     })
   },
 })

@@ -4,13 +4,14 @@ import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import type { NewAnimal } from '../animal.ts'
+import { type DatabaseAddress, nameOf } from '../database/open.ts'
 import type { Creation, Store } from '../store.ts'
 import { CommandFailed, command, Interrupted, interruptible, type Streams } from './command.ts'
 import { type FormatName, findFormatProblems, formatOf } from './formats.ts'
 import { type Entry, InvalidEntry, InvalidFile, readEntries } from './import-file.ts'
 import { describeSystemError, formatCount, reasonOf } from './messages.ts'
 import { createProgress, type Progress } from './progress.ts'
-import { addressOf, databaseName, type Target, withStore } from './with-store.ts'
+import { withStore } from './with-store.ts'
 
 const CHUNK_BYTES = 64 * 1024
 const BATCH_SIZE = 1_000
@@ -29,7 +30,7 @@ export const importAnimals = command({
   ],
   operands: ['FILE'],
   findConflicts: ({ format }, [file = '-']) => findFormatProblems(file, format),
-  async run({ format, dryRun, skipInvalid, fromLine, ...target }, [file = '-'], streams) {
+  async run({ format, dryRun, skipInvalid, fromLine, databaseUrl }, [file = '-'], streams) {
     const source = await openSource(file, streams.stdin)
     const progress = createProgress(streams.stderr, dryRun ? 'checked' : 'imported')
     const task = {
@@ -41,10 +42,10 @@ export const importAnimals = command({
       say: streams.say,
     }
     try {
-      if (dryRun) await interruptible(signal => checkAll({ ...task, signal }, target))
+      if (dryRun) await interruptible(signal => checkAll({ ...task, signal }, databaseUrl))
       else
-        await withStore(target, { create: true, say: streams.say }, store =>
-          interruptible(signal => importAll({ ...task, signal, store, database: databaseName(target) })),
+        await withStore(databaseUrl, { create: true, say: streams.say }, store =>
+          interruptible(signal => importAll({ ...task, signal, store, database: nameOf(databaseUrl) })),
         )
     } finally {
       source.stream.destroy()
@@ -139,7 +140,7 @@ export async function importAll(task: Import): Promise<void> {
 }
 
 /** Reads and checks the whole file, reports every invalid entry, and stores nothing. */
-async function checkAll(task: Task, target: Target): Promise<void> {
+async function checkAll(task: Task, database: DatabaseAddress): Promise<void> {
   const { source, progress, signal, skipInvalid, say } = task
   let valid = 0
   let invalid = 0
@@ -161,10 +162,9 @@ async function checkAll(task: Task, target: Target): Promise<void> {
     throw new CommandFailed(
       `${formatCount(invalid, 'line')} invalid, ${formatCount(valid)} valid. Nothing was stored, and an import would stop at the first invalid line.`,
     )
-  const address = addressOf(target)
-  const isNew = address.kind === 'sqlite' && !existsSync(address.path)
+  const isNew = database.kind === 'sqlite' && !existsSync(database.path)
   say(
-    `An import would add ${formatCount(valid)} to ${isNew ? 'the new database ' : ''}${databaseName(target)}${describeSkipped(invalid)}. Nothing was stored.`,
+    `An import would add ${formatCount(valid)} to ${isNew ? 'the new database ' : ''}${nameOf(database)}${describeSkipped(invalid)}. Nothing was stored.`,
   )
 }
 

@@ -2,27 +2,28 @@
 
 import { fstatSync, statSync } from 'node:fs'
 import { type ApiKey, type Environment, generateKey, isActive } from '../api-key.ts'
+import { nameOf } from '../database/open.ts'
 import type { Store } from '../store.ts'
 import { CommandFailed, command, interruptible, print, type Streams } from './command.ts'
 import { redact } from './messages.ts'
-import { databaseName, withStore } from './with-store.ts'
+import { withStore } from './with-store.ts'
 
 export const createKey = command({
   name: 'keys create',
   summary: 'Create a key and show it once.',
   settings: ['name', 'expires', 'databaseUrl', 'environment', 'json'],
   examples: ['keys create --name "my laptop" --expires 90d', 'keys create --name ci --json'],
-  async run({ name, expires, json, ...target }, _operands, streams) {
-    await withStore(target, { create: true, say: streams.say }, async store => {
+  async run({ name, expires, json, databaseUrl, environment }, _operands, streams) {
+    await withStore(databaseUrl, { create: true, say: streams.say }, async store => {
       const createdAt = new Date()
       const expiresAt = expires === undefined ? undefined : later(createdAt, expires)
-      const { secret, apiKey } = generateKey({ name, environment: target.environment, createdAt, expiresAt })
+      const { secret, apiKey } = generateKey({ name, environment, createdAt, expiresAt })
       const until = expiresAt ? ` It expires at ${expiresAt.toISOString()}.` : ''
       await showOrRevoke(store, apiKey, async () => {
         await store.createKey(apiKey)
         if (!json)
           streams.say(
-            `Created ${apiKey.id} (${name}) for ${apiKey.environment} in ${databaseName(target)}.${until} The key is shown only once:`,
+            `Created ${apiKey.id} (${name}) for ${apiKey.environment} in ${nameOf(databaseUrl)}.${until} The key is shown only once:`,
           )
         await printSecret(secret, apiKey, json, streams)
       })
@@ -35,12 +36,11 @@ export const listKeys = command({
   summary: 'List the keys, including revoked and expired ones.',
   settings: ['databaseUrl', 'environment', 'json'],
   examples: ['keys list', 'keys list --environment staging --json'],
-  async run({ json, ...target }, _operands, { stdout, say }) {
-    await withStore(target, { say }, async store => {
-      const keys = await store.listKeys(target.environment)
+  async run({ json, databaseUrl, environment }, _operands, { stdout, say }) {
+    await withStore(databaseUrl, { say }, async store => {
+      const keys = await store.listKeys(environment)
       if (json) await print(stdout, JSON.stringify(keys.map(describe), null, 2))
-      else if (keys.length === 0)
-        say(`There are no keys for ${target.environment} in ${databaseName(target)}.`)
+      else if (keys.length === 0) say(`There are no keys for ${environment} in ${nameOf(databaseUrl)}.`)
       else await print(stdout, table(keys))
     })
   },
@@ -52,12 +52,12 @@ export const revokeKey = command({
   settings: ['databaseUrl', 'environment', 'json'],
   examples: ['keys revoke key_3f2a9c51b07d'],
   operands: ['ID'],
-  async run({ json, ...target }, [id = ''], { stdout, say }) {
-    await withStore(target, { say }, async store => {
-      const key = await store.revokeKey(id, target.environment, new Date())
-      if (key === undefined) throw noSuchKey(id, target.environment)
+  async run({ json, databaseUrl, environment }, [id = ''], { stdout, say }) {
+    await withStore(databaseUrl, { say }, async store => {
+      const key = await store.revokeKey(id, environment, new Date())
+      if (key === undefined) throw noSuchKey(id, environment)
       if (json) await print(stdout, JSON.stringify(describe(key), null, 2))
-      else say(`Revoked ${key.id} (${key.name}) in ${databaseName(target)}.`)
+      else say(`Revoked ${key.id} (${key.name}) in ${nameOf(databaseUrl)}.`)
     })
   },
 })
@@ -68,9 +68,8 @@ export const rotateKey = command({
   settings: ['overlap', 'databaseUrl', 'environment', 'json'],
   examples: ['keys rotate key_3f2a9c51b07d --overlap 24h'],
   operands: ['ID'],
-  async run({ overlap, json, ...target }, [id = ''], streams) {
-    const { environment } = target
-    await withStore(target, { say: streams.say }, async store => {
+  async run({ overlap, json, databaseUrl, environment }, [id = ''], streams) {
+    await withStore(databaseUrl, { say: streams.say }, async store => {
       const now = new Date()
       const keys = await store.listKeys(environment)
       const old = keys.find(key => key.id === id)
@@ -99,7 +98,7 @@ export const rotateKey = command({
         await store.createKey(apiKey)
         if (!json)
           streams.say(
-            `Created ${apiKey.id} (${apiKey.name}) for ${environment} in ${databaseName(target)}. ${id} ends at ${oldEnd.toISOString()}. The new key is shown only once:`,
+            `Created ${apiKey.id} (${apiKey.name}) for ${environment} in ${nameOf(databaseUrl)}. ${id} ends at ${oldEnd.toISOString()}. The new key is shown only once:`,
           )
         await printSecret(secret, apiKey, json, streams)
         await store.expireKey(id, environment, oldEnd)

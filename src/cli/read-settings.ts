@@ -1,6 +1,8 @@
 // Reads settings from flags and environment variables.
 
 import { parseArgs } from 'node:util'
+import type { Environment } from '../api-key.ts'
+import { defaultDatabase, MalformedUrl } from '../database/open.ts'
 import type { Command } from './command.ts'
 import { closest } from './help.ts'
 import { hasCredentials, redact } from './messages.ts'
@@ -53,11 +55,13 @@ export function readSettings<Name extends SettingName>(
     try {
       values[name] = setting.parse(text)
     } catch (error) {
-      if (!(error instanceof InvalidSetting)) throw error
+      if (!(error instanceof InvalidSetting || error instanceof MalformedUrl)) throw error
       const given = setting.isSecret ? '' : `, not ${JSON.stringify(redact(text))}`
       problems.push(`${nameOf(setting)} must be ${error.message}${given}`)
     }
   }
+  if (values.databaseUrl === SETTINGS.databaseUrl.default)
+    values.databaseUrl = defaultDatabase(values.environment as Environment)
   const settings = values as Settings<Name>
   problems.push(...findConflicts(settings, flags.operands))
   if (problems.length > 0) throw new SettingsError(problems)

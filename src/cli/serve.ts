@@ -2,6 +2,7 @@
 
 import cluster from 'node:cluster'
 import { isActive } from '../api-key.ts'
+import { nameOf } from '../database/open.ts'
 import { createSharedRateLimiter } from '../http/api/rate-limit.ts'
 import type { Store } from '../store.ts'
 import { command, print, type Streams } from './command.ts'
@@ -11,7 +12,7 @@ import { type MetricsOptions, startMetrics, startMetricsOfWorkers } from './serv
 import { SERVICE_SETTING_NAMES, type ServiceSettings } from './settings.ts'
 import { answerWorkers, askPrimary } from './shared-rate-limit.ts'
 import { stopOnSignal } from './stop-signals.ts'
-import { databaseName, withStore } from './with-store.ts'
+import { withStore } from './with-store.ts'
 import { killWorkers, reportToPrimary, startWorkers } from './workers.ts'
 
 export const serve = command({
@@ -21,7 +22,7 @@ export const serve = command({
   examples: ['serve', 'serve --port 9001 --workers auto', 'serve --database-url sqlite:/srv/animals.db'],
   findConflicts({ workers, databaseUrl, host, port, metricsHost, metricsPort }) {
     const problems: string[] = []
-    if (workers > 1 && databaseUrl?.kind === 'sqlite-memory')
+    if (workers > 1 && databaseUrl.kind === 'sqlite-memory')
       problems.push('--workers (WORKERS) needs a database that processes can share: use a file or PostgreSQL')
     if (port !== 0 && port === metricsPort && host === metricsHost)
       problems.push('--metrics-port (METRICS_PORT) must be another port than --port (PORT)')
@@ -48,7 +49,10 @@ async function startPrimary(settings: ServiceSettings, streams: Streams): Promis
   stop = () => greeted.promise.then(started.stop)
   try {
     if (settings.apiKey !== undefined) await greet(started.address, settings, streams)
-    else await withStore(settings, streams, store => greet(started.address, settings, streams, store))
+    else
+      await withStore(settings.databaseUrl, streams, store =>
+        greet(started.address, settings, streams, store),
+      )
     started.setReady()
     greeted.resolve()
   } catch (error) {
@@ -108,12 +112,11 @@ function metricsOptions({ metricsPort, metricsHost }: ServiceSettings, { say }: 
  */
 async function greet(
   address: string,
-  settings: ServiceSettings,
+  { databaseUrl, environment, workers }: ServiceSettings,
   { say, stderr }: Streams,
   store?: Store,
 ): Promise<void> {
-  const { environment, workers } = settings
-  const details = [environment, databaseName(settings), ...(workers > 1 ? [`${workers} workers`] : [])]
+  const details = [environment, nameOf(databaseUrl), ...(workers > 1 ? [`${workers} workers`] : [])]
   const greeting = `animal-store is listening on ${address} (${details.join(', ')}); open ${address}/ or ${address}/docs`
   // Some shells read the brackets of an IPv6 address as a pattern for file names.
   const url = address.includes('[') ? `'${address}/v1/pets'` : `${address}/v1/pets`

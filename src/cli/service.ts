@@ -5,12 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { type Clock, systemClock } from '../clock.ts'
 import { BATCH_LIMITS } from '../database/batching.ts'
-import {
-  type DatabaseAddress,
-  defaultDatabase,
-  openServiceStore,
-  type ServiceStoreOptions,
-} from '../database/open.ts'
+import { type DatabaseAddress, openServiceStore, type ServiceStoreOptions } from '../database/open.ts'
 import { type BaseUrls, openApiDocument } from '../http/api/openapi.ts'
 import { createRateLimiter, type RateLimiter } from '../http/api/rate-limit.ts'
 import { createApp, type ServiceState } from '../http/app.ts'
@@ -27,8 +22,7 @@ import { STOP_LIMITS } from './stop-signals.ts'
 const CHECK_RESULT_MS = 250
 
 export interface ServiceOptions extends Partial<Omit<ServiceSettings, 'databaseUrl' | 'workers'>> {
-  /** The default is the file of the environment. */
-  readonly database?: DatabaseAddress | undefined
+  readonly database: DatabaseAddress
   /** How long a request waits for PostgreSQL. */
   readonly databaseTimeouts?: ServiceStoreOptions['timeouts']
   /** Of several workers. By default, the limit is for this process alone. */
@@ -55,7 +49,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const settings = { ...DEFAULT_SERVICE_SETTINGS, ...options }
   const { environment, productionUrl, stagingUrl, rateLimit } = settings
   const log = pino({ level: settings.logLevel, base: null }, logStream)
-  const store = await openServiceStore(options.database ?? defaultDatabase(environment), {
+  const store = await openServiceStore(options.database, {
     clock,
     connections: settings.databaseConnections,
     timeouts: options.databaseTimeouts,

@@ -2,7 +2,6 @@
 
 import { availableParallelism } from 'node:os'
 import { formatDuration, UNIT_MS } from '../clock.ts'
-import { type DatabaseAddress, MalformedUrl, parseDatabaseUrl } from '../database/open.ts'
 import type { RateLimit } from '../http/api/rate-limit.ts'
 
 /** Thrown for an invalid value. The message completes the sentence "… must be". */
@@ -66,15 +65,6 @@ export function parseWorkers(text: string): number {
 export function parseLineNumber(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidSetting('a line number, 1 or greater')
   return Number(text)
-}
-
-export function parseDatabase(text: string): DatabaseAddress {
-  try {
-    return parseDatabaseUrl(text)
-  } catch (error) {
-    if (error instanceof MalformedUrl) throw new InvalidSetting(error.message)
-    throw error
-  }
 }
 
 export function parseBaseUrl(text: string): string {

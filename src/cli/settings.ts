@@ -3,7 +3,7 @@
 
 import { ENVIRONMENTS } from '../api-key.ts'
 import { formatDuration } from '../clock.ts'
-import { DEFAULT_CONNECTIONS, defaultDatabase } from '../database/open.ts'
+import { DEFAULT_CONNECTIONS, defaultDatabase, parseDatabaseUrl } from '../database/open.ts'
 import { FORMAT_NAMES } from './formats.ts'
 import * as values from './setting-values.ts'
 
@@ -69,8 +69,13 @@ const SERVICE_SETTINGS = {
   databaseUrl: setting(
     '--database-url URL (DATABASE_URL)',
     'sqlite:<path>, sqlite::memory: or postgres://…; use the variable for a URL with a password, because every user of the machine can see flags',
-    values.parseDatabase,
-    { defaultText: `sqlite:${defaultDatabase('<environment>').path}`, isSecret: true },
+    parseDatabaseUrl,
+    {
+      // readSettings replaces it by the file of the environment.
+      default: defaultDatabase('production'),
+      defaultText: `sqlite:${defaultDatabase('<environment>').path}`,
+      isSecret: true,
+    },
   ),
   databaseConnections: setting(
     '--database-connections NUMBER (DATABASE_CONNECTIONS)',
