@@ -15,9 +15,12 @@ function drawnOn(
     drawn += text
   }
   const stream = { isTTY, columns, write } as unknown as NodeJS.WriteStream
-  use(createProgress(stream, 'imported', { unit, clock: () => now }), ms => {
-    now += ms
-  })
+  use(
+    createProgress(stream, 'imported', unit, () => now),
+    ms => {
+      now += ms
+    },
+  )
   return drawn
 }
 

@@ -19,7 +19,7 @@ export const backupDatabase = command({
   operands: ['FILE'],
   async run({ databaseUrl }, [file = ''], { stderr, say }) {
     const path = sqlitePath(databaseUrl, 'pg_dump')
-    const progress = createProgress(stderr, 'copied', { unit: 'MB' })
+    const progress = createProgress(stderr, 'copied', 'MB')
     const { animals, bytes } = await interruptible(signal =>
       backUp(path, file, signal, copied => progress.update(megabytes(copied.bytes), copied.share))
         .catch(error => {

@@ -14,17 +14,12 @@ export interface Progress {
   end(): void
 }
 
-export interface ProgressOptions {
-  /** What is counted. The default is animals. */
-  readonly unit?: string | undefined
-  /** Returns milliseconds. */
-  readonly clock?: () => number
-}
-
+/** `what` says what is done, such as `imported`. `clock` returns milliseconds. */
 export function createProgress(
   stream: Output,
   what: string,
-  { unit, clock = () => performance.now() }: ProgressOptions = {},
+  unit = 'animals',
+  clock = () => performance.now(),
 ): Progress {
   const start = clock()
   let last = start
@@ -37,10 +32,12 @@ export function createProgress(
       if (now - last < (stream.isTTY ? REDRAW_MS : LINE_EVERY_MS)) return
       last = now
       const seconds = (now - start) / 1000
+      const rate = Math.round(count / seconds).toLocaleString('en')
       const words = [
-        `${what} ${count.toLocaleString('en')} ${unit ?? 'animals'}`,
-        ...describe(count, seconds, share, unit),
+        `${what} ${count.toLocaleString('en')} ${unit}`,
+        `${rate}${unit === 'animals' ? '' : ` ${unit}`} a second`,
       ]
+      if (share) words.push(`${formatTime((seconds / share) * (1 - share))} left`)
       stream.write(
         stream.isTTY ? `\r${fitted(share, words, stream.columns)}\u001b[K` : `${words.join(', ')}\n`,
       )
@@ -49,13 +46,6 @@ export function createProgress(
       if (stream.isTTY) stream.write('\r\u001b[K')
     },
   }
-}
-
-function describe(count: number, seconds: number, share: number | undefined, unit?: string): string[] {
-  const rate = [Math.round(count / seconds).toLocaleString('en'), ...(unit ? [unit] : [])].join(' ')
-  const words = [`${rate} a second`]
-  if (share !== undefined && share > 0) words.push(`${formatTime((seconds / share) * (1 - share))} left`)
-  return words
 }
 
 /** Returns a time in the largest unit that it fills more than once. */
