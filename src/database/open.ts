@@ -16,13 +16,8 @@ import { openSqliteStore } from './sqlite/store.ts'
 export { DEFAULT_CONNECTIONS } from './postgres/limits.ts'
 export { MalformedUrl } from './postgres/url.ts'
 
-export interface SqliteFile {
-  readonly kind: 'sqlite'
-  readonly path: string
-}
-
 export type DatabaseAddress =
-  | SqliteFile
+  | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'sqlite-memory' }
   | { readonly kind: 'postgres'; readonly url: string }
 
@@ -43,7 +38,9 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
 }
 
 /** Each environment has its own file. */
-export function defaultDatabase(environment: Environment | '<environment>'): SqliteFile {
+export function defaultDatabase(
+  environment: Environment | '<environment>',
+): DatabaseAddress & { kind: 'sqlite' } {
   return { kind: 'sqlite', path: `data/${environment}.db` }
 }
 
@@ -84,7 +81,7 @@ export async function openReader(
 
 export interface ServiceStoreOptions extends Omit<OpenOptions, 'create'> {
   /** PostgreSQL connections per process. */
-  readonly connections: number
+  readonly connections?: number
   /** How long a request waits for PostgreSQL. */
   readonly timeouts?: Timeouts | undefined
   readonly log: StoreLog
@@ -105,14 +102,10 @@ export async function openServiceStore(
   return store
 }
 
-interface StoreOptions extends OpenOptions {
-  readonly connections?: number
-  readonly timeouts: Timeouts
-  readonly startsWriter?: boolean
-  readonly log: StoreLog
-}
-
-async function open(address: DatabaseAddress, options: StoreOptions): Promise<Store> {
+async function open(
+  address: DatabaseAddress,
+  options: OpenOptions & ServiceStoreOptions & { readonly startsWriter?: boolean },
+): Promise<Store> {
   const { clock, create, connections, timeouts, waitMs, startsWriter, say, log } = options
   if (address.kind === 'postgres') {
     // Imported only here, so that a start on SQLite need not load pg.
