@@ -1,7 +1,7 @@
 // Import and export of whole catalogues, through files and pipes, without loss.
 
 import assert from 'node:assert/strict'
-import { appendFileSync, chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { suite, type TestContext, test } from 'node:test'
@@ -515,19 +515,6 @@ suite('import and export, on the command line', () => {
       [nowhere.code, nowhere.err],
       [1, 'Cannot write no/such/folder.csv: the folder does not exist.\n'],
     )
-  })
-
-  test('an import needs the same memory for every length of its file', async t => {
-    const cwd = temporaryFolder(t)
-    const file = join(cwd, 'many.csv')
-    writeFileSync(file, 'name,categoryId\n')
-    const chunk = `${'x'.repeat(400)},7\n`.repeat(5_000)
-    for (let count = 0; count < 20; count++) appendFileSync(file, chunk)
-    // 40 MB would not fit into this heap.
-    const program = [process.execPath, '--max-old-space-size=32', MAIN]
-    const { code, err } = await run(t, ['import', file], { cwd, program })
-    assert.equal(code, 0, err)
-    assert.match(err, /^100,000 animals imported/m)
   })
 
   test('an export ends without an error if the reader closes the pipe', async t => {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { suite, test } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { shared } from '../support/service.ts'
 import {
@@ -55,6 +55,46 @@ suite('the search', () => {
     await page.getByRole('link', { name: 'Show all animals' }).click()
     await waitForList(page, '', '1')
     assert.equal(await page.getByLabel('Search or id').inputValue(), '')
+  })
+
+  /** Opens a search whose walk stops after 200 animals until `release` is called. */
+  async function openUnfinished(t: TestContext, path: string) {
+    const released = Promise.withResolvers<void>()
+    const { page } = await open(t, service(), { isSignedIn: true })
+    await readStock(page)
+    await page.route(/limit=100&after=200$/, async route => {
+      await released.promise
+      await route.continue().catch(() => {})
+    })
+    t.after(() => released.resolve())
+    await page.goto(service().address + path)
+    await page.getByText('Searched 200 of 1,204').waitFor()
+    return { page, release: released.resolve }
+  }
+
+  test('keeps the page of a link until it is found', async t => {
+    const path = '/?q=animal&before=1204&order=newest'
+    const { page, release } = await openUnfinished(t, path)
+    assert.equal(new URL(page.url()).search, path.slice(1))
+    release()
+    await page.getByText('1,201 found. Searched 1,204 of 1,204').waitFor()
+    assert.equal((await readIds(page))[0], '1203')
+    assert.equal(new URL(page.url()).search, path.slice(1))
+  })
+
+  test('does not say that there is nothing before it has looked', async t => {
+    const { page, release } = await openUnfinished(t, '/?q=animal+1201')
+    await page.getByRole('heading', { name: 'Nothing found yet' }).waitFor()
+    release()
+    await waitForList(page, '?q=animal+1201', '1204')
+  })
+
+  test('can be cancelled while a download waits for it', async t => {
+    const { page } = await openUnfinished(t, '/?q=zoe')
+    await page.getByRole('button', { name: 'Download CSV' }).click()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('Saving the list …').waitFor({ state: 'hidden' })
+    assert.equal(await page.locator('#export').getAttribute('aria-disabled'), 'false')
   })
 
   test('is a part of the URL, and one step in the history', async t => {

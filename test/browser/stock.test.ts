@@ -82,7 +82,7 @@ suite('the stock', () => {
     await page.goto(service().address)
     await continued
     assert.deepEqual(await readStock(page), ['1,204', '301', '0', '602', '301'])
-    assert.deepEqual(requests, ['?limit=100&after=1155'])
+    assert.deepEqual(requests, ['?limit=100&after=1154'])
   })
 
   test('is counted again if the address has another catalogue now', async t => {
@@ -93,6 +93,19 @@ suite('the stock', () => {
       const name = 'animal-store-stock-production:/'
       const count = JSON.parse(sessionStorage.getItem(name) ?? '')
       sessionStorage.setItem(name, JSON.stringify({ ...count, total: 9, lastIds: ['7', '9999'] }))
+    })
+    await page.goto(service().address)
+    await page.waitForFunction(() => document.querySelector('#filter b')?.textContent === '1,204')
+  })
+
+  test('is counted again if the only animal that was counted is gone', async t => {
+    const { page } = await open(t, service())
+    await readStock(page)
+    await page.goto(`${service().address}/livez`)
+    await page.evaluate(() => {
+      const name = 'animal-store-stock-production:/'
+      const count = JSON.parse(sessionStorage.getItem(name) ?? '')
+      sessionStorage.setItem(name, JSON.stringify({ ...count, total: 1, lastIds: ['9999'] }))
     })
     await page.goto(service().address)
     await page.waitForFunction(() => document.querySelector('#filter b')?.textContent === '1,204')

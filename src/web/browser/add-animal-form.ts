@@ -61,14 +61,21 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
       if (addAnother.checked) fields.startNext()
       else {
         fields.reset()
-        panel().hide()
-        returnFocus()
+        // The user may have opened an animal meanwhile.
+        if (panel().content === 'add-animal') {
+          panel().hide()
+          returnFocus()
+        }
       }
       onAdded(added)
     } catch (error) {
       setSending(false)
       if (error instanceof AnimalStoreError && error.code === 'unauthorized') onUnauthorized()
-      else problem.textContent = describeError(error)
+      else {
+        problem.textContent = describeError(error)
+        // The button lost the focus when it was disabled.
+        if (document.activeElement === document.body) submit.focus()
+      }
     }
   }
 

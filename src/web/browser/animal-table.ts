@@ -17,7 +17,7 @@ export interface AnimalTable {
   showLoading(limit: number): void
   /** No request is in flight, although the page is not there yet. */
   showPause(): void
-  showPage(page: ListPage): void
+  showPage(page: ListPage, isSearching: boolean): void
   showError(message: string): void
   /** Marks rows as new for a few seconds. */
   markNew(ids: ReadonlySet<bigint>): void
@@ -49,13 +49,15 @@ export function createAnimalTable(onSelect: (id: bigint) => void): AnimalTable {
   /** An animal never changes, so a row that is already shown is reused, with its selection and focus. */
   function showRows(animals: readonly Animal[]): void {
     const { activeElement } = document
+    const hadFocus = body.contains(activeElement)
     rows = new Map(animals.map(animal => [animal.id, rows.get(animal.id) ?? createRow(animal)]))
     body.replaceChildren(...rows.values())
-    if (activeElement instanceof HTMLElement && body.contains(activeElement))
-      activeElement.focus({ preventScroll: true })
     message.hidden = true
     table.hidden = false
     setTabStop()
+    if (!hadFocus) return
+    const row = body.contains(activeElement) ? activeElement : body.querySelector('[tabindex="0"]')
+    if (row instanceof HTMLElement) row.focus({ preventScroll: true })
   }
 
   function createRow(animal: Animal): HTMLTableRowElement {
@@ -90,10 +92,10 @@ export function createAnimalTable(onSelect: (id: bigint) => void): AnimalTable {
       table.ariaBusy = 'false'
     },
 
-    showPage(page) {
+    showPage(page, isSearching) {
       table.ariaBusy = 'false'
       if (page.animals.length > 0) showRows(page.animals)
-      else showMessage(describeEmpty(page))
+      else showMessage(isSearching ? SEARCHING : describeEmpty(page))
     },
 
     showError(text) {
@@ -134,6 +136,12 @@ interface ListMessage {
   readonly text: string
   /** The label of the link to the list. Without a label, the button "New animal" replaces the link. */
   readonly link?: string
+}
+
+const SEARCHING: ListMessage = {
+  title: 'Nothing found yet',
+  text: 'The search goes on.',
+  link: 'Show all animals',
 }
 
 function describeEmpty({ location }: ListPage): ListMessage {

@@ -4,6 +4,7 @@
 
 import { type Animal, type AnimalStore, AnimalStoreError } from '../../../client/src/animal-store.ts'
 import { PAGE_LIMIT } from '../../animal.ts'
+import { canonicalInteger } from '../../json.ts'
 import { tabValue } from './browser-storage.ts'
 import { KINDS, type Kind } from './location.ts'
 import { type Pace, wait } from './pace.ts'
@@ -78,7 +79,8 @@ export function createCatalogueWalk({ pace, onProgress, onAnswer }: CatalogueWal
   let named = counted
   let source: { readonly store: AnimalStore; readonly signal: AbortSignal } | undefined
   let isCatchingUp = false
-  let searched = Promise.withResolvers<void>()
+  /** Resolves when the walk has come further. */
+  let progress = Promise.withResolvers<void>()
 
   /** Returns the number of new animals, and whether they are the last ones. */
   async function readPage(walk: Walk, after: bigint | undefined) {
@@ -103,8 +105,9 @@ export function createCatalogueWalk({ pace, onProgress, onAnswer }: CatalogueWal
   async function walkOn(walk: Walk, signal: AbortSignal): Promise<void> {
     let pauseMs = FIRST_PAUSE_MS
     // The first request of a count that continues reads the last animals again, to check that they are still there.
-    let after = walk.lastIds[0]
-    while (walk.state === 'counting') {
+    let after = beforeLastIds(walk)
+    // A search may have replaced this walk by one that collects names.
+    while (walk.state === 'counting' && (walk === counted || walk === named)) {
       try {
         await pace.untilIdle(signal)
         const { isLast } = await readPage(walk, after)
@@ -125,10 +128,9 @@ export function createCatalogueWalk({ pace, onProgress, onAnswer }: CatalogueWal
   }
 
   function showProgress(walk: Walk, hasNew = false): void {
-    if (walk === named && walk.animals !== undefined && walk.state !== 'counting') {
-      counted = named
-      searched.resolve()
-    }
+    if (walk === named && walk.animals !== undefined && walk.state !== 'counting') counted = named
+    progress.resolve()
+    progress = Promise.withResolvers()
     stored.save(toText(counted))
     onProgress(hasNew)
   }
@@ -138,7 +140,7 @@ export function createCatalogueWalk({ pace, onProgress, onAnswer }: CatalogueWal
     const walk = counted
     isCatchingUp = true
     try {
-      const { added, isLast } = await readPage(walk, walk.lastIds[0])
+      const { added, isLast } = await readPage(walk, beforeLastIds(walk))
       if (!isLast && walk.state === 'complete') walk.state = 'counting'
       if (walk.state === 'counting') walkOn(walk, source.signal)
       if (added > 0 || walk.state !== 'complete') showProgress(walk, added > 0)
@@ -172,10 +174,17 @@ export function createCatalogueWalk({ pace, onProgress, onAnswer }: CatalogueWal
     findNames() {
       if (source === undefined || named.animals !== undefined) return
       named = newWalk()
+      // One walk counts and collects names.
+      if (counted.state === 'counting') counted = named
       walkOn(named, source.signal)
     },
     async untilSearched(signal) {
-      if (named.state === 'counting' || named.animals === undefined) await searched.promise
+      const aborted = new Promise<never>((_, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason)),
+      )
+      aborted.catch(() => {})
+      while (named.state === 'counting' || named.animals === undefined)
+        await Promise.race([progress.promise, aborted])
       signal.throwIfAborted()
     },
     catchUp,
@@ -183,11 +192,15 @@ export function createCatalogueWalk({ pace, onProgress, onAnswer }: CatalogueWal
       source = undefined
       counted = newWalk()
       named = counted
-      searched.resolve()
-      searched = Promise.withResolvers()
       stored.clear()
     },
   }
+}
+
+/** A page after this id has all of the last ids, unless the address has another catalogue now. */
+function beforeLastIds({ lastIds: [first] }: Walk): bigint | undefined {
+  // No id precedes the smallest one.
+  return first === undefined ? undefined : canonicalInteger(String(first - 1n))
 }
 
 function newWalk(): Walk {

@@ -3,7 +3,7 @@
 import { type Animal, AnimalStoreError } from '../../../client/src/animal-store.ts'
 import { createAddAnimalForm } from './add-animal-form.ts'
 import { createAnimalTable } from './animal-table.ts'
-import { createCatalogueWalk } from './catalogue-walk.ts'
+import { createCatalogueWalk, MAX_WALKED } from './catalogue-walk.ts'
 import { enableCsvDownload } from './csv-download.ts'
 import { find, formatNumber } from './elements.ts'
 import { firstPage, isFirstPage, isSearch, type ListPage, pageFrom } from './location.ts'
@@ -80,7 +80,8 @@ const selection = createSelection({
   panel,
   navigation,
   findAnimal: async id => session.stores?.waiting.findAnimal(id, { signal: session.signal }),
-  onProblem: text => message.show(text, { forMs: MESSAGE_MS }),
+  onProblem: (text, retry) =>
+    message.show(text, retry ? { action: { label: 'Try again', run: retry } } : { forMs: MESSAGE_MS }),
 })
 const searchField = createSearchField({
   onSearch(search) {
@@ -122,6 +123,7 @@ enableCsvDownload({
     await walk.untilSearched(signal)
     return findMatches(walk.animals, location)
   },
+  searchLimit: () => (walk.searched.state === 'capped' ? MAX_WALKED : undefined),
   total(status) {
     const { state, total, of } = walk.count
     return state === 'complete' ? (status === undefined ? total : of[status]) : undefined
@@ -167,11 +169,13 @@ function startBackgroundWork(): void {
 function showList(page: ListPage): void {
   const { animal } = state.location
   // At the beginning of the list, the location may be another one than the user asked for.
-  if (page.location !== state.location) navigation.replaceUrl({ ...page.location, animal })
-  state.page = page
   const isFound = isSearch(page.location)
   if (isFound) walk.findNames()
-  table.showPage(page)
+  const isSearching = isFound && walk.searched.state === 'counting'
+  // While a search goes on, its pages are not known yet.
+  if (page.location !== state.location && !isSearching) navigation.replaceUrl({ ...page.location, animal })
+  state.page = page
+  table.showPage(page, isSearching)
   navigation.showPager()
   const found = isFound ? formatNumber(findMatches(walk.animals, page.location).length) : ''
   showSearchResult(isFound ? `${found} found. ${describeProgress(walk.searched, walk.count)}` : undefined)

@@ -22,6 +22,8 @@ export interface CsvDownloadOptions {
   readonly location: () => ListLocation
   /** Finds animals that the API cannot list. */
   readonly search: (location: ListLocation, signal: AbortSignal) => Promise<readonly Animal[]>
+  /** Returns how many animals were searched, if not all of them were. */
+  readonly searchLimit: () => number | undefined
   /** How many animals will be saved, if that is known. */
   readonly total: (status: Kind | undefined) => number | undefined
 }
@@ -61,7 +63,8 @@ export function enableCsvDownload(options: CsvDownloadOptions): void {
         notice.show(describeProgress(count, total(status)), { action: cancel })
       }
       save(file, status === undefined ? 'animals.csv' : `animals-${status}.csv`)
-      notice.show(describe(count, formulas), { forMs: MESSAGE_MS })
+      const limit = isSearch(location) ? options.searchLimit() : undefined
+      notice.show(describe(count, formulas, limit), { forMs: MESSAGE_MS })
     } catch (error) {
       if (signal.aborted) notice.hide()
       else
@@ -104,8 +107,9 @@ function describeProgress(count: number, total: number | undefined): string {
   return `Saved ${formatNumber(count)} of ${formatCount(total, 'animal')} …`
 }
 
-function describe(count: number, formulas: number): string {
-  const saved = `Saved ${formatCount(count, 'animal')}.`
+function describe(count: number, formulas: number, searchLimit: number | undefined): string {
+  const of = searchLimit === undefined ? '' : `, found among the first ${formatNumber(searchLimit)}`
+  const saved = `Saved ${formatCount(count, 'animal')}${of}.`
   if (formulas === 0) return saved
   return `${saved} ${formatNumber(formulas)} of the names got a leading apostrophe, because a spreadsheet would run them as formulas.`
 }

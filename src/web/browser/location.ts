@@ -50,7 +50,7 @@ export function rememberPageSize(size: string): void {
   storedPageSize.save(size)
 }
 
-/** Parses the query of a URL, or throws `invalid_request`. The server checks the range of `limit`. */
+/** Parses the query of a URL, or throws `invalid_request`. */
 export function parseListLocation(search: string): ListLocation {
   const query = new URLSearchParams(search)
   const status = query.get('status')
@@ -67,8 +67,11 @@ export function parseListLocation(search: string): ListLocation {
 }
 
 function parseLimit(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw invalid('limit must be a whole number.')
-  return Number(text)
+  const { minimum, maximum } = PAGE_LIMIT
+  const limit = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (!(limit >= minimum && limit <= maximum))
+    throw invalid(`limit must be a whole number from ${minimum} to ${maximum}.`)
+  return limit
 }
 
 function parseOrder(text: string | null): Order {

@@ -87,9 +87,12 @@ export function findMatches(animals: readonly Animal[], { search = '', status }:
   })
 }
 
+/** The accents of Latin, Greek and Cyrillic letters, and the vowel marks of Arabic. Marks of other scripts are letters. */
+const ACCENTS = /[\u0300-\u036f\u064b-\u0652]/g
+
 /** Without upper case and accents, so that "zoe" finds "Zoë". */
 function fold(text: string): string {
-  return text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase()
+  return text.normalize('NFD').replace(ACCENTS, '').toLowerCase()
 }
 
 /** Every name is folded once, because a search runs again each time that the page has walked further. */

@@ -17,8 +17,8 @@ export interface SelectionOptions {
   readonly navigation: Navigation
   /** Finds an animal that is not on the page. Undefined if there is none. */
   readonly findAnimal: (id: bigint) => Promise<Animal | undefined>
-  /** Called with a message for the user. */
-  readonly onProblem: (text: string) => void
+  /** Called with a message for the user, and with what to try again, if that may help. */
+  readonly onProblem: (text: string, retry?: () => void) => void
 }
 
 export interface Selection {
@@ -57,7 +57,11 @@ export function createSelection(options: SelectionOptions): Selection {
     const listed = page?.animals.find(animal => animal.id === id)
     find('#not-listed', HTMLElement).hidden = listed !== undefined
     if (isShown && panel.content === 'details') return
-    if (panel.content === 'details') panel.hide()
+    if (panel.content === 'details') {
+      panel.hide()
+      // The browser's Back button closes the panel and leaves the focus nowhere.
+      if (document.activeElement === document.body) focusRow()
+    }
     state.animal = undefined
     if (id === undefined) return
     const animal = listed ?? (isShown ? shown : await findUnlisted(id))
@@ -96,9 +100,16 @@ export function createSelection(options: SelectionOptions): Selection {
       onProblem(`No animal has the id ${id}.${isPageFromId ? ' The list starts at the next one.' : ''}`)
       navigation.replaceUrl({ ...state.location, animal: undefined })
     } catch {
-      if (state.location.animal === id) onProblem(`The animal with the id ${id} cannot be loaded right now.`)
+      if (state.location.animal === id)
+        onProblem(`The animal with the id ${id} cannot be loaded right now.`, follow)
     }
     return undefined
+  }
+
+  function focusRow(): void {
+    const ids = state.page?.animals.map(({ id }) => id) ?? []
+    const id = ids.find(listed => listed === state.location.animal) ?? ids[0]
+    if (id !== undefined) table.focusRow(id)
   }
 
   function select(id: bigint, isMove = false): void {
@@ -117,10 +128,7 @@ export function createSelection(options: SelectionOptions): Selection {
       else if (index !== -1 && navigation.turnPage(direction))
         state.selectNext = direction === 1 ? 'first' : 'last'
     },
-    focusRow() {
-      const id = state.location.animal ?? state.page?.animals[0]?.id
-      if (id !== undefined) table.focusRow(id)
-    },
+    focusRow,
     copyLink() {
       if (panel.content === 'details') find('#copy-link', HTMLButtonElement).click()
     },

@@ -15,7 +15,11 @@ const USES_ARROWS = 'input, pre'
 export function enableShortcuts(shortcuts: Shortcuts, isEnabled: () => boolean): void {
   const dialog = find('#shortcuts', HTMLDialogElement)
   const menu = find('#menu', HTMLElement)
-  const showDialog = () => dialog.showModal()
+  const showDialog = () => {
+    // Then the dialog returns the focus to the button of the menu.
+    if (menu.matches(':popover-open')) menu.hidePopover()
+    dialog.showModal()
+  }
   find('#show-shortcuts', HTMLButtonElement).addEventListener('click', showDialog)
 
   addEventListener('keydown', event => {
