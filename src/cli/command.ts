@@ -75,7 +75,7 @@ export async function interruptible<Result>(work: (signal: AbortSignal) => Promi
   try {
     return await work(controller.signal)
   } finally {
-    // Delayed until the message is printed.
-    setImmediate(() => process.off('SIGINT', stop).off('SIGTERM', stop))
+    // After a signal the process is about to end, and must not be killed before it has said what was done.
+    if (!controller.signal.aborted) process.off('SIGINT', stop).off('SIGTERM', stop)
   }
 }
