@@ -4,8 +4,8 @@ import type { Command } from './command.ts'
 import { SETTINGS, type Setting, type SettingName } from './settings.ts'
 
 /** Lists these commands: all of them, or those of a group such as `keys`. */
-export function overview(commands: readonly Command[], columns: number, group?: string): string {
-  const title = group === undefined ? 'COMMAND' : `${group} COMMAND`
+export function overview(commands: readonly Command[], columns: number, group = ''): string {
+  const title = `${group} COMMAND`.trim()
   return [
     `Usage: animal-store ${title} [FLAGS]`,
     '',

@@ -91,9 +91,9 @@ function findCommand(args: readonly string[]): Command | undefined {
   return COMMANDS.find(({ name }) => args.slice(0, name.split(' ').length).join(' ') === name)
 }
 
-/** The commands that start with this word, such as `keys`. */
-function groupOf(word: string): Command[] {
-  return COMMANDS.filter(({ name }) => name.startsWith(`${word} `))
+/** The commands that start with this word, such as `keys`. Without a word, all commands. */
+function groupOf(word: string): readonly Command[] {
+  return word === '' ? COMMANDS : COMMANDS.filter(({ name }) => name.startsWith(`${word} `))
 }
 
 /** Prints the help of a command or a group, or of all commands. */
@@ -103,34 +103,26 @@ async function printHelp(args: readonly string[], streams: Streams): Promise<num
   const [first = ''] = words
   const command = findCommand(words)
   const group = groupOf(first)
-  if (command === undefined && first !== '' && group.length === 0) return misused(words, streams)
-  const text =
-    command !== undefined
-      ? help(command, columns)
-      : overview(first === '' ? COMMANDS : group, columns, first || undefined)
-  await print(streams.stdout, text)
+  if (command === undefined && group.length === 0) return misused(words, streams)
+  await print(streams.stdout, command ? help(command, columns) : overview(group, columns, first))
   return DONE
 }
 
 function misused(args: readonly string[], { stderr, say }: Streams): number {
   const words = args.slice(0, 2).filter(word => !word.startsWith('-'))
   const [first = ''] = words
-  if (first === '') {
-    say(overview(COMMANDS, columnsOf(stderr)))
-    return MISUSED
-  }
   const typed = words.map(redact).join(' ')
   const names = [...COMMANDS.map(({ name }) => name), 'keys', 'help']
   const group = groupOf(first)
-  if (group.length > 0 && (words.length === 1 || closest(typed, names) === undefined)) {
-    say(`"${first}" must be followed by one of ${group.map(({ name }) => name.split(' ')[1]).join(', ')}.`)
-    return MISUSED
+  const isIncomplete = words.length < 2 || closest(typed, names) === undefined
+  if (group.length > 0 && isIncomplete) say(overview(group, columnsOf(stderr), first))
+  else {
+    // The second word may be an operand.
+    const suggestion = closest(typed, names) ?? closest(first, names)
+    say(
+      `There is no command "${typed}".${suggestion ? ` Did you mean "${suggestion}"?` : ''} See animal-store --help.`,
+    )
   }
-  // The second word may be an operand.
-  const suggestion = closest(typed, names) ?? closest(first, names)
-  say(
-    `There is no command "${typed}".${suggestion ? ` Did you mean "${suggestion}"?` : ''} See animal-store --help.`,
-  )
   return MISUSED
 }
 
