@@ -202,10 +202,9 @@ async function importInto(store: Store, input: string | Buffer, options: Partial
   const said: string[] = []
   let failure = ''
   try {
-    await importAll({
-      store,
+    const task: Import = {
       source: { name: 'input', stream: Readable.from(chunksOf(input)), share: () => undefined },
-      database: 'animals.db',
+      databaseUrl: { kind: 'sqlite', path: 'animals.db' },
       format: 'csv',
       skipInvalid: false,
       fromLine: 1,
@@ -213,7 +212,8 @@ async function importInto(store: Store, input: string | Buffer, options: Partial
       progress: { update() {}, end() {} },
       say: text => void said.push(text),
       ...options,
-    })
+    }
+    await importAll(task, store)
   } catch (error) {
     if (!(error instanceof CommandFailed)) throw error
     failure = error.message

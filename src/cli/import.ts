@@ -4,13 +4,14 @@ import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import type { NewAnimal } from '../animal.ts'
-import { type DatabaseAddress, nameOf } from '../database/open.ts'
+import { nameOf } from '../database/open.ts'
 import type { Creation, Store } from '../store.ts'
 import { CommandFailed, command, Interrupted, interruptible, type Streams } from './command.ts'
-import { type FormatName, findFormatProblems, formatOf } from './formats.ts'
+import { findFormatProblems, formatOf } from './formats.ts'
 import { type Entry, InvalidEntry, InvalidFile, readEntries } from './import-file.ts'
 import { describeSystemError, formatCount, reasonOf } from './messages.ts'
 import { createProgress, type Progress } from './progress.ts'
+import type { Settings } from './settings.ts'
 import { withStore } from './with-store.ts'
 
 const CHUNK_BYTES = 64 * 1024
@@ -30,22 +31,20 @@ export const importAnimals = command({
   ],
   operands: ['FILE'],
   findConflicts: ({ format }, [file = '-']) => findFormatProblems(file, format),
-  async run({ format, dryRun, skipInvalid, fromLine, databaseUrl }, [file = '-'], streams) {
-    const source = await openSource(file, streams.stdin)
-    const progress = createProgress(streams.stderr, dryRun ? 'checked' : 'imported')
+  async run({ dryRun, ...settings }, [file = '-'], { stdin, stderr, say }) {
+    const source = await openSource(file, stdin)
     const task = {
+      ...settings,
+      format: settings.format ?? formatOf(file),
       source,
-      format: format ?? formatOf(file),
-      skipInvalid,
-      fromLine,
-      progress,
-      say: streams.say,
+      progress: createProgress(stderr, dryRun ? 'checked' : 'imported'),
+      say,
     }
     try {
-      if (dryRun) await interruptible(signal => checkAll({ ...task, signal }, databaseUrl))
+      if (dryRun) await interruptible(signal => checkAll({ ...task, signal }))
       else
-        await withStore(databaseUrl, { create: true, say: streams.say }, store =>
-          interruptible(signal => importAll({ ...task, signal, store, database: nameOf(databaseUrl) })),
+        await withStore(settings.databaseUrl, { create: true, say }, store =>
+          interruptible(signal => importAll({ ...task, signal }, store)),
         )
     } finally {
       source.stream.destroy()
@@ -72,27 +71,18 @@ async function openSource(file: string, stdin: Readable): Promise<Source> {
   }
 }
 
-interface Task extends Pick<Streams, 'say'> {
+export interface Import extends Settings<'format' | 'skipInvalid' | 'fromLine' | 'databaseUrl'> {
   readonly source: Source
-  /** Without it, the content decides. */
-  readonly format: FormatName | undefined
-  /** Report an invalid entry and continue. */
-  readonly skipInvalid: boolean
-  readonly fromLine: number
+  readonly progress: Progress
   /** Stops the import after the batch that is being stored. */
   readonly signal: AbortSignal
-  readonly progress: Progress
-}
-
-export interface Import extends Task {
-  readonly store: Store
-  /** For messages. */
-  readonly database: string
+  readonly say: Streams['say']
 }
 
 /** If the import ends early, the error says what was stored and how to resume. */
-export async function importAll(task: Import): Promise<void> {
-  const { store, source, progress, fromLine, signal, database, say } = task
+export async function importAll(task: Import, store: Store): Promise<void> {
+  const { source, progress, fromLine, signal, say } = task
+  const database = nameOf(task.databaseUrl)
   const start = performance.now()
   let storing: Promise<void> = Promise.resolve()
   /** All lines before this one are stored or skipped. */
@@ -140,8 +130,8 @@ export async function importAll(task: Import): Promise<void> {
 }
 
 /** Reads and checks the whole file, reports every invalid entry, and stores nothing. */
-async function checkAll(task: Task, database: DatabaseAddress): Promise<void> {
-  const { source, progress, signal, skipInvalid, say } = task
+async function checkAll(task: Import): Promise<void> {
+  const { databaseUrl: database, source, progress, signal, skipInvalid, say } = task
   let valid = 0
   let invalid = 0
   try {
@@ -176,7 +166,7 @@ interface Batch {
 
 /** Yields the valid animals. Throws a CommandFailed for an invalid entry, or reports it and its number of lines. */
 async function* batchesOf(
-  { source, format, fromLine, skipInvalid, signal, progress, say }: Task,
+  { source, format, fromLine, skipInvalid, signal, progress, say }: Import,
   onSkipped: (lines: number) => void,
 ): AsyncGenerator<Batch> {
   function animalOf({ firstLine, lastLine, animal }: Entry): NewAnimal | undefined {

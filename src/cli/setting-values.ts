@@ -62,11 +62,6 @@ export function parseWorkers(text: string): number {
   return text === 'auto' ? availableParallelism() : parseNumberOfWorkers(text)
 }
 
-export function parseLineNumber(text: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidSetting('a line number, 1 or greater')
-  return Number(text)
-}
-
 export function parseBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (

@@ -199,7 +199,7 @@ export const SETTINGS = {
   fromLine: setting(
     '--from-line NUMBER',
     'line to start at, to resume an interrupted import',
-    values.parseLineNumber,
+    values.wholeNumber(1, 999_999_999),
     { default: 1 },
   ),
   json: flagOnly('--json', 'print JSON'),
