@@ -19,13 +19,10 @@ export const createKey = command({
       const expiresAt = expires === undefined ? undefined : later(createdAt, expires)
       const { secret, apiKey } = generateKey({ name, environment, createdAt, expiresAt })
       const until = expiresAt ? ` It expires at ${expiresAt.toISOString()}.` : ''
+      const message = `Created ${apiKey.id} (${name}) for ${environment} in ${nameOf(databaseUrl)}.${until} The key is shown only once:`
       await showOrRevoke(store, apiKey, async () => {
         await store.createKey(apiKey)
-        if (!json)
-          streams.say(
-            `Created ${apiKey.id} (${name}) for ${apiKey.environment} in ${nameOf(databaseUrl)}.${until} The key is shown only once:`,
-          )
-        await printSecret(secret, apiKey, json, streams)
+        await printSecret(secret, apiKey, message, { ...streams, json })
       })
     })
   },
@@ -94,13 +91,10 @@ export const rotateKey = command({
       const oldEnd = new Date(
         Math.min(later(now, overlap).getTime(), old.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY),
       )
+      const message = `Created ${apiKey.id} (${apiKey.name}) for ${environment} in ${nameOf(databaseUrl)}. ${id} ends at ${oldEnd.toISOString()}. The new key is shown only once:`
       await showOrRevoke(store, apiKey, async () => {
         await store.createKey(apiKey)
-        if (!json)
-          streams.say(
-            `Created ${apiKey.id} (${apiKey.name}) for ${environment} in ${nameOf(databaseUrl)}. ${id} ends at ${oldEnd.toISOString()}. The new key is shown only once:`,
-          )
-        await printSecret(secret, apiKey, json, streams)
+        await printSecret(secret, apiKey, message, { ...streams, json })
         await store.expireKey(id, environment, oldEnd)
       })
     })
@@ -141,7 +135,13 @@ async function showOrRevoke<Result>(
 }
 
 /** Prints only the key to stdout, so that a script can read it. */
-async function printSecret(secret: string, key: ApiKey, json: boolean, { stdout }: Streams): Promise<void> {
+async function printSecret(
+  secret: string,
+  key: ApiKey,
+  message: string,
+  { json, stdout, say }: Streams & { json: boolean },
+): Promise<void> {
+  if (!json) say(message)
   if (isDiscarded(stdout)) throw new CommandFailed('The output is closed or goes to /dev/null.')
   return print(stdout, json ? JSON.stringify({ ...describe(key), key: secret }, null, 2) : secret)
 }
@@ -152,16 +152,10 @@ function isDiscarded(stream: object): boolean {
   return fstatSync(Number(stream.fd)).rdev === statSync('/dev/null').rdev
 }
 
+/** Returns what `--json` prints. */
 function describe(key: ApiKey) {
-  return {
-    id: key.id,
-    name: key.name,
-    environment: key.environment,
-    state: stateOf(key),
-    createdAt: key.createdAt.toISOString(),
-    expiresAt: key.expiresAt?.toISOString() ?? null,
-    revokedAt: key.revokedAt?.toISOString() ?? null,
-  }
+  const { id, name, environment, createdAt, expiresAt = null, revokedAt = null } = key
+  return { id, name, environment, state: stateOf(key), createdAt, expiresAt, revokedAt }
 }
 
 function stateOf(key: ApiKey): 'active' | 'expired' | 'revoked' {
@@ -201,8 +195,7 @@ function later(time: Date, duration: number): Date {
 
 function noSuchKey(id: string, environment: Environment): CommandFailed {
   // A person may have typed the key itself.
-  const typed = redact(id)
   return new CommandFailed(
-    `There is no key ${typed} in ${environment}: \`animal-store keys list\` shows the ids of all keys.`,
+    `There is no key ${redact(id)} in ${environment}: \`animal-store keys list\` shows the ids of all keys.`,
   )
 }
