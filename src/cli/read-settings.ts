@@ -20,10 +20,7 @@ export class SettingsError extends Error {
   }
 }
 
-/** The part of a command that its settings depend on. */
-type CommandInput<Name extends SettingName> = Pick<Command<Name>, 'settings' | 'operands' | 'findConflicts'>
-
-export interface Input {
+interface Input {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -33,7 +30,11 @@ export interface Input {
  * given. Throws one SettingsError with all problems.
  */
 export function readSettings<Name extends SettingName>(
-  { settings: names, operands = [], findConflicts = () => [] }: CommandInput<Name>,
+  {
+    settings: names,
+    operands = [],
+    findConflicts = () => [],
+  }: Pick<Command<Name>, 'settings' | 'operands' | 'findConflicts'>,
   { args, env }: Input,
 ): { settings: Settings<Name>; operands: string[] } {
   const problems: string[] = []
@@ -75,23 +76,15 @@ function readFlags(
   problems: string[],
 ) {
   const known = new Map<string, Setting<unknown>>()
+  const options: Record<string, { type: 'string' | 'boolean' }> = {}
   for (const name of names) {
     const setting: Setting<unknown> = SETTINGS[name]
-    if (setting.flag !== undefined) known.set(setting.flag, setting)
+    if (setting.flag === undefined) continue
+    known.set(setting.flag, setting)
+    options[setting.flag] = { type: setting.placeholder ? 'string' : 'boolean' }
   }
-  const options = Object.fromEntries(
-    [...known].map(([flag, { placeholder }]) => [
-      flag,
-      { type: placeholder ? ('string' as const) : ('boolean' as const) },
-    ]),
-  )
-  const { tokens } = parseArgs({
-    args: [...args],
-    options,
-    strict: false,
-    tokens: true,
-    allowPositionals: true,
-  })
+  // Not strict: the mistakes are reported below, all together.
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true })
   const values = new Map<string, string>()
   const reported = new Set<string>()
   const found: string[] = []
