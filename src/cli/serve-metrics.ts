@@ -2,51 +2,50 @@
 
 import cluster from 'node:cluster'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { Streams } from './command.ts'
 import { listen } from './listen.ts'
+import type { Settings } from './settings.ts'
 
-export interface MetricsOptions {
-  /** Without a port there are no metrics. */
-  readonly port: number | undefined
-  readonly host: string
-  /** Prints a message for a person. */
-  readonly say: (text: string) => void
-}
+/** Without a port there are no metrics. */
+type MetricsSettings = Settings<'metricsPort' | 'metricsHost'>
 
 /**
  * Called in a process that serves requests. Returns what collects its metrics, or undefined if there are none. A worker
  * gives its metrics to the primary process.
  */
 export async function startMetrics(
-  options: MetricsOptions,
+  settings: MetricsSettings,
+  say: Streams['say'],
   droppedLogLines: () => number,
 ): Promise<Metrics | undefined> {
-  if (options.port === undefined) return undefined
+  if (settings.metricsPort === undefined) return undefined
   // Imported only here, so that a service without metrics starts faster.
   const { createMetrics } = await import('../metrics/metrics.ts')
   const metrics = createMetrics(droppedLogLines)
   if (cluster.isWorker) {
     const { answerPrimary } = await import('../metrics/aggregation.ts')
     answerPrimary(metrics)
-  } else await serveMetrics(options, metrics.render)
+  } else await serveMetrics(settings, say, metrics.render)
   return metrics
 }
 
 /** Called in the primary process, before it starts the workers. */
-export async function startMetricsOfWorkers(options: MetricsOptions): Promise<void> {
-  if (options.port === undefined) return
+export async function startMetricsOfWorkers(settings: MetricsSettings, say: Streams['say']): Promise<void> {
+  if (settings.metricsPort === undefined) return
   const { createAggregator } = await import('../metrics/aggregation.ts')
-  await serveMetrics(options, createAggregator())
+  await serveMetrics(settings, say, createAggregator())
 }
 
 async function serveMetrics(
-  { port = 0, host, say }: MetricsOptions,
+  { metricsPort = 0, metricsHost }: MetricsSettings,
+  say: Streams['say'],
   render: () => Promise<string>,
 ): Promise<void> {
   const { createMetricsServer } = await import('../metrics/listener.ts')
   const { pino } = await import('pino')
   // Scrapes are not logged: they would be most lines of a quiet service.
   const { server } = createMetricsServer(render, pino({ level: 'silent' }))
-  const address = await listen(server, host, port, '--metrics-port')
+  const address = await listen(server, metricsHost, metricsPort, '--metrics-port')
   // The listener must not keep the process alive if the service cannot start.
   server.unref()
   say(`The metrics are at ${address}/metrics`)

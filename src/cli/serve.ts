@@ -8,7 +8,7 @@ import type { Store } from '../store.ts'
 import { command, print, type Streams } from './command.ts'
 import { showFirstKey } from './keys.ts'
 import { createLogOutput } from './log-stream.ts'
-import { type MetricsOptions, startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
+import { startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
 import { SERVICE_SETTING_NAMES, type ServiceSettings } from './settings.ts'
 import { answerWorkers, askPrimary } from './shared-rate-limit.ts'
 import { stopOnSignal } from './stop-signals.ts'
@@ -37,7 +37,7 @@ export const serve = command({
 /** Starts the primary process, which serves no requests itself, and its workers. */
 async function startPrimary(settings: ServiceSettings, streams: Streams): Promise<void> {
   const { rateLimit, workers } = settings
-  await startMetricsOfWorkers(metricsOptions(settings, streams))
+  await startMetricsOfWorkers(settings, streams.say)
   if (rateLimit !== undefined) answerWorkers(rateLimit, workers)
   const { pino } = await import('pino')
   const logStream = createLogOutput(process.stdout, true)
@@ -66,7 +66,7 @@ async function startServing(settings: ServiceSettings, streams: Streams): Promis
   // Imported only here, so that the other commands start faster.
   const { startService } = await import('./service.ts')
   const logStream = createLogOutput(process.stdout, cluster.isWorker)
-  const metrics = await startMetrics(metricsOptions(settings, streams), logStream.droppedLines)
+  const metrics = await startMetrics(settings, streams.say, logStream.droppedLines)
   const service = await startService({
     ...settings,
     database: settings.databaseUrl,
@@ -100,10 +100,6 @@ async function startServing(settings: ServiceSettings, streams: Streams): Promis
     await service.stop()
     throw error
   }
-}
-
-function metricsOptions({ metricsPort, metricsHost }: ServiceSettings, { say }: Streams): MetricsOptions {
-  return { port: metricsPort, host: metricsHost, say }
 }
 
 /**
