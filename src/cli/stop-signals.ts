@@ -59,13 +59,17 @@ export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }):
     }, DUPLICATE_MS)
   }
 
-  function end(signal: 'SIGTERM' | 'SIGINT'): void {
+  /** Ends the process without waiting for its threads. */
+  function end(signal: NodeJS.Signals): void {
     service.kill?.()
-    endBySignal(signal)
+    process.removeAllListeners(signal)
+    process.kill(process.pid, signal)
+    // The first process of a container is not ended by its own signals.
+    process.exit(128 + constants.signals[signal])
   }
 
   function onSignal(signal: NodeJS.Signals): void {
-    if (isStopping && !ignoresDuplicates) end(signal === 'SIGTERM' ? 'SIGTERM' : 'SIGINT')
+    if (isStopping && !ignoresDuplicates) end(signal)
     else stop()
   }
   process.on('SIGTERM', onSignal)
@@ -83,14 +87,6 @@ async function exitAfterThreads(code: number): Promise<void> {
 /** A worker thread has a port for messages. A file operation runs in a thread of libuv. */
 function isThread(resource: string): boolean {
   return resource === 'MessagePort' || resource.startsWith('FSReq')
-}
-
-/** Ends the process without waiting for its threads. */
-function endBySignal(signal: 'SIGTERM' | 'SIGINT'): void {
-  process.removeAllListeners(signal)
-  process.kill(process.pid, signal)
-  // The first process of a container is not ended by its own signals.
-  process.exit(128 + constants.signals[signal])
 }
 
 /** npm signals only its shell, which may end without passing the signal on. The service would be left running. */
