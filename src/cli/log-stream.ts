@@ -9,7 +9,7 @@ export interface LogStream {
   write(line: string): void
 }
 
-export interface LogOutput extends LogStream {
+interface LogOutput extends LogStream {
   /** How many lines could not be written. */
   droppedLines(): number
   /** Resolves when all lines are written or dropped, at the latest after a second. */
@@ -64,7 +64,7 @@ interface Output {
 /** `isShared` tells whether other processes write to the same output. */
 export function createLogOutput({ fd, isTTY = false }: Output, isShared = false): LogOutput {
   const maxWriteBytes = isShared && !fstatSync(fd).isFile() ? MAX_SHARED_WRITE_BYTES : MAX_WRITE_BYTES
-  let lines: string[] = []
+  const lines: string[] = []
   /** The length of all lines that wait, including those that are being written. */
   let waiting = 0
   let timer: NodeJS.Timeout | undefined
@@ -105,10 +105,8 @@ export function createLogOutput({ fd, isTTY = false }: Output, isShared = false)
     let bytes = 0
     while (count < lines.length && (count === 0 || bytes + (lines[count] as string).length <= maxWriteBytes))
       bytes += (lines[count++] as string).length
-    const batch = count === lines.length ? lines : lines.slice(0, count)
-    lines = count === lines.length ? [] : lines.slice(count)
     waiting -= bytes
-    return batch
+    return lines.splice(0, count)
   }
 
   /** A nearly full disk takes only a part. The next line must not continue a line that was written in part. */
