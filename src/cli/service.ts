@@ -60,7 +60,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   })
   let state: ServiceState = 'starting'
   let address = ''
-  const document = () => openApiDocument(publicBaseUrls(settings, address))
+
+  /** If no public URL is configured for the service's own environment, its own address is published. */
+  function document() {
+    const own: BaseUrls = { [environment]: `${address}/v1` }
+    return openApiDocument({
+      production: productionUrl ?? own.production,
+      staging: stagingUrl ?? own.staging,
+    })
+  }
 
   const checkDatabase = shareCheck(() => store.ping())
   const { server, closeAll, connectionCount } = createApp({
@@ -135,19 +143,6 @@ function shareCheck(check: () => Promise<void>): () => Promise<void> {
 /** Idle connections close at once, the others after their request. */
 function close(server: Server): Promise<void> {
   return new Promise(resolve => server.close(() => resolve()))
-}
-
-/** If no public URL is configured for the service's own environment, its own address is published. */
-function publicBaseUrls(
-  {
-    environment,
-    productionUrl,
-    stagingUrl,
-  }: Pick<ServiceSettings, 'environment' | 'productionUrl' | 'stagingUrl'>,
-  address: string,
-): BaseUrls {
-  const own = { [environment]: `${address}/v1` }
-  return { production: productionUrl ?? own.production, staging: stagingUrl ?? own.staging }
 }
 
 /** `Location` and `Link` have no host, so only the path matters. */
