@@ -7,9 +7,6 @@ import type { RateLimit } from '../http/api/rate-limit.ts'
 /** Thrown for an invalid value. The message completes the sentence "… must be". */
 export class InvalidSetting extends Error {}
 
-export const HOUR_MS = UNIT_MS.h
-export const DAY_MS = UNIT_MS.d
-
 /** The shortest window of a rate limit. Its headers count in seconds. */
 const MIN_WINDOW_MS = UNIT_MS.s
 
@@ -111,8 +108,8 @@ export function durationBetween(
 export function parseRateLimit(text: string): RateLimit {
   const [, requests, time = ''] = /^([1-9]\d{0,8})\/(.+)$/.exec(text) ?? []
   const windowMs = parseDuration(time)
-  if (!(windowMs >= MIN_WINDOW_MS && windowMs <= DAY_MS)) {
-    const range = `${formatDuration(MIN_WINDOW_MS)} to ${formatDuration(DAY_MS)}`
+  if (!(windowMs >= MIN_WINDOW_MS && windowMs <= UNIT_MS.d)) {
+    const range = `${formatDuration(MIN_WINDOW_MS)} to ${formatDuration(UNIT_MS.d)}`
     throw new InvalidSetting(`a number of requests and a time from ${range}, such as 600/60s`)
   }
   return { requests: Number(requests), windowSeconds: windowMs / 1_000 }

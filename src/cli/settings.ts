@@ -2,7 +2,7 @@
 // docs take their text from here.
 
 import { ENVIRONMENTS } from '../api-key.ts'
-import { formatDuration } from '../clock.ts'
+import { formatDuration, UNIT_MS } from '../clock.ts'
 import { DEFAULT_CONNECTIONS, defaultDatabase, parseDatabaseUrl } from '../database/open.ts'
 import { FORMAT_NAMES } from './formats.ts'
 import * as values from './setting-values.ts'
@@ -49,12 +49,11 @@ function duration(usage: string, description: string, parse: (text: string) => n
   return setting(usage, description, parse, { default: defaultMs, defaultText: formatDuration(defaultMs) })
 }
 
-const { DAY_MS, HOUR_MS } = values
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 const MAX_SHUTDOWN_DELAY_MS = 5_000
 const MAX_KEY_NAME_LENGTH = 100
 const KEY_LIFETIME_EXAMPLE = ', such as 90d or 24h'
-const MAX_KEY_LIFETIME_MS = 3650 * DAY_MS
+const MAX_KEY_LIFETIME_MS = 3650 * UNIT_MS.d
 
 const parsePort = values.wholeNumber(0, 65_535)
 const parseKeyName = values.matching(
@@ -86,7 +85,7 @@ const SERVICE_SETTINGS = {
   databaseWait: duration(
     '--database-wait TIME (DATABASE_WAIT)',
     'PostgreSQL: how long to wait at start for a server that is unreachable or read-only',
-    values.durationBetween(0, HOUR_MS),
+    values.durationBetween(0, UNIT_MS.h),
     10_000,
   ),
   environment: setting(
@@ -182,7 +181,7 @@ export const SETTINGS = {
     '--overlap TIME',
     'how long the old key keeps working, such as 0s or 24h',
     values.durationBetween(0, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
-    DAY_MS,
+    UNIT_MS.d,
   ),
   format: setting(
     '--format NAME',
