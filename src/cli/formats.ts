@@ -21,11 +21,7 @@ export function findFormatProblems(file: string, given: FormatName | undefined):
   if (ending === undefined) return []
   const format = ENDINGS[ending]
   if (format === undefined)
-    return [
-      `${redact(file)} must end in ${Object.keys(ENDINGS)
-        .map(known => `.${known}`)
-        .join(', ')}: no other format is supported`,
-    ]
+    return [`${redact(file)} must end in .${Object.keys(ENDINGS).join(', .')}: no other format is supported`]
   return given === undefined || given === format ? [] : [`--format ${given} does not fit ${redact(file)}`]
 }
 

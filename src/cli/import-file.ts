@@ -311,11 +311,7 @@ function rejectMalformed(): never {
 
 /** The last line may have no line feed. */
 function countLines(bytes: Buffer): number {
-  return countLineFeeds(bytes) + (bytes.length > 0 && bytes.at(-1) !== LINE_FEED ? 1 : 0)
-}
-
-function countLineFeeds(bytes: Buffer): number {
-  let count = 0
+  let count = bytes.length > 0 && bytes.at(-1) !== LINE_FEED ? 1 : 0
   for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) count++
   return count
 }
