@@ -332,7 +332,7 @@ suite('the catalogue page', () => {
     await readStock(page)
     await page.keyboard.press('j')
     await page.emulateMedia({ media: 'print' })
-    for (const selector of ['#search', '#toolbar', '#panel', '#next', '#bar .new-animal'])
+    for (const selector of ['#search', '#view', '#panel', '#next', '#bar .new-animal'])
       assert.equal(await page.locator(selector).isVisible(), false, selector)
     for (const selector of ['.environment', '#rows tr', '#summary', '#filter .sold', '#stock-bar'])
       assert.equal(await page.locator(selector).first().isVisible(), true, selector)
