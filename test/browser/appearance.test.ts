@@ -221,7 +221,11 @@ suite('the catalogue page', () => {
   })
 
   test('has controls that a finger can hit', async t => {
-    const context = { viewport: { width: 375, height: 667 }, hasTouch: true }
+    const context = {
+      viewport: { width: 375, height: 667 },
+      hasTouch: true,
+      reducedMotion: 'reduce',
+    } as const
     const { page } = await open(t, service(), { context })
     await readStock(page)
     const small = () =>
