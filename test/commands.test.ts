@@ -292,13 +292,17 @@ suite('nothing that a user can cause prints a stack trace', { concurrency: 2 }, 
     mkdirSync(at('closed'))
     writeFileSync(at('closed/animals.db'), '')
     chmodSync(at('closed'), 0o000)
-    t.after(() => chmodSync(at('closed'), 0o700))
     const env = { DATABASE_URL: `sqlite:${at('closed/animals.db')}` }
-    for (const args of [['serve', '--port', '0'], ['keys', 'list'], ['export'], ['backup', at('b.db')]]) {
-      const { code, err } = await run(t, args, { cwd: folder, env })
-      assert.equal(code, 1)
-      assert.doesNotMatch(err, /\n\s+at |EACCES/)
-      assert.match(err, /permission denied/)
+    try {
+      for (const args of [['serve', '--port', '0'], ['keys', 'list'], ['export'], ['backup', at('b.db')]]) {
+        const { code, err } = await run(t, args, { cwd: folder, env })
+        assert.equal(code, 1)
+        assert.doesNotMatch(err, /\n\s+at |EACCES/)
+        assert.match(err, /closed\/animals\.db cannot be \w+: permission denied/)
+      }
+    } finally {
+      // Otherwise the folder could not be deleted.
+      chmodSync(at('closed'), 0o700)
     }
   })
 

@@ -85,31 +85,23 @@ suite('the stock', () => {
     assert.deepEqual(requests, ['?limit=100&after=1154'])
   })
 
-  test('is counted again if the address has another catalogue now', async t => {
-    const { page } = await open(t, service())
-    await readStock(page)
-    await page.goto(`${service().address}/livez`)
-    await page.evaluate(() => {
-      const name = 'animal-store-stock-production:/'
-      const count = JSON.parse(sessionStorage.getItem(name) ?? '')
-      sessionStorage.setItem(name, JSON.stringify({ ...count, total: 9, lastIds: ['7', '9999'] }))
+  for (const [what, stored] of [
+    ['the address has another catalogue now', { total: 9, lastIds: ['7', '9999'] }],
+    ['the only animal that was counted is gone', { total: 1, lastIds: ['9999'] }],
+  ] as const) {
+    test(`is counted again if ${what}`, async t => {
+      const { page } = await open(t, service())
+      await readStock(page)
+      await page.goto(`${service().address}/livez`)
+      await page.evaluate(changed => {
+        const name = 'animal-store-stock-production:/'
+        const count = JSON.parse(sessionStorage.getItem(name) ?? '')
+        sessionStorage.setItem(name, JSON.stringify({ ...count, ...changed }))
+      }, stored)
+      await page.goto(service().address)
+      await page.waitForFunction(() => document.querySelector('#filter b')?.textContent === '1,204')
     })
-    await page.goto(service().address)
-    await page.waitForFunction(() => document.querySelector('#filter b')?.textContent === '1,204')
-  })
-
-  test('is counted again if the only animal that was counted is gone', async t => {
-    const { page } = await open(t, service())
-    await readStock(page)
-    await page.goto(`${service().address}/livez`)
-    await page.evaluate(() => {
-      const name = 'animal-store-stock-production:/'
-      const count = JSON.parse(sessionStorage.getItem(name) ?? '')
-      sessionStorage.setItem(name, JSON.stringify({ ...count, total: 1, lastIds: ['9999'] }))
-    })
-    await page.goto(service().address)
-    await page.waitForFunction(() => document.querySelector('#filter b')?.textContent === '1,204')
-  })
+  }
 
   test('shows its progress, and pauses as long as the server asks for', async t => {
     const { page } = await open(t, service())

@@ -39,9 +39,15 @@ export function fileStats(path: string): Stats | undefined {
   }
 }
 
-/** Throws an UnusableDatabase if there is no file. */
+/** Throws an UnusableDatabase if there is no file, or if its folder may not be entered. */
 export function requireFile(path: string): Stats {
-  const stats = statSync(path, { throwIfNoEntry: false })
+  let stats: Stats | undefined
+  try {
+    stats = statSync(path, { throwIfNoEntry: false })
+  } catch (error) {
+    const reason = getSystemErrorMessage((error as NodeJS.ErrnoException).errno ?? 0)
+    throw new UnusableDatabase(`The database ${path} cannot be opened: ${reason}.`, { cause: error })
+  }
   if (stats === undefined) throw new UnusableDatabase(`There is no database at ${path}.`)
   if (!stats.isFile()) throw new UnusableDatabase(`The database ${path} is not a file.`)
   return stats
