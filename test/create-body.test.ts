@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { onEveryDatabase } from './support/databases.ts'
-import { API_KEY, parseRaw, sendRaw, shared } from './support/service.ts'
+import { API_KEY, parseRaw, sendRaw, shared, startTestService } from './support/service.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
@@ -12,7 +11,7 @@ function body(categoryId: string, name = '"Bella"'): string {
   return `{"name":${name},"categoryId":${categoryId}}`
 }
 
-onEveryDatabase('the body of POST /v1/pets', startTestService => {
+suite('the body of POST /v1/pets', () => {
   const accepting = shared(startTestService)
   /** Receives only requests that are rejected, so its catalogue stays empty. */
   const rejecting = shared(startTestService)
