@@ -100,22 +100,23 @@ suite('a SQLite file', () => {
     assert.deepEqual(plans, new Set([BY_STATUS, backwards(BY_STATUS)]))
   })
 
-  test('that an earlier version made is opened, with its animals, keys and idempotency keys', async t => {
-    const path = newPath(t)
-    copyFileSync(new URL('fixtures/schema-4.db', import.meta.url), path)
-    const store = openTestStore(t, path, { create: false, clock: () => Date.parse('2026-11-17T13:00:00Z') })
-    const bella: Animal = { id: 1n, name: 'Bella', categoryId: 7n, status: 'available' }
-    assert.deepEqual(await store.listAnimals({ limit: 9 }), [
-      bella,
-      { id: 2n, name: 'Größe 🐈', categoryId: INT64_MAX },
-      { id: 3n, name: ' spaces ', categoryId: INT64_MIN, status: 'sold' },
-    ])
-    const [key] = await store.listKeys('production')
-    assert.equal(key?.name, 'kept')
-    const idempotency = { scope: String(key?.id), key: 'first' }
-    const [outcome] = await store.createAnimals([{ animal: bella, idempotency }])
-    assert.deepEqual(outcome, { kind: 'replayed', animal: bella })
-  })
+  for (const file of ['schema-3.db', 'schema-4.db'])
+    test(`that an earlier version made (${file}) is opened, with its animals, keys and idempotency keys`, async t => {
+      const path = newPath(t)
+      copyFileSync(new URL(`fixtures/${file}`, import.meta.url), path)
+      const store = openTestStore(t, path, { create: false, clock: () => Date.parse('2026-11-17T13:00:00Z') })
+      const bella: Animal = { id: 1n, name: 'Bella', categoryId: 7n, status: 'available' }
+      assert.deepEqual(await store.listAnimals({ limit: 9 }), [
+        bella,
+        { id: 2n, name: 'Größe 🐈', categoryId: INT64_MAX },
+        { id: 3n, name: ' spaces ', categoryId: INT64_MIN, status: 'sold' },
+      ])
+      const [key] = await store.listKeys('production')
+      assert.equal(key?.name, 'kept')
+      const idempotency = { scope: String(key?.id), key: 'first' }
+      const [outcome] = await store.createAnimals([{ animal: bella, idempotency }])
+      assert.deepEqual(outcome, { kind: 'replayed', animal: bella })
+    })
 
   test('of more than 8 MiB with integers beyond 2^53 opens again', async t => {
     const path = newPath(t)
