@@ -81,6 +81,7 @@ export async function startTestService(
     database: { kind: 'sqlite-memory' },
     // On a busy machine, PostgreSQL may need longer than a request waits. Tests of outages set the real time-outs.
     databaseTimeouts: COMMAND_TIMEOUTS,
+    databaseWait: 60_000,
     apiKey: API_KEY,
     shutdownDelay: 0,
     logStream: { write: line => void lines.push(line) },
