@@ -1,14 +1,17 @@
 // Runs a cluster under load (`npm run test:cluster`): three instances, a load balancer, PostgreSQL, and PgBouncer if it is
-// installed. Meanwhile instances restart one by one, one is killed, and PostgreSQL restarts. No animal may be lost.
+// installed. Meanwhile instances restart one by one, one is killed, and PostgreSQL restarts. No two answers may contradict
+// each other: no animal may be lost or stored twice.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseJson } from '../client/src/json.ts'
+import { INT64_MAX } from '../src/json.ts'
 import { MAIN } from './support/command.ts'
+import type { Request } from './support/history.ts'
 import { startPooler } from './support/pgbouncer.ts'
 import { freePort, startPostgres } from './support/postgres.ts'
+import { type Answer, startRecorder } from './support/recorder.ts'
 import { waitUntil } from './support/wait.ts'
 
 const API_KEY = 'cluster-key-0123456789'
@@ -30,8 +33,8 @@ interface Reply {
   readonly headers: IncomingMessage['headers']
 }
 
-const counts = { requests: 0, acknowledged: 0, failed: new Map<string, number>() }
-const acknowledged = new Map<string, string>()
+const recorder = startRecorder(API_KEY)
+const counts = { acknowledged: 0, failed: new Map<string, number>() }
 /** The number of requests in flight, by the phase they were sent in. */
 const inFlight = new Map<string, number>()
 let phase = 'start'
@@ -104,50 +107,29 @@ async function during(name: string, action: () => Promise<unknown>): Promise<voi
 
 /** Creates and lists animals. Retries a failed creation with the same Idempotency-Key until it gets 201. */
 async function runClient(number: number, signal: AbortSignal): Promise<void> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   for (let count = 0; !signal.aborted; count++) {
     const name = `${number}-${count}`
-    const body = JSON.stringify({ name, categoryId: count })
-    for (;;) {
-      const reply = await send(agent, 'POST', '/v1/pets', body, { 'idempotency-key': name })
-      if (reply?.status === 201) {
-        acknowledged.set(name, reply.text)
-        counts.acknowledged++
-        break
-      }
-      if (signal.aborted) break
+    const sent = { name, categoryId: BigInt(count) }
+    while ((await send({ kind: 'create', sent, idempotencyKey: name })).status !== '201') {
+      if (signal.aborted) return
       await delay(50)
     }
-    if (count % 3 === 0) await send(agent, 'GET', '/v1/pets?limit=20')
+    counts.acknowledged++
+    if (count % 3 === 0) await send({ kind: 'list', limit: 20, before: INT64_MAX })
   }
-  agent.destroy()
 }
 
-/** Sends a request through the load balancer and counts it. Returns undefined if there was no reply. */
-async function send(
-  agent: Agent,
-  method: string,
-  path: string,
-  body?: string,
-  headers = {},
-): Promise<Reply | undefined> {
+/** Sends a request through the load balancer and counts it. */
+async function send(request: Request): Promise<Answer> {
   const sentIn = phase
-  counts.requests++
   inFlight.set(sentIn, (inFlight.get(sentIn) ?? 0) + 1)
-  try {
-    const reply = await exchange(balancer.port, agent, method, path, body, headers)
-    if (reply.status >= 400) countFailure(`${sentIn}: ${reply.status}`)
-    return reply
-  } catch (error) {
-    countFailure(`${sentIn}: ${(error as NodeJS.ErrnoException).code ?? error}`)
-    return undefined
-  } finally {
-    inFlight.set(sentIn, (inFlight.get(sentIn) ?? 1) - 1)
+  const answer = await recorder.send(balancer.address, request)
+  inFlight.set(sentIn, (inFlight.get(sentIn) ?? 1) - 1)
+  if (!/^20[01]$/.test(answer.status)) {
+    const failure = `${sentIn}: ${answer.status}`
+    counts.failed.set(failure, (counts.failed.get(failure) ?? 0) + 1)
   }
-}
-
-function countFailure(what: string): void {
-  counts.failed.set(what, (counts.failed.get(what) ?? 0) + 1)
+  return answer
 }
 
 function exchange(
@@ -219,7 +201,7 @@ function exitCode(child: ChildProcess): Promise<number | null> {
 }
 
 /** Sends requests to the ready instances in turn. If one does not accept the connection, it tries the next one. */
-async function startBalancer(): Promise<{ server: Server; port: number }> {
+async function startBalancer(): Promise<{ server: Server; address: string }> {
   const agents = new Map(instances.map(instance => [instance, new Agent({ keepAlive: true })]))
   let next = 0
   for (const instance of instances) {
@@ -258,34 +240,16 @@ async function startBalancer(): Promise<{ server: Server; port: number }> {
   })
   const port = await freePort()
   await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
-  return { server, port }
+  return { server, address: `http://127.0.0.1:${port}` }
 }
 
-/** Compares the stored animals with the acknowledged ones and prints the result. */
 async function report(): Promise<void> {
-  const stored = new Map<string, string[]>()
-  let path: string | undefined = '/v1/pets?limit=100'
-  while (path !== undefined) {
-    const { text, headers } = await exchange(balancer.port, undefined, 'GET', path)
-    for (const { id, name } of parseJson(text) as { id: bigint; name: string }[]) {
-      stored.set(name, [...(stored.get(name) ?? []), String(id)])
-    }
-    path = /<([^>]+)>; rel="next"/.exec(String(headers.link))?.[1]
-  }
-  const lost = [...acknowledged].filter(
-    ([name, text]) => !stored.get(name)?.includes(String((parseJson(text) as { id: bigint }).id)),
-  )
-  const duplicated = [...stored].filter(([, ids]) => ids.length > 1)
   console.log(
     `${INSTANCES} instances, ${CLIENTS} clients, ${pooler ? 'PgBouncer in transaction mode' : 'no connection pooler'}`,
   )
-  console.log(`requests      ${counts.requests}`)
   console.log(`acknowledged  ${counts.acknowledged}`)
   for (const [what, count] of counts.failed) console.log(`failed        ${count} (${what})`)
-  console.log(`lost          ${lost.length}`)
-  console.log(`duplicated    ${duplicated.length}`)
-  const hasPassed =
-    lost.length === 0 && duplicated.length === 0 && ![...counts.failed.keys()].some(isUnexpected)
+  const hasPassed = (await recorder.check(balancer.address)) && ![...counts.failed.keys()].some(isUnexpected)
   console.log(hasPassed ? '1 passed, 0 failed' : '0 passed, 1 failed')
   process.exitCode = hasPassed ? 0 : 1
 }

@@ -1,10 +1,12 @@
-// Clients that create animals without pause through two instances, and a record of the responses.
+// Clients that create and read animals without pause through two instances, and a record of the answers.
 
-import { Agent, request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Animal } from '../../src/animal.ts'
+import { INT64_MAX } from '../../src/json.ts'
+import type { Request } from '../support/history.ts'
+import { startRecorder } from '../support/recorder.ts'
 
 const RETRY_MS = 50
-const ANSWER_TIMEOUT_MS = 10_000
 
 export interface Phase {
   readonly name: string
@@ -15,23 +17,24 @@ export interface Phase {
 }
 
 export interface Load {
-  /** The id of each animal that was answered with 201, by its name. */
-  readonly acknowledged: ReadonlyMap<string, string>
   readonly phases: readonly Phase[]
   begin(name: string): void
-  /** The number of 201 so far. */
+  /** The number of animals that were acknowledged so far. */
   count(): number
   stop(): Promise<void>
+  /** Checks all requests so far, and prints the result. Returns whether there is no violation. */
+  check(): Promise<boolean>
 }
 
 export interface LoadOptions {
-  readonly ports: readonly number[]
+  readonly addresses: readonly string[]
   readonly clients: number
   readonly apiKey: string
 }
 
-export function startLoad({ ports, clients, apiKey }: LoadOptions): Load {
-  const acknowledged = new Map<string, string>()
+export function startLoad({ addresses, clients, apiKey }: LoadOptions): Load {
+  const recorder = startRecorder(apiKey)
+  const acknowledged: bigint[] = []
   const phases: Phase[] = []
   let isStopped = false
   let lastAt = performance.now()
@@ -47,86 +50,61 @@ export function startLoad({ ports, clients, apiKey }: LoadOptions): Load {
     if (phase !== undefined) phase.longestGap = Math.max(phase.longestGap, performance.now() - lastAt)
   }
 
-  function record(status: string): void {
-    const phase = phases.at(-1) as Phase
-    phase.statuses.set(status, (phase.statuses.get(status) ?? 0) + 1)
-    if (status !== '201') return
-    phase.acknowledged++
-    measureGap()
-    lastAt = performance.now()
-  }
-
-  /** Repeats each creation with the same Idempotency-Key until it gets 201, and uses the instances in turn. */
   async function runClient(number: number): Promise<void> {
-    const agents = ports.map(() => new Agent({ keepAlive: true, maxSockets: 1 }))
     let turn = number
+
+    /** Uses the instances in turn, so that one reads what the other has stored. */
+    async function send(request: Request): Promise<Animal | undefined> {
+      const { status, animals } = await recorder.send(addresses[turn++ % addresses.length] as string, request)
+      const phase = phases.at(-1) as Phase
+      phase.statuses.set(status, (phase.statuses.get(status) ?? 0) + 1)
+      return animals?.[0]
+    }
+
+    /** Repeats a creation with an Idempotency-Key until it gets 201. One without a key may be stored: it is sent once. */
+    async function create(name: string, idempotencyKey: string | undefined): Promise<Animal | undefined> {
+      const sent = { name, categoryId: INT64_MAX - BigInt(acknowledged.length) }
+      while (!isStopped) {
+        const animal = await send({ kind: 'create', sent, idempotencyKey })
+        if (animal !== undefined) return animal
+        await delay(RETRY_MS)
+        if (idempotencyKey === undefined) return undefined
+      }
+      return undefined
+    }
+
     for (let count = 0; !isStopped; count++) {
       const name = `${number}-${count}`
-      for (let isDone = false; !isDone && !isStopped; turn++) {
-        const index = turn % ports.length
-        const reply = await create(ports[index] as number, agents[index] as Agent, apiKey, name)
-        record(reply.status)
-        isDone = reply.status === '201'
-        if (isDone) acknowledged.set(name, reply.id)
-        else await delay(RETRY_MS)
-      }
+      const key = count % 3 === 0 ? undefined : name
+      const animal = await create(name, key)
+      if (animal === undefined) continue
+      acknowledged.push(animal.id)
+      ;(phases.at(-1) as Phase).acknowledged++
+      measureGap()
+      lastAt = performance.now()
+      const { id, ...sent } = animal
+      const random = acknowledged[Math.floor(Math.random() * acknowledged.length)] as bigint
+      const next: readonly Request[] = [
+        { kind: 'fetch', id },
+        { kind: 'list', limit: 20, before: INT64_MAX },
+        { kind: 'list', limit: 100, after: random },
+        key === undefined ? { kind: 'list', limit: 20 } : { kind: 'create', sent, idempotencyKey: key },
+      ]
+      await send(next[count % next.length] as Request)
     }
-    for (const agent of agents) agent.destroy()
   }
 
   begin('start')
   const running = Array.from({ length: clients }, (_, number) => runClient(number))
   return {
-    acknowledged,
     phases,
     begin,
-    count: () => acknowledged.size,
+    count: () => acknowledged.length,
     async stop() {
       isStopped = true
       await Promise.all(running)
       measureGap()
     },
+    check: () => recorder.check(addresses[0] as string),
   }
-}
-
-/** Sends one creation. Resolves with the status, or with the reason why there was no response. */
-function create(
-  port: number,
-  agent: Agent,
-  apiKey: string,
-  name: string,
-): Promise<{ status: string; id: string }> {
-  return new Promise(resolve => {
-    const outgoing = request(
-      {
-        host: '127.0.0.1',
-        port,
-        agent,
-        method: 'POST',
-        path: '/v1/pets',
-        timeout: ANSWER_TIMEOUT_MS,
-        headers: {
-          authorization: `Bearer ${apiKey}`,
-          'content-type': 'application/json',
-          'idempotency-key': name,
-        },
-      },
-      incoming => {
-        let text = ''
-        incoming.setEncoding('utf8')
-        incoming.on('data', part => {
-          text += part
-        })
-        incoming.on('error', ({ name: reason }) => resolve({ status: reason, id: '' }))
-        incoming.on('end', () =>
-          resolve({ status: String(incoming.statusCode), id: /"id":(\d+)/.exec(text)?.[1] ?? '' }),
-        )
-      },
-    )
-    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer')))
-    outgoing.on('error', error =>
-      resolve({ status: (error as NodeJS.ErrnoException).code ?? error.message, id: '' }),
-    )
-    outgoing.end(JSON.stringify({ name, categoryId: 1 }))
-  })
 }
