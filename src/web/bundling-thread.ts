@@ -6,14 +6,11 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { bundle } from './bundle.ts'
 
 const entries: readonly string[] = workerData
-const read = import.meta.url.endsWith('.js') ? readBuilt : stripTypes
 parentPort?.postMessage(Object.fromEntries(entries.map(entry => [entry, bundle(entry, read)])))
 
 /** The published package contains JavaScript. */
-function readBuilt(path: string): string {
-  return readFileSync(new URL(`../assets/${path}.js`, import.meta.url), 'utf8')
-}
-
-function stripTypes(path: string): string {
-  return stripTypeScriptTypes(readFileSync(new URL(`../../${path}.ts`, import.meta.url), 'utf8'))
+function read(path: string): string {
+  const isBuilt = import.meta.url.endsWith('.js')
+  const text = readFileSync(new URL(`../../${path}.${isBuilt ? 'js' : 'ts'}`, import.meta.url), 'utf8')
+  return isBuilt ? text : stripTypeScriptTypes(text)
 }

@@ -1,15 +1,11 @@
 // The two packages as they are published: packed, installed in an empty project, and used there.
 
 import assert from 'node:assert/strict'
-import {
-  globSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { COMPILER_ENV, run, serve } from '../support/command.ts'
@@ -59,60 +55,204 @@ async function installClient(t: Scope): Promise<string> {
   return project
 }
 
-/** Packs the service and unpacks it. Its dependencies are those of the repository. */
-async function installService(t: Scope): Promise<string> {
+const { version: VERSION, optionalDependencies: BUNDLED } = readJson(join(ROOT, 'package.json'))
+const REPOSITORY = 'https://github.com/example/animals'
+
+function readJson(file: string) {
+  return JSON.parse(readFileSync(file, 'utf8'))
+}
+
+/** Prepares a release in a copy of the repository, as the workflow does, and returns the folder with its files. */
+async function prepareRelease(t: Scope): Promise<string> {
   const folder = temporaryFolder(t)
-  const file = await runShell(t, `npm pack --silent --pack-destination '${folder}'`, ROOT, folder)
-  await runShell(t, `tar -xzf '${file.trim()}'`, folder, folder)
-  const installed = join(folder, 'animal-store')
-  renameSync(join(folder, 'package'), installed)
+  const needed = [
+    'bin',
+    'client',
+    'docs',
+    'scripts',
+    'src',
+    'package*.json',
+    'tsconfig*.json',
+    'README.md',
+    'LICENSE',
+  ]
+  for (const name of globSync(needed, { cwd: ROOT }))
+    cpSync(join(ROOT, name), join(folder, name), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-  return installed
+  writeFileSync(
+    join(folder, 'CHANGELOG.md'),
+    `# Changelog\n\n## Unreleased\n\n## ${VERSION} (1 May)\n\nNew [pages](docs/run.md).\n\n### Fixed\n\n- A bug.\n\n## 0.0.1\n\nOld.\n`,
+  )
+  const url = `repository.url=git+${REPOSITORY}.git`
+  await runShell(t, `npm pkg set '${url}' --workspaces --include-workspace-root`, folder, folder)
+  await runShell(t, `node scripts/node.js scripts/release.ts v${VERSION}`, folder, folder)
+  return join(folder, 'release')
+}
+
+/** Installs the service in an empty project. Its dependencies come from the npm registry. */
+async function installService(t: Scope, release: string): Promise<string> {
+  const project = temporaryFolder(t)
+  writeFileSync(join(project, 'package.json'), '{}')
+  const args = [
+    'install',
+    '--omit=dev',
+    '--prefer-offline',
+    '--no-audit',
+    join(release, `animal-store-${VERSION}.tgz`),
+  ]
+  const env = process.env as Record<string, string>
+  const { code, err } = await run(t, args, { cwd: project, program: ['npm'], env })
+  assert.equal(code, 0, err)
+  return project
 }
 
 interface LockedPackage {
   readonly dev?: boolean
   readonly link?: boolean
+  readonly hasInstallScript?: boolean
 }
 
+/** The names of the packages in a lockfile that are installed with `--omit=dev`. */
+function lockedNames(file: string): string[] {
+  const names = Object.entries<LockedPackage>(readJson(file).packages)
+    .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && !dev && !link)
+    .map(([path]) => path.replace(/^.*node_modules\//, ''))
+  return [...new Set(names)].sort()
+}
+
+const release = shared(prepareRelease)
+
+suite('a release', () => {
+  test('has both packages, the bill of materials, the changes and checksums', () => {
+    const packages = [`animal-store-${VERSION}.tgz`, `animal-store-client-${VERSION}.tgz`]
+    const others = ['SHA256SUMS', 'notes.md', 'sbom.cdx.json']
+    assert.deepEqual(filesIn(release()), [...packages, ...others].sort())
+    const sums = [...packages, 'sbom.cdx.json'].map(file => {
+      const sum = createHash('sha256')
+        .update(readFileSync(join(release(), file)))
+        .digest('hex')
+      return `${sum}  ${file}\n`
+    })
+    assert.equal(readFileSync(join(release(), 'SHA256SUMS'), 'utf8'), sums.join(''))
+    assert.equal(
+      readFileSync(join(release(), 'notes.md'), 'utf8').trim(),
+      `New [pages](${REPOSITORY}/blob/v${VERSION}/docs/run.md).\n\n### Fixed\n\n- A bug.`,
+    )
+  })
+
+  test('is refused for a tag that is not the version of the packages', async t => {
+    const program = [process.execPath, 'scripts/release.ts']
+    const { code, err } = await run(t, ['v0.0.1'], { cwd: ROOT, program })
+    assert.equal(code, 1)
+    assert.equal(err, `package.json has version ${VERSION}, but the tag is v0.0.1.\n`)
+  })
+
+  test('has a bill of materials with the packages that are installed with the service', () => {
+    const { metadata, components } = readJson(join(release(), 'sbom.cdx.json'))
+    assert.deepEqual([metadata.component.name, metadata.component.version], ['animal-store', VERSION])
+    const names = components.map(({ name }: { name: string }) => name)
+    assert.deepEqual([...names, ...Object.keys(BUNDLED)].sort(), lockedNames(join(ROOT, 'package-lock.json')))
+  })
+
+  test('is published once: what is published already is skipped, unless it differs', async t => {
+    const published = new Map<string, Buffer>()
+    const registry = createServer(async (request, response) => {
+      const body = Buffer.concat(await Array.fromAsync(request))
+      if (request.method === 'PUT') published.set(request.url ?? '', body)
+      const packument = published.get(request.url ?? '')
+      response.writeHead(packument ? 200 : 404, { 'content-type': 'application/json' }).end(packument ?? '{}')
+    })
+    await once(registry.listen(0, '127.0.0.1'), 'listening')
+    t.after(() => registry.close())
+    const host = `127.0.0.1:${(registry.address() as AddressInfo).port}/`
+    const home = temporaryFolder(t)
+    writeFileSync(join(home, '.npmrc'), `registry=http://${host}\n//${host}:_authToken=token\n`)
+    const publish = (...files: readonly string[]) =>
+      run(t, [join(ROOT, 'scripts/publish.sh'), ...files], {
+        cwd: home,
+        program: ['bash'],
+        env: { HOME: home },
+      })
+
+    const service = join(release(), `animal-store-${VERSION}.tgz`)
+    const client = join(release(), `animal-store-client-${VERSION}.tgz`)
+    assert.equal((await publish(client)).out, `+ animal-store-client@${VERSION}\n`)
+    const { code, out, err } = await publish(client, service)
+    assert.equal(code, 0, err)
+    assert.equal(out, `animal-store-client@${VERSION} is published already.\n+ animal-store@${VERSION}\n`)
+    assert.deepEqual([...published.keys()], ['/animal-store-client', '/animal-store'])
+    const other = join(home, 'other.tgz')
+    writeFileSync(other, Buffer.concat([readFileSync(client), Buffer.alloc(1)]))
+    const refused = await publish(other)
+    assert.equal(refused.code, 1)
+    assert.equal(
+      refused.err,
+      `animal-store-client@${VERSION} is published already, with other contents than ${other}.\n`,
+    )
+  })
+})
+
 suite('the package of the service', () => {
-  const installed = shared(installService)
+  const project = shared(scope => installService(scope, release()))
+  const installed = () => join(project(), 'node_modules/animal-store')
 
   test('has what it needs and nothing else', () => {
     const files = filesIn(installed())
     for (const file of [
-      ...['bin/animal-store.js', 'dist/main.js', 'dist/assets/client/src/animal-store.js'],
-      ...['dist/assets/src/web/browser/catalogue.js', 'dist/web/browser/style.css'],
-      ...['docs/openapi.json', 'CHANGELOG.md', 'LICENSE', 'README.md'],
+      ...['bin/animal-store.js', 'src/main.js', 'client/src/animal-store.js'],
+      ...['src/web/browser/catalogue.js', 'src/web/browser/style.css'],
+      ...['docs/openapi.json', 'CHANGELOG.md', 'LICENSE', 'README.md', 'npm-shrinkwrap.json'],
     ])
       assert.ok(files.includes(file), file)
-    const unwanted = /^(src|client|test|bench|scripts|data)\/|\.db$|\.tgz$|tsconfig|\.ts$/
+    const unwanted = /^(test|bench|scripts|data|deploy)\/|\.db$|\.tgz$|tsconfig|\.ts$/
     assert.deepEqual(
       files.filter(file => unwanted.test(file)),
       [],
     )
-    const { exports } = JSON.parse(readFileSync(join(installed(), 'package.json'), 'utf8'))
-    assert.deepEqual(Object.keys(exports), ['./openapi.json', './package.json'])
   })
 
-  test('installs only the packages that docs/security.md announces', () => {
-    const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'))
-    const installedNames = Object.entries<LockedPackage>(packages)
-      .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && !dev && !link)
-      .map(([path]) => path.replace(/^.*node_modules\//, ''))
+  test('has a package.json of its own, without the bundled Node.js and without scripts', () => {
+    const { engines, exports, repository, ...others } = readJson(join(installed(), 'package.json'))
+    const [, minimum] = /MINIMUM_VERSION = '([\d.]+)'/.exec(
+      readFileSync(join(ROOT, 'bin/runtime.js'), 'utf8'),
+    ) ?? ['']
+    assert.deepEqual(engines, { node: `^${minimum} || >=26` })
+    assert.deepEqual(Object.keys(exports), ['./openapi.json', './package.json'])
+    assert.equal(repository.url, `git+${REPOSITORY}.git`)
+    const fields = [
+      'name',
+      'version',
+      'description',
+      'keywords',
+      'license',
+      'author',
+      'type',
+      'bin',
+      'dependencies',
+    ]
+    assert.deepEqual(Object.keys(others).sort(), fields.sort())
+  })
+
+  test('installs only the packages that docs/security.md announces, and they have no install scripts', () => {
     const [, list = ''] =
       /^## Packages$([\s\S]*?)^## /m.exec(readFileSync(join(ROOT, 'docs/security.md'), 'utf8')) ?? []
     const announced = [...list.matchAll(/`([@\w/-]+)`/g)].map(([, name = '']) => name)
-    assert.deepEqual([...new Set(announced)].sort(), [...new Set(installedNames)].sort())
+    assert.deepEqual(announced.sort(), lockedNames(join(ROOT, 'package-lock.json')))
+    assert.deepEqual(
+      announced.filter(name => !(name in BUNDLED)),
+      lockedNames(join(installed(), 'npm-shrinkwrap.json')),
+    )
+    const { packages } = readJson(join(project(), 'node_modules/.package-lock.json'))
+    for (const [path, { hasInstallScript }] of Object.entries<LockedPackage>(packages))
+      assert.equal(hasInstallScript, undefined, path)
   })
 
   test('runs from JavaScript, with its pages and all that they load', async t => {
     const cwd = temporaryFolder(t)
     const program = [process.execPath, join(installed(), 'bin/animal-store.js')]
-    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     const { code, out } = await run(t, ['--version'], { cwd, program })
     assert.equal(code, 0)
-    assert.equal(out, `${version}\n`)
+    assert.equal(out, `${VERSION}\n`)
 
     const { address, said } = await serve(t, [], { cwd, program })
     const { send, close } = client(address, await said(/(as_live_\w{38})/))

@@ -152,12 +152,17 @@ if (process.platform === 'linux') {
       [
         'it cannot start for another reason',
         ['echo "Illegal instruction" >&2', 'exit 132'],
-        /and the bundled one cannot run on this system\. Install a newer Node\.js\.$/,
+        /and the bundled one does not work here\. Install a newer Node\.js\.$/,
       ],
       [
-        'it is not installed',
+        'it is too old',
+        ['echo 18.20.8'],
+        /and the bundled one does not work here\. Install a newer Node\.js\.$/,
+      ],
+      [
+        'there is none, as in the published package',
         undefined,
-        /and the bundled one was not installed\. Install a newer Node\.js, or install without --omit=optional\.$/,
+        /: this is v[\d.]+\. Install a newer Node\.js\.$/,
       ],
     ]
     for (const [what, script, reason] of rows) {
@@ -174,7 +179,7 @@ if (process.platform === 'linux') {
         assert.equal(out, '')
         const [line = '', ...others] = err.trimEnd().split('\n')
         assert.ok(
-          line.startsWith(`animal-store needs Node.js ${MINIMUM} or later, but not 25: this is v${OLD}, `),
+          line.startsWith(`animal-store needs Node.js ${MINIMUM} or later, but not 25: this is v${OLD}`),
           line,
         )
         assert.match(line, reason)
