@@ -4,8 +4,9 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import { suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 
-const ROOT = new URL('..', import.meta.url).pathname
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const FILES = globSync(['src/**/*.ts', 'client/src/**/*.ts'], { cwd: ROOT }).map(file =>
   file.split(sep).join('/'),
 )

@@ -7,12 +7,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { type Ended, type Running, run, start } from './support/command.ts'
 import { hasCurl, pathWithCurl, pathWithStandIn } from './support/path-with-curl.ts'
 import { freePort } from './support/postgres.ts'
 import { API_KEY, shared, startTestService, temporaryFolder } from './support/service.ts'
 
-const ROOT = new URL('..', import.meta.url).pathname
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const AUTHORIZATION = `Authorization: Bearer ${API_KEY}`
 const JSON_TYPE = 'Content-Type: application/json'
 const BELLA = '{"id":1,"name":"Bella","categoryId":7}'

@@ -4,12 +4,13 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
 import { suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { defaultText } from '../src/cli/help.ts'
 import { SETTINGS, type Setting } from '../src/cli/settings.ts'
 import { STATUS_OF } from '../src/error.ts'
 import { inKib, MAX_BODY_BYTES, MAX_HEADER_BYTES } from '../src/http/server/limits.ts'
 
-const ROOT = new URL('..', import.meta.url).pathname
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PAGES = filesOf('*.md', 'docs/**/*.md')
 const SOURCES = filesOf('src/**/*.ts')
 

@@ -5,10 +5,11 @@ import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { createMetrics } from '../src/metrics/metrics.ts'
 import { skipWithout } from './support/programs.ts'
 
-const ROOT = new URL('..', import.meta.url).pathname
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PROMETHEUS = join(ROOT, 'deploy/prometheus')
 const WITHOUT_PROMTOOL = skipWithout('promtool', spawnSync('promtool', ['--version']).status === 0)
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { run, serve } from './support/command.ts'
 import { API_KEY, client, temporaryFolder } from './support/service.ts'
 import { addAnimal, openTestStore, runSql } from './support/sqlite.ts'
@@ -24,7 +25,7 @@ function modesIn(folder: string): Record<string, string> {
 
 suite('the files of a SQLite database', () => {
   const { execPath } = process
-  const program = [...OPEN_UMASK, execPath, new URL('../bin/animal-store.js', import.meta.url).pathname]
+  const program = [...OPEN_UMASK, execPath, fileURLToPath(new URL('../bin/animal-store.js', import.meta.url))]
 
   test('are created for the user of the service only, and so are their folders', async t => {
     const cwd = temporaryFolder(t)

@@ -7,12 +7,13 @@ import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { MAIN } from './support/command.ts'
 import { freePort } from './support/postgres.ts'
 import { waitUntil } from './support/wait.ts'
 
 const API_KEY = 'prometheus-key-0123456789'
-const ROOT = new URL('..', import.meta.url).pathname
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const CLIENTS = 4
 
 /** The longest that any step may take. */

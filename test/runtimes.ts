@@ -7,11 +7,12 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { COMPILER_ENV, run, serve } from './support/command.ts'
 import { freePort } from './support/postgres.ts'
 import { API_KEY, type Scope, temporaryFolder } from './support/service.ts'
 
-const ROOT = new URL('..', import.meta.url).pathname
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /** The Node.js that npm runs on. It may be older than the service's. */
 const OLDER_NODE = process.env.npm_node_execpath ?? process.execPath

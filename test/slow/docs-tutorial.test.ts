@@ -4,12 +4,13 @@ import assert from 'node:assert/strict'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { COMPILER_ENV, start } from '../support/command.ts'
 import { pathWithCurl } from '../support/path-with-curl.ts'
 import { freePort } from '../support/postgres.ts'
 import { temporaryFolder } from '../support/service.ts'
 
-const ROOT = new URL('../..', import.meta.url).pathname
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const NEEDED = [
   'bin',
   'client',

@@ -8,10 +8,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { COMPILER_ENV, run, serve } from '../support/command.ts'
 import { API_KEY, client, type Scope, shared, startTestService, temporaryFolder } from '../support/service.ts'
 
-const ROOT = new URL('../..', import.meta.url).pathname
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** The Node.js that npm runs on. It may be older than the service's, and the client must work there too. */
 const OLDER_NODE = process.env.npm_node_execpath ?? process.execPath
