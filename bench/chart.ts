@@ -1,87 +1,94 @@
-// Draws the CPU time of the other services, as a multiple of this service's, on both databases, as SVG.
+// Draws the CPU time of the contenders, as a multiple of this service's, as SVG: SQLite on the left, PostgreSQL on the right.
 
 import { ANIMAL_STORE, BARE } from './contenders.ts'
+import { CONNECTIONS } from './load.ts'
 import type { Comparison, Measurement } from './measure.ts'
 import { formatSize } from './report.ts'
 import { WORKLOADS } from './workloads.ts'
 
-const WIDTH = 860
-const LEFT = 350
-const RIGHT = 70
-const TOP = 64
-const BAR_HEIGHT = 14
-const BAR_GAP = 4
-const GROUP_GAP = 14
-const PANEL_GAP = 34
+const WIDTH = 760
+const MARGIN = 16
+const TOP = 82
+const PANEL_WIDTH = 350
+/** The part of a panel for the names of the contenders. */
+const NAME_WIDTH = 152
+const VALUE_WIDTH = 30
+const ROW_HEIGHT = 15
+const BAR_HEIGHT = 11
+const GROUP_GAP = 6
+
+const PANEL_NOTES = { SQLite: 'this service caches its first page', PostgreSQL: "with the server's CPU time" }
 
 /** Longer bars are cut off. Their number says how long they are. */
-const MAX_TIMES = 6
+const MAX_TIMES = 4
 
-/** Shows the smallest catalogue on each database, because all contenders take part there. */
+/** Shows the smallest catalogue on each database, without the request log. */
 export function chart(comparisons: readonly Comparison[]): string {
-  const smallest = (['SQLite', 'PostgreSQL'] as const).flatMap(
-    database => comparisons.find(each => each.database === database) ?? [],
+  const panels = (['SQLite', 'PostgreSQL'] as const).flatMap(
+    database => comparisons.find(each => each.database === database && !each.log) ?? [],
   )
-  const shapes: string[] = []
-  let y = TOP
-  for (const comparison of smallest) {
-    shapes.push(`<text class="panel" x="16" y="${y + 4}">${panelTitle(comparison)}</text>`)
-    y += 22
-    const top = y
-    for (const { name } of WORKLOADS) {
-      const bars = comparison.measurements.filter(
-        ({ workload, contender }) => workload === name && contender !== BARE.name,
-      )
-      shapes.push(`<text class="workload" x="16" y="${y + BAR_HEIGHT - 3}">${name}</text>`)
-      for (const bar of bars) {
-        shapes.push(...drawBar(bar, y))
-        y += BAR_HEIGHT + BAR_GAP
-      }
-      y += GROUP_GAP
-    }
-    const one = LEFT + scale(1)
-    shapes.push(`<line class="one" x1="${one}" x2="${one}" y1="${top - 4}" y2="${y - GROUP_GAP}"/>`)
-    y += PANEL_GAP - GROUP_GAP
-  }
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" width="${WIDTH}" height="${y}" role="img" aria-labelledby="title">
+  const workloads = WORKLOADS.filter(({ isMain }) => isMain).map(({ name }) => name)
+  // The name of the workload and a bar for each contender but the bare server. The panels are aligned.
+  const rows = Math.max(
+    ...panels.map(({ measurements }) => new Set(measurements.map(each => each.contender)).size),
+  )
+  const groupHeight = rows * ROW_HEIGHT + GROUP_GAP
+  const height = TOP + workloads.length * groupHeight + MARGIN - GROUP_GAP
+  const shapes = panels.flatMap((panel, index) => {
+    const left = MARGIN + index * (WIDTH - 2 * MARGIN - PANEL_WIDTH)
+    const one = left + NAME_WIDTH + scale(1)
+    return [
+      `<text class="panel" x="${left}" y="${TOP - 10}">${panel.database}<tspan class="note" dx="8">${PANEL_NOTES[panel.database]}</tspan></text>`,
+      ...workloads.flatMap((name, position) => drawGroup(panel, name, left, TOP + position * groupHeight)),
+      `<line class="one" x1="${one}" x2="${one}" y1="${TOP}" y2="${height - MARGIN}"/>`,
+    ]
+  })
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-labelledby="title">
 <title id="title">CPU time per request of other services, as a multiple of this service's, on SQLite and on PostgreSQL</title>
 <style>
-  text { font: 13px system-ui, sans-serif; fill: #1f2328 }
+  text { font: 12px system-ui, sans-serif; fill: #1f2328 }
   .heading { font-weight: 600; font-size: 15px }
   .panel { font-weight: 600; font-size: 14px }
-  .workload { font-weight: 500 }
-  .label { text-anchor: end; fill: #59636e }
+  .workload { font-weight: 600 }
+  .note, .name { fill: #59636e; font-weight: 400; font-size: 12px }
   .value { font-variant-numeric: tabular-nums }
   .ours { fill: #0b7a5b }
-  .other { fill: #b6bfc9 }
+  .other { fill: #aab4bf }
   .one { stroke: #59636e; stroke-dasharray: 3 3 }
   @media (prefers-color-scheme: dark) {
-    text { fill: #f0f6fc } .label { fill: #9198a1 } .ours { fill: #3fb98f } .other { fill: #4a535e } .one { stroke: #9198a1 }
+    text { fill: #f0f6fc } .note, .name { fill: #9198a1 } .ours { fill: #3fb98f } .other { fill: #57616d } .one { stroke: #9198a1 }
   }
 </style>
-<text class="heading" x="16" y="26">CPU time per request, as a multiple of this service's (shorter is better)</text>
-<text class="label" style="text-anchor: start" x="16" y="46">64 connections, durable writes; Node.js ${process.versions.node}; on PostgreSQL the server's CPU time is included</text>
+<text class="heading" x="${MARGIN}" y="26">CPU time per request, as a multiple of this service's (shorter is better)</text>
+<text class="note" x="${MARGIN}" y="45">${formatSize(panels[0]?.size ?? 0)} animals, ${CONNECTIONS} connections, durable writes, request log off</text>
 ${shapes.join('\n')}
 </svg>
 `
 }
 
-function panelTitle({ database, size }: Comparison): string {
-  return `${database}, ${formatSize(size)} animals`
+function drawGroup({ measurements }: Comparison, workload: string, left: number, top: number): string[] {
+  const bars = measurements.filter(each => each.workload === workload && each.contender !== BARE.name)
+  return [
+    `<text class="workload" x="${left}" y="${top + BAR_HEIGHT - 1}">${workload}</text>`,
+    ...bars.flatMap((bar, index) => drawBar(bar, left, top + (index + 1) * ROW_HEIGHT)),
+  ]
 }
 
-function drawBar({ contender, relativeToService }: Measurement, y: number): string[] {
+function drawBar({ contender, timesOurs }: Measurement, left: number, y: number): string[] {
   const kind = contender === ANIMAL_STORE.name ? 'ours' : 'other'
-  const width = scale(relativeToService)
-  const baseline = y + BAR_HEIGHT - 3
-  const isCut = relativeToService > MAX_TIMES
+  const start = left + NAME_WIDTH
+  const width = scale(timesOurs)
+  const baseline = y + BAR_HEIGHT - 1
+  // A number must not lie on the line at 1.
+  const end = start + Math.max(width, scale(1))
+  const cut = timesOurs > MAX_TIMES ? '» ' : ''
   return [
-    `<text class="label" x="${LEFT - 8}" y="${baseline}">${contender}</text>`,
-    `<rect class="${kind}" x="${LEFT}" y="${y}" width="${width.toFixed(1)}" height="${BAR_HEIGHT}" rx="2"/>`,
-    `<text class="value" x="${(LEFT + width + 6).toFixed(1)}" y="${baseline}">${isCut ? '» ' : ''}${relativeToService.toFixed(isCut ? 0 : 1)}</text>`,
+    `<text class="name" x="${left}" y="${baseline}">${contender}</text>`,
+    `<rect class="${kind}" x="${start}" y="${y}" width="${width.toFixed(1)}" height="${BAR_HEIGHT}" rx="2"/>`,
+    `<text class="value" x="${(end + 5).toFixed(1)}" y="${baseline}">${cut}${timesOurs.toFixed(1)}</text>`,
   ]
 }
 
 function scale(times: number): number {
-  return (Math.min(times, MAX_TIMES) / MAX_TIMES) * (WIDTH - LEFT - RIGHT)
+  return (Math.min(times, MAX_TIMES) / MAX_TIMES) * (PANEL_WIDTH - NAME_WIDTH - VALUE_WIDTH)
 }

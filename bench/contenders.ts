@@ -1,118 +1,90 @@
-// The contenders: how each is started, and the request that each needs for an operation.
+// The contenders. Each is a process that takes its settings from the environment: PORT, DATABASE (a SQLite file) or
+// DATABASE_URL, ANIMAL_STORE_API_KEY, and LOG_LEVEL, which is `info` if it shall log each request.
 
+import { execFile } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { HttpRequest } from './http.ts'
-import { NEW_ANIMAL, type Operation } from './workloads.ts'
+import { promisify } from 'node:util'
+import { interrupted } from './interruption.ts'
 
-export const API_KEY = 'bench-key-0123456789-abcdefghij'
-export const WRONG_KEY = 'bench-key-that-was-not-created'
+/** Builds and catalogues that are kept for the next run. */
+export const CACHE_FOLDER = fileURLToPath(new URL('.data/', import.meta.url))
+
+const BUILD_TIMEOUT_MS = 15 * 60_000
 
 export interface Contender {
   readonly name: string
-  /** A script for Node.js, or a program (bench/native.ts). */
-  readonly file: string
-  readonly isProgram?: boolean
-  readonly nodeFlags?: readonly string[]
-  readonly args?: readonly string[]
-  /** The format of its catalogue. The bare server has none. */
-  readonly catalogue?: 'sqlite' | 'json'
-  /** It can also use PostgreSQL. */
-  readonly supportsPostgres?: boolean
-  /** The largest catalogue that it takes part with. */
-  readonly maxAnimals?: number
-  readonly checksKeys: boolean
-  readonly requestFor: (operation: Operation) => HttpRequest
+  readonly command: readonly string[]
+  /** It does not take part on PostgreSQL. */
+  readonly isSqliteOnly?: boolean
 }
 
 export const BARE: Contender = {
   name: 'bare node:http',
-  file: serverPath('bare.js'),
-  checksKeys: true,
-  requestFor: animalStoreRequest,
+  command: [process.execPath, serverPath('bare.js')],
 }
 
 export const ANIMAL_STORE: Contender = {
   name: 'animal-store',
-  file: fileURLToPath(new URL('../bin/animal-store.js', import.meta.url)),
-  // Those of bin/animal-store.js, which would otherwise start the process again.
-  nodeFlags: ['--max-semi-space-size=4', '--no-allocation-site-pretenuring'],
-  args: ['serve', '--log-level', 'warn'],
-  catalogue: 'sqlite',
-  supportsPostgres: true,
-  checksKeys: true,
-  requestFor: animalStoreRequest,
+  command: [
+    process.execPath,
+    // The flags of bin/animal-store.js, which would otherwise start the process again.
+    ...['--max-semi-space-size=4', '--no-allocation-site-pretenuring'],
+    ...[fileURLToPath(new URL('../bin/animal-store.js', import.meta.url)), 'serve'],
+  ],
 }
 
-export const OTHERS: readonly Contender[] = [
+const FASTIFY: Contender = {
+  name: 'Fastify + better-sqlite3',
+  command: [process.execPath, serverPath('plain-fastify.js')],
+  isSqliteOnly: true,
+}
+
+export const PLAIN_GO: Contender = {
+  name: 'plain Go',
+  command: [`${CACHE_FOLDER}plain-go`],
+}
+
+export const PLAIN_RUST: Contender = {
+  name: 'plain Rust',
+  command: [`${CACHE_FOLDER}rust/release/plain-rust`],
+}
+
+const BUILDS = [
   {
-    name: 'Fastify + better-sqlite3',
-    file: serverPath('plain-fastify.js'),
-    catalogue: 'sqlite',
-    checksKeys: true,
-    requestFor: animalStoreRequest,
+    contender: PLAIN_GO,
+    toolchain: 'Go',
+    folder: serverPath('plain-go'),
+    command: ['go', 'build', '-trimpath', '-o', `${CACHE_FOLDER}plain-go`, '.'],
   },
   {
-    name: 'Platformatic DB',
-    file: serverPath('platformatic.js'),
-    catalogue: 'sqlite',
-    checksKeys: false,
-    requestFor: operation => {
-      switch (operation.kind) {
-        case 'page': {
-          const filter = operation.status === undefined ? '' : `&where.status.eq=${operation.status}`
-          return get(`/animals/?limit=20&orderby.id=asc&where.id.gt=${operation.after}${filter}`)
-        }
-        case 'animal':
-          return get(`/animals/${operation.id}`)
-        case 'creation':
-          return post('/animals/')
-      }
-    },
-  },
-  {
-    name: 'json-server',
-    file: serverPath('json-server.js'),
-    catalogue: 'json',
-    // It writes the whole catalogue for each creation.
-    maxAnimals: 1_000,
-    checksKeys: false,
-    requestFor: operation => {
-      switch (operation.kind) {
-        case 'page': {
-          const filter = operation.status === undefined ? '' : `&status=${operation.status}`
-          return get(`/animals?_limit=20&id_gte=${operation.after + 1}${filter}`)
-        }
-        case 'animal':
-          return get(`/animals/${operation.id}`)
-        case 'creation':
-          return post('/animals')
-      }
-    },
+    contender: PLAIN_RUST,
+    toolchain: 'Rust',
+    folder: serverPath('plain-rust'),
+    command: ['cargo', 'build', '--locked', '--release', '--target-dir', `${CACHE_FOLDER}rust`],
   },
 ]
 
-export function animalStoreRequest(operation: Operation): HttpRequest {
-  switch (operation.kind) {
-    case 'page': {
-      const filter = operation.status === undefined ? '' : `status=${operation.status}&`
-      return get(operation.after === 0 ? '/v1/pets' : `/v1/pets?${filter}after=${operation.after}`)
+/** Returns all contenders. Those in Go and Rust are built first, and take part where their toolchains are installed. */
+export async function buildContenders(): Promise<Contender[]> {
+  mkdirSync(CACHE_FOLDER, { recursive: true })
+  const built: Contender[] = []
+  for (const { contender, toolchain, folder, command } of BUILDS) {
+    console.log(`Building ${contender.name}. The first build takes a few minutes.`)
+    const [program = '', ...args] = command
+    const options = { cwd: folder, signal: interrupted, timeout: BUILD_TIMEOUT_MS }
+    try {
+      await promisify(execFile)(program, args, options)
+      built.push(contender)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      console.log(`${contender.name} does not take part: ${toolchain} is not installed.`)
     }
-    case 'animal':
-      return get(`/v1/pets/${operation.id}`)
-    case 'creation':
-      return post('/v1/pets')
   }
-}
-
-function get(path: string): HttpRequest {
-  return { method: 'GET', path }
-}
-
-function post(path: string): HttpRequest {
-  return { method: 'POST', path, body: JSON.stringify(NEW_ANIMAL) }
+  return [BARE, ANIMAL_STORE, ...built, FASTIFY]
 }
 
 /** Returns the path of a file or folder in servers/. */
-export function serverPath(name: string): string {
+function serverPath(name: string): string {
   return fileURLToPath(new URL(`servers/${name}`, import.meta.url))
 }

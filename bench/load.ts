@@ -1,13 +1,12 @@
-// Load on one address for a number of seconds, from wrk if it is installed, otherwise from autocannon.
+// Load from wrk on one address, for a number of seconds.
 
 import { execFile, execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import type { HttpRequest } from './http.ts'
 import { interrupted } from './interruption.ts'
+import type { HttpRequest } from './workloads.ts'
 
 export const CONNECTIONS = 64
 
@@ -25,25 +24,22 @@ export interface LoadResult {
   readonly failed: number
 }
 
-export const GENERATOR = isInstalled('wrk') ? 'wrk' : 'autocannon'
-
 /**
  * If the system can pin processes, the generator gets the last core and the contenders get the others. Otherwise the
  * cost of a request depends on where the scheduler moves them.
  */
 const LAST_CORE = availableParallelism() - 1
-const CAN_PIN = LAST_CORE > 0 && isInstalled('taskset')
-export const ON_LAST_CORE = CAN_PIN ? ['taskset', '--cpu-list', String(LAST_CORE)] : []
+export const CAN_PIN = LAST_CORE > 0 && isInstalled('taskset')
+const ON_LAST_CORE = CAN_PIN ? ['taskset', '--cpu-list', String(LAST_CORE)] : []
 export const ON_OTHER_CORES = CAN_PIN ? ['taskset', '--cpu-list', `0-${LAST_CORE - 1}`] : []
 
 export interface LoadPlan {
   readonly address: string
-  /** wrk sends them in random order, autocannon in the order given. */
+  /** Sent in random order. */
   readonly requests: readonly HttpRequest[]
   readonly key: string
   readonly expectsRejection: boolean
   readonly seconds: number
-  readonly connections?: number
 }
 
 /**
@@ -53,25 +49,16 @@ export interface LoadPlan {
 export async function generateLoad(plan: LoadPlan): Promise<LoadResult> {
   const folder = mkdtempSync(join(tmpdir(), 'animal-store-load-'))
   try {
-    return JSON.parse(await (GENERATOR === 'wrk' ? runWrk : runAutocannon)(folder, plan))
+    const script = join(folder, 'load.lua')
+    writeFileSync(script, luaScript(plan))
+    const wrk = ['wrk', '-t1', `-c${CONNECTIONS}`, `-d${plan.seconds}s`, '-s', script, plan.address]
+    const [program = '', ...args] = [...ON_LAST_CORE, ...wrk]
+    const timeout = (plan.seconds + OVERTIME_SECONDS) * 1_000
+    const { stdout } = await promisify(execFile)(program, args, { signal: interrupted, timeout })
+    return JSON.parse(stdout.slice(stdout.indexOf('{')))
   } finally {
     rmSync(folder, { recursive: true })
   }
-}
-
-async function runWrk(folder: string, plan: LoadPlan): Promise<string> {
-  const script = join(folder, 'load.lua')
-  writeFileSync(script, luaScript(plan))
-  const args = [
-    '-t1',
-    `-c${plan.connections ?? CONNECTIONS}`,
-    `-d${plan.seconds}s`,
-    '-s',
-    script,
-    plan.address,
-  ]
-  const stdout = await run(plan.seconds, 'wrk', ...args)
-  return stdout.slice(stdout.indexOf('{'))
 }
 
 function luaScript({ requests, key, expectsRejection }: LoadPlan): string {
@@ -121,21 +108,7 @@ end
 `
 }
 
-async function runAutocannon(folder: string, plan: LoadPlan): Promise<string> {
-  const file = join(folder, 'plan.json')
-  writeFileSync(file, JSON.stringify({ connections: CONNECTIONS, ...plan }))
-  const script = fileURLToPath(new URL('autocannon.js', import.meta.url))
-  return run(plan.seconds, process.execPath, script, file)
-}
-
-async function run(seconds: number, ...command: readonly string[]): Promise<string> {
-  const [program = '', ...args] = [...ON_LAST_CORE, ...command]
-  const timeout = (seconds + OVERTIME_SECONDS) * 1_000
-  const { stdout } = await promisify(execFile)(program, args, { signal: interrupted, timeout })
-  return stdout
-}
-
-function isInstalled(program: string): boolean {
+export function isInstalled(program: string): boolean {
   try {
     execFileSync(program, ['--version'], { stdio: 'ignore', timeout: 10_000 })
     return true

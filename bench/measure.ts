@@ -1,21 +1,20 @@
-// Measures one workload on several contenders in turns: the cost of a request, and its ratio to the bare server.
+// Measures one workload on several contenders in turns: the cost of a request, and its ratio to that of this service.
 
-import { ANIMAL_STORE, API_KEY, BARE, type Contender, WRONG_KEY } from './contenders.ts'
-import type { HttpResponse } from './http.ts'
+import { ANIMAL_STORE, BARE, type Contender } from './contenders.ts'
 import { generateLoad } from './load.ts'
-import type { ResponsesByMethod, RunningContender } from './processes.ts'
-import { checkResponse, type Operation, type Workload } from './workloads.ts'
+import type { HttpResponse, RunningContender } from './processes.ts'
+import { API_KEY, checkResponse, type Operation, requestFor, type Workload, WRONG_KEY } from './workloads.ts'
 
 /** How many different operations a workload has. */
 const OPERATION_COUNT = 1_000
-/** How many responses are checked in full before and after each round. */
+/** How many responses are checked in full after each round. */
 const SAMPLE_SIZE = 20
+export const ROUND_SECONDS = 1
 
 export interface Rounds {
   /** Rounds that do not count: V8 compiles hot code first. */
   readonly warmUp: number
   readonly count: number
-  readonly seconds: number
 }
 
 interface RoundResult {
@@ -31,91 +30,56 @@ interface RoundResult {
 export interface Measurement extends RoundResult {
   readonly workload: string
   readonly contender: string
-  /**
-   * CPU per request of the bare server divided by that of this contender and its database: the median over the rounds.
-   */
-  readonly ratio: number
   /** CPU per request of this contender and its database divided by that of this service: the median over the rounds. */
-  readonly relativeToService: number
+  readonly timesOurs: number
 }
 
-/** All contenders on one database and one size of catalogue. */
+/** All contenders on one database and one size of catalogue, with or without the request log. */
 export interface Comparison {
   readonly database: 'SQLite' | 'PostgreSQL'
   readonly size: number
+  readonly log: boolean
   readonly measurements: readonly Measurement[]
 }
 
-/** The cost of a request to the service as its catalogue grows. All sizes take turns. */
-export interface Growth {
-  readonly database: Comparison['database']
-  readonly workload: string
-  /** One for each size, in ascending order. `ratio` is relative to the smallest. */
-  readonly costs: readonly { readonly cpuMicros: number; readonly ratio: number }[]
-}
-
-/** The bare server sends what `animalStore` answers. Throws if any response is wrong: the run does not count then. */
+/** The bare server sends what this service answers. Throws if any response is wrong: the run does not count then. */
 export async function measure(
   workload: Workload,
   size: number,
   contenders: readonly RunningContender[],
-  animalStore: RunningContender,
   rounds: Rounds,
 ): Promise<Measurement[]> {
   const operations = drawOperations(workload, size)
-  const participants = contenders.filter(({ contender }) => contender.checksKeys || !workload.usesWrongKey)
-  for (const each of participants) {
-    if (each.contender !== BARE) continue
-    await each.setResponses(await recordResponses(animalStore, workload, operations))
-  }
-  const results = await runRounds(
-    workload,
-    participants.map(running => ({ running, operations })),
-    rounds,
-  )
-  const resultsOf = (wanted: Contender) =>
-    results[participants.findIndex(({ contender }) => contender === wanted)] ?? []
+  const find = (wanted: Contender) => contenders.findIndex(({ contender }) => contender === wanted)
+  const bare = contenders[find(BARE)] as RunningContender
+  const ours = contenders[find(ANIMAL_STORE)] as RunningContender
+  const responses = await recordResponses(ours, workload, operations)
+  await bare.send({ method: 'PUT', path: '/', body: JSON.stringify(responses) })
+  const results = await runRounds(workload, contenders, operations, rounds)
   return results.map((own, index) => ({
     workload: workload.name,
-    contender: (participants[index] as RunningContender).contender.name,
+    contender: (contenders[index] as RunningContender).contender.name,
     requestsPerSecond: median(own.map(result => result.requestsPerSecond)),
     p50Ms: median(own.map(result => result.p50Ms)),
     p99Ms: median(own.map(result => result.p99Ms)),
     ...pickCpu(bestRound(own)),
     memoryMiB: Math.max(...own.map(result => result.memoryMiB)),
-    ratio: cpuRatio(resultsOf(BARE), own),
-    relativeToService: cpuRatio(own, resultsOf(ANIMAL_STORE)),
+    timesOurs: cpuRatio(own, results[find(ANIMAL_STORE)] ?? []),
   }))
 }
 
-/** Measures the service on catalogues of several sizes. */
-export async function measureGrowth(
-  workload: Workload,
-  services: readonly { readonly size: number; readonly running: RunningContender }[],
-  rounds: Rounds,
-): Promise<Growth['costs']> {
-  const participants = services.map(({ size, running }) => ({
-    running,
-    operations: drawOperations(workload, size),
-  }))
-  const results = await runRounds(workload, participants, rounds)
-  return results.map(own => ({ cpuMicros: totalCpu(bestRound(own)), ratio: cpuRatio(own, results[0] ?? []) }))
-}
-
-/** Returns the results of each participant. The order is reversed in every other round, so that none is always first. */
+/** Returns the results of each contender. The order is reversed in every other round, so that none is always first. */
 async function runRounds(
   workload: Workload,
-  participants: readonly {
-    readonly running: RunningContender
-    readonly operations: readonly Operation[]
-  }[],
-  { warmUp, count, seconds }: Rounds,
+  contenders: readonly RunningContender[],
+  operations: readonly Operation[],
+  { warmUp, count }: Rounds,
 ): Promise<RoundResult[][]> {
-  const results: RoundResult[][] = participants.map(() => [])
+  const results: RoundResult[][] = contenders.map(() => [])
   for (let round = 1 - warmUp; round <= count; round++) {
-    const order = [...participants.entries()]
-    for (const [index, { running, operations }] of round % 2 === 0 ? order : order.toReversed()) {
-      const result = await runRound(running, workload, operations, seconds)
+    const order = [...contenders.entries()]
+    for (const [index, running] of round % 2 === 0 ? order : order.toReversed()) {
+      const result = await runRound(running, workload, operations)
       if (round > 0) results[index]?.push(result)
     }
   }
@@ -135,7 +99,7 @@ function totalCpu({ cpuMicros, databaseCpuMicros }: RoundResult): number {
   return cpuMicros + databaseCpuMicros
 }
 
-/** Compares within each round: a machine that is slow for a while is slow for every participant of that round. */
+/** Compares within each round: a machine that is slow for a while is slow for every contender of that round. */
 function cpuRatio(rounds: readonly RoundResult[], others: readonly RoundResult[]): number {
   return median(
     rounds.map((round, index) => {
@@ -149,20 +113,17 @@ async function runRound(
   running: RunningContender,
   workload: Workload,
   operations: readonly Operation[],
-  seconds: number,
 ): Promise<RoundResult> {
   const { contender, address, usage } = running
-  const expectsRejection = workload.usesWrongKey ?? false
-  await checkSample(running, workload, operations)
-  const before = await usage()
+  const before = usage()
   const load = await generateLoad({
     address,
-    requests: operations.map(contender.requestFor),
+    requests: operations.map(requestFor),
     key: keyFor(workload),
-    expectsRejection,
-    seconds,
+    expectsRejection: workload.usesWrongKey ?? false,
+    seconds: ROUND_SECONDS,
   })
-  const after = await usage()
+  const after = usage()
   await checkSample(running, workload, operations)
   if (load.wrong > 0 || load.failed > 0) {
     throw new Error(
@@ -186,7 +147,7 @@ async function checkSample(
   operations: readonly Operation[],
 ): Promise<void> {
   for (const operation of operations.slice(0, SAMPLE_SIZE)) {
-    const response = await send(contender.requestFor(operation), keyFor(workload))
+    const response = await send(requestFor(operation), keyFor(workload))
     if (contender !== BARE) checkResponse(operation, workload.usesWrongKey ?? false, response)
     else if (response.status >= 500) throw new Error('the bare server has no response for this method')
   }
@@ -194,13 +155,13 @@ async function checkSample(
 
 /** Records one response of the service for each method, for the bare server to send. */
 async function recordResponses(
-  { contender, send }: RunningContender,
+  { send }: RunningContender,
   workload: Workload,
   operations: readonly Operation[],
-): Promise<ResponsesByMethod> {
+): Promise<Record<string, HttpResponse>> {
   const responses: Record<string, HttpResponse> = {}
   for (const operation of operations) {
-    const request = contender.requestFor(operation)
+    const request = requestFor(operation)
     if (request.method in responses) continue
     const { headers, ...response } = await send(request, keyFor(workload))
     // Node adds these itself.

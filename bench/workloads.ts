@@ -1,9 +1,18 @@
 // The workloads, and the check that a response is right.
 
 import type { Status } from '../src/animal.ts'
-import type { HttpResponse } from './http.ts'
+import type { HttpResponse } from './processes.ts'
 
-/** What a request asks for. Each contender has its own URL for it. */
+export const API_KEY = 'bench-key-0123456789-abcdefghij'
+export const WRONG_KEY = 'bench-key-that-was-not-created'
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'PUT'
+  readonly path: string
+  readonly body?: string
+}
+
+/** What a request asks for. */
 export type Operation =
   | { readonly kind: 'page'; readonly after: number; readonly status?: Status }
   | { readonly kind: 'animal'; readonly id: number }
@@ -13,8 +22,8 @@ export interface Workload {
   readonly name: string
   /** The requests carry a key that does not exist, and must be rejected. */
   readonly usesWrongKey?: boolean
-  /** It only reads from the catalogue. */
-  readonly isReadOnly?: boolean
+  /** Measured by `--quick` too, and shown in the chart. */
+  readonly isMain?: boolean
   /** Draws one operation on a catalogue of this size. `random` returns a number from 0 to 1. */
   readonly draw: (size: number, random: () => number) => Operation
 }
@@ -27,7 +36,7 @@ export function animalAt(id: number) {
   return { id, name: `Animal number ${id}`, categoryId: id % 50, status: STATUSES[id % STATUSES.length] }
 }
 
-export const NEW_ANIMAL = { name: 'Bella the cat', categoryId: 7, status: 'available' }
+const NEW_ANIMAL = { name: 'Bella the cat', categoryId: 7, status: 'available' }
 
 /** Before the last pages, so that a full page follows, even with a filter. */
 function randomPosition(size: number, random: () => number): number {
@@ -35,20 +44,19 @@ function randomPosition(size: number, random: () => number): number {
 }
 
 export const WORKLOADS: readonly Workload[] = [
-  { name: 'first page', isReadOnly: true, draw: () => ({ kind: 'page', after: 0 }) },
+  { name: 'first page', isMain: true, draw: () => ({ kind: 'page', after: 0 }) },
   {
     name: 'random page',
-    isReadOnly: true,
+    isMain: true,
     draw: (size, random) => ({ kind: 'page', after: 1 + randomPosition(size, random) }),
   },
   {
     name: 'random page, filtered',
-    isReadOnly: true,
     draw: (size, random) => ({ kind: 'page', after: 1 + randomPosition(size, random), status: 'sold' }),
   },
   {
     name: 'one by id',
-    isReadOnly: true,
+    isMain: true,
     draw: (size, random) => ({ kind: 'animal', id: 1 + randomPosition(size, random) }),
   },
   { name: 'rejected key', usesWrongKey: true, draw: () => ({ kind: 'page', after: 0 }) },
@@ -57,8 +65,22 @@ export const WORKLOADS: readonly Workload[] = [
     draw: (size, random) =>
       random() < 0.1 ? { kind: 'creation' } : { kind: 'page', after: 1 + randomPosition(size, random) },
   },
-  { name: 'creation', draw: () => ({ kind: 'creation' }) },
+  { name: 'creation', isMain: true, draw: () => ({ kind: 'creation' }) },
 ]
+
+export function requestFor(operation: Operation): HttpRequest {
+  switch (operation.kind) {
+    case 'page': {
+      const filter = operation.status === undefined ? '' : `status=${operation.status}&`
+      const query = operation.after === 0 ? '' : `?${filter}after=${operation.after}`
+      return { method: 'GET', path: `/v1/pets${query}` }
+    }
+    case 'animal':
+      return { method: 'GET', path: `/v1/pets/${operation.id}` }
+    case 'creation':
+      return { method: 'POST', path: '/v1/pets', body: JSON.stringify(NEW_ANIMAL) }
+  }
+}
 
 /** Throws if the response to the operation is wrong. */
 export function checkResponse(
@@ -87,7 +109,7 @@ export function checkResponse(
       if (!isSame(value, animalAt(operation.id))) fail(`animal ${operation.id}`)
       return
     case 'creation':
-      if (!isSame(value, { id: Number(value.id), ...NEW_ANIMAL })) fail('the animal of the request')
+      if (!isSame(value, { id: value.id, ...NEW_ANIMAL })) fail('the animal of the request')
   }
 }
 
@@ -106,13 +128,13 @@ function expectedPage(after: number, status: Status | undefined): PlainAnimal[] 
   return candidates.filter(animal => status === undefined || animal.status === status).slice(0, PAGE_SIZE)
 }
 
-/** Some contenders send ids as strings, or a missing status as null. */
+/** Fastify sends a missing status as null. */
 function isSame(
   animal: Readonly<Record<string, unknown>>,
   { id, name, categoryId, status }: PlainAnimal,
 ): boolean {
   return (
-    Number(animal.id) === id &&
+    animal.id === id &&
     animal.name === name &&
     animal.categoryId === categoryId &&
     (animal.status ?? undefined) === status

@@ -1,5 +1,5 @@
-// Contender: a plain service on net/http, with database/sql on SQLite or pgx on PostgreSQL, without special care for
-// performance. It has the three operations, and checks keys, parameters and bodies, but knows neither `before` nor
+// Contender: a plain service on net/http, with database/sql on SQLite or pgx on PostgreSQL, and statements that are
+// prepared once. It has the three operations, and checks keys, parameters and bodies, but knows neither `before` nor
 // `Idempotency-Key`.
 package main
 
@@ -9,13 +9,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -62,8 +63,11 @@ func main() {
 	mux.HandleFunc("GET /v1/pets", func(w http.ResponseWriter, r *http.Request) { listPets(animals, w, r) })
 	mux.HandleFunc("POST /v1/pets", func(w http.ResponseWriter, r *http.Request) { createPet(animals, w, r) })
 	mux.HandleFunc("GET /v1/pets/{petId}", func(w http.ResponseWriter, r *http.Request) { getPet(animals, w, r) })
-	go exitWithBenchmark()
-	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), authenticated(mux)))
+	handler := authenticated(mux)
+	if os.Getenv("LOG_LEVEL") == "info" {
+		handler = logged(handler)
+	}
+	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), handler))
 }
 
 func openStore() (store, error) {
@@ -73,10 +77,28 @@ func openStore() (store, error) {
 	return openSQLite(os.Getenv("DATABASE"))
 }
 
-// The benchmark closes standard input to stop this process.
-func exitWithBenchmark() {
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	os.Exit(0)
+func logged(next http.Handler) http.Handler {
+	logger := slog.New(slog.NewJSONHandler(os.Stdout, nil))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		started := time.Now()
+		recorder := &statusRecorder{ResponseWriter: w}
+		next.ServeHTTP(recorder, r)
+		logger.LogAttrs(r.Context(), slog.LevelInfo, "request",
+			slog.String("method", r.Method),
+			slog.String("path", r.URL.Path),
+			slog.Int("status", recorder.status),
+			slog.Float64("durationMs", float64(time.Since(started).Microseconds())/1000))
+	})
+}
+
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (r *statusRecorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
 }
 
 func authenticated(next http.Handler) http.Handler {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
+// pgx prepares a statement when a connection first uses it, and caches it with the connection.
 type postgresStore struct {
 	pool *pgxpool.Pool
 }

@@ -10,36 +10,63 @@ import (
 	_ "github.com/mattn/go-sqlite3"
 )
 
-// One connection writes, because SQLite allows one writer. The others read.
+// Statements are prepared once for each connection. They are safe for concurrent use.
 type sqliteStore struct {
-	reader, writer *sql.DB
+	listAll, listByStatus                 *sql.Stmt
+	hasPreviousOfAll, hasPreviousByStatus *sql.Stmt
+	findByID, insert                      *sql.Stmt
 }
 
 func openSQLite(path string) (store, error) {
 	options := url.Values{"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_busy_timeout": {"5000"}}
 	source := "file:" + path + "?" + options.Encode()
-	writer, err := sql.Open("sqlite3", source)
+	// One connection writes, because SQLite allows one writer. The others read.
+	writer, err := openPool(source, 1)
 	if err != nil {
 		return nil, err
 	}
-	writer.SetMaxOpenConns(1)
-	reader, err := sql.Open("sqlite3", source)
+	reader, err := openPool(source, max(4, runtime.NumCPU()))
 	if err != nil {
 		return nil, err
 	}
-	reader.SetMaxOpenConns(max(4, runtime.NumCPU()))
-	reader.SetMaxIdleConns(max(4, runtime.NumCPU()))
-	return sqliteStore{reader, writer}, nil
+	var s sqliteStore
+	for _, each := range []struct {
+		statement **sql.Stmt
+		pool      *sql.DB
+		query     string
+	}{
+		{&s.listAll, reader, "select id, name, category_id, status from animals where id > ? order by id limit ?"},
+		{&s.listByStatus, reader, "select id, name, category_id, status from animals where status = ? and id > ? order by id limit ?"},
+		{&s.hasPreviousOfAll, reader, "select exists (select 1 from animals where id <= ?)"},
+		{&s.hasPreviousByStatus, reader, "select exists (select 1 from animals where status = ? and id <= ?)"},
+		{&s.findByID, reader, "select id, name, category_id, status from animals where id = ?"},
+		{&s.insert, writer, "insert into animals (name, category_id, status) values (?, ?, ?)"},
+	} {
+		if *each.statement, err = each.pool.Prepare(each.query); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func openPool(source string, connections int) (*sql.DB, error) {
+	pool, err := sql.Open("sqlite3", source)
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(connections)
+	pool.SetMaxIdleConns(connections)
+	return pool, nil
 }
 
 func (s sqliteStore) list(ctx context.Context, requested page) (result, error) {
-	query := "select id, name, category_id, status from animals where id > ? order by id limit ?"
-	args := []any{requested.after, requested.limit + 1}
+	list, hasPrevious := s.listAll, s.hasPreviousOfAll
+	var filter []any
 	if requested.status != "" {
-		query = "select id, name, category_id, status from animals where status = ? and id > ? order by id limit ?"
-		args = append([]any{requested.status}, args...)
+		list, hasPrevious = s.listByStatus, s.hasPreviousByStatus
+		filter = []any{requested.status}
 	}
-	rows, err := s.reader.QueryContext(ctx, query, args...)
+	rows, err := list.QueryContext(ctx, append(filter, requested.after, requested.limit+1)...)
 	if err != nil {
 		return result{}, err
 	}
@@ -61,19 +88,12 @@ func (s sqliteStore) list(ctx context.Context, requested page) (result, error) {
 	if requested.after == 0 || len(found.animals) == 0 {
 		return found, nil
 	}
-	if requested.status == "" {
-		query, args = "select exists (select 1 from animals where id <= ?)", []any{requested.after}
-	} else {
-		query = "select exists (select 1 from animals where status = ? and id <= ?)"
-		args = []any{requested.status, requested.after}
-	}
-	return found, s.reader.QueryRowContext(ctx, query, args...).Scan(&found.hasPrevious)
+	return found, hasPrevious.QueryRowContext(ctx, append(filter, requested.after)...).Scan(&found.hasPrevious)
 }
 
 func (s sqliteStore) find(ctx context.Context, id int64) (*animal, error) {
 	var found animal
-	row := s.reader.QueryRowContext(ctx, "select id, name, category_id, status from animals where id = ?", id)
-	err := row.Scan(&found.ID, &found.Name, &found.CategoryID, &found.Status)
+	err := s.findByID.QueryRowContext(ctx, id).Scan(&found.ID, &found.Name, &found.CategoryID, &found.Status)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -81,8 +101,7 @@ func (s sqliteStore) find(ctx context.Context, id int64) (*animal, error) {
 }
 
 func (s sqliteStore) create(ctx context.Context, given newAnimal) (int64, error) {
-	query := "insert into animals (name, category_id, status) values (?, ?, ?)"
-	done, err := s.writer.ExecContext(ctx, query, given.Name, *given.CategoryID, given.Status)
+	done, err := s.insert.ExecContext(ctx, given.Name, *given.CategoryID, given.Status)
 	if err != nil {
 		return 0, err
 	}

@@ -1,5 +1,5 @@
-// Contender: a plain service on axum and sqlx, on SQLite or PostgreSQL, without special care for performance. It has
-// the three operations, and checks keys, parameters and bodies, but knows neither `before` nor `Idempotency-Key`.
+// Contender: a plain service on axum and sqlx, on SQLite or PostgreSQL, with statements that are prepared once. It has the
+// three operations, and checks keys, parameters and bodies, but knows neither `before` nor `Idempotency-Key`.
 
 mod store;
 
@@ -13,8 +13,9 @@ use axum::{Router, http};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::env;
+use std::io::{self, Write};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use store::Store;
-use tokio::io::AsyncReadExt;
 
 const MAX_BODY_BYTES: usize = 64 * 1024;
 const STATUSES: [&str; 3] = ["available", "pending", "sold"];
@@ -55,23 +56,52 @@ async fn main() {
         store: Store::open().await,
         authorization: format!("Bearer {}", env::var("ANIMAL_STORE_API_KEY").unwrap()),
     };
-    let router = Router::new()
+    let mut router = Router::new()
         .route("/v1/pets", get(list_pets).post(create_pet))
         .route("/v1/pets/{petId}", get(get_pet))
         .layer(middleware::from_fn_with_state(app.clone(), authenticate))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(app);
+    if env::var("LOG_LEVEL").is_ok_and(|level| level == "info") {
+        router = router.layer(middleware::from_fn(log_request));
+    }
     let address = format!("127.0.0.1:{}", env::var("PORT").unwrap());
     let listener = tokio::net::TcpListener::bind(address).await.unwrap();
-    tokio::select! {
-        served = axum::serve(listener, router) => served.unwrap(),
-        _ = end_of_input() => {}
-    }
+    axum::serve(listener, router).await.unwrap();
 }
 
-/// The benchmark closes standard input to stop this process.
-async fn end_of_input() {
-    let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LogLine<'a> {
+    time: u64,
+    level: &'a str,
+    method: &'a str,
+    path: &'a str,
+    status: u16,
+    duration_ms: f64,
+    msg: &'a str,
+}
+
+/// Serializes the line by itself, which takes less time than a library for logs.
+async fn log_request(request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let method = request.method().clone();
+    let uri = request.uri().clone();
+    let response = next.run(request).await;
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let line = LogLine {
+        time: since_epoch.as_millis() as u64,
+        level: "INFO",
+        method: method.as_str(),
+        path: uri.path(),
+        status: response.status().as_u16(),
+        duration_ms: started.elapsed().as_micros() as f64 / 1000.0,
+        msg: "request",
+    };
+    let mut text = serde_json::to_vec(&line).unwrap();
+    text.push(b'\n');
+    let _ = io::stdout().lock().write_all(&text);
+    response
 }
 
 async fn authenticate(State(app): State<App>, request: Request, next: Next) -> Response {

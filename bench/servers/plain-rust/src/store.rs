@@ -1,4 +1,5 @@
-// The same queries on SQLite and on PostgreSQL.
+// The same queries on SQLite and on PostgreSQL. sqlx prepares a statement when a connection first uses it, and caches it
+// with the connection.
 
 use crate::{Animal, NewAnimal, Page};
 use sqlx::postgres::{PgPool, PgPoolOptions};
@@ -93,10 +94,11 @@ impl Store {
     pub async fn open() -> Store {
         let url = env::var("DATABASE_URL").unwrap_or_default();
         if url.starts_with("postgres:") {
-            // As many as the service uses.
+            // As many as the service uses. By default, sqlx would ping the server before each statement.
             return Store::Postgres(
                 PgPoolOptions::new()
                     .max_connections(10)
+                    .test_before_acquire(false)
                     .connect(&url)
                     .await
                     .unwrap(),
@@ -106,7 +108,11 @@ impl Store {
             .filename(env::var("DATABASE").unwrap())
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full);
-        let pool = |count| SqlitePoolOptions::new().max_connections(count);
+        let pool = |count| {
+            SqlitePoolOptions::new()
+                .max_connections(count)
+                .test_before_acquire(false)
+        };
         let writer = pool(1).connect_with(options.clone()).await.unwrap();
         Store::Sqlite {
             reader: pool(4).connect_with(options).await.unwrap(),
