@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 import { type PostgresServer, startPostgres } from '../test/support/postgres.ts'
 import { createPostgresCatalogue, createSqliteCatalogue, versionOfPostgres } from './catalogues.ts'
 import { chart } from './chart.ts'
-import { BARE, buildContenders, type Contender } from './contenders.ts'
+import { ANIMAL_STORE, BARE, buildContenders, type Contender } from './contenders.ts'
 import { runInterruptibly } from './interruption.ts'
 import { isInstalled } from './load.ts'
 import { type Comparison, type Measurement, measure, ROUND_SECONDS, type Rounds } from './measure.ts'
@@ -40,7 +40,8 @@ function readOptions(): { isQuick: boolean; sizes: number[]; rounds: Rounds } {
     console.log(USAGE)
     process.exit()
   }
-  if (process.platform !== 'linux' || !isInstalled('wrk')) misuse('Linux or wrk is missing.')
+  if (process.platform !== 'linux' || !isInstalled('wrk'))
+    misuse('wrk is not installed, or this is not Linux.')
   const sizes = (values.sizes ?? (values.quick ? '1000' : '1000,1000000')).split(',')
   if (!sizes.every(size => isWholeNumber(size, 1_000, 100_000_000)))
     misuse('--sizes must be whole numbers from 1000 to 100000000.')
@@ -121,7 +122,6 @@ async function runOnPostgres(
   const contenders = all.filter(({ isSqliteOnly }) => !isSqliteOnly)
   const servers = new Map<Contender, PostgresServer>()
   const comparisons: Comparison[] = []
-  let version = ''
   try {
     for (const contender of contenders) {
       if (contender !== BARE) servers.set(contender, await startPostgres([]))
@@ -130,13 +130,13 @@ async function runOnPostgres(
       const start = async (contender: Contender) => {
         const postgres = servers.get(contender)
         if (postgres === undefined) return startContender(contender, logging(pass.log))
-        version = await versionOfPostgres(postgres.url)
         const url = await createPostgresCatalogue(pass.size, postgres.url)
         return startContender(contender, { ...logging(pass.log), DATABASE_URL: url }, postgres)
       }
       comparisons.push(await compare({ database: 'PostgreSQL', ...pass }, contenders, start))
     }
-    return { comparisons, version }
+    const { url } = servers.get(ANIMAL_STORE) as PostgresServer
+    return { comparisons, version: await versionOfPostgres(url) }
   } finally {
     await Promise.all([...servers.values()].map(server => server.stop()))
   }

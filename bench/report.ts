@@ -60,7 +60,9 @@ function versions({ comparisons, postgresVersion }: Results): string {
 }
 
 function method({ warmUp, count }: Rounds): string {
-  const pinning = CAN_PIN ? ' wrk has one core, and the contenders have the others.' : ''
+  const pinning = CAN_PIN
+    ? ' wrk has one core, and the contenders have the others; PostgreSQL may use all.'
+    : ''
   return [
     `- **Load** comes from wrk on ${CONNECTIONS} connections, on the same machine.${pinning} The contenders take turns: ${count} rounds of ${ROUND_SECONDS} s, after a warm-up of ${warmUp}.`,
     '- **CPU** is the CPU time per request that Linux reports for the process, all threads included. It is taken from the best round, because other work on the machine can only add to it. On PostgreSQL, each contender has a server of its own, and the CPU time of its processes is added.',
