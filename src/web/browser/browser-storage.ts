@@ -3,44 +3,30 @@
 
 const BASE_PATH = typeof document === 'undefined' ? '/' : new URL('.', document.baseURI).pathname
 
-export interface StoredValue {
-  /** The name in the browser's storage. */
-  readonly storageName: string
-  load(): string | undefined
-  save(value: string): void
-  clear(): void
-}
-
 /** A value that is stored until the tab is closed. */
-export function tabValue(name: string): StoredValue {
+export function tabValue(name: string) {
   return storedValue(name, () => sessionStorage)
 }
 
 /** A value that all tabs share, and that is stored until it is cleared. */
-export function deviceValue(name: string): StoredValue {
+export function deviceValue(name: string) {
   return storedValue(name, () => localStorage)
 }
 
-function storedValue(name: string, storage: () => Storage): StoredValue {
+function storedValue(name: string, storage: () => Storage) {
   const storageName = `${name}:${BASE_PATH}`
   return {
     storageName,
-    load() {
-      try {
-        return storage().getItem(storageName) ?? undefined
-      } catch {
-        return undefined
-      }
-    },
-    save(value) {
-      try {
-        storage().setItem(storageName, value)
-      } catch {}
-    },
-    clear() {
-      try {
-        storage().removeItem(storageName)
-      } catch {}
-    },
+    load: (): string | undefined => attempt(() => storage().getItem(storageName)) ?? undefined,
+    save: (value: string) => attempt(() => storage().setItem(storageName, value)),
+    clear: () => attempt(() => storage().removeItem(storageName)),
+  }
+}
+
+function attempt<Result>(action: () => Result): Result | undefined {
+  try {
+    return action()
+  } catch {
+    return undefined
   }
 }

@@ -3,13 +3,13 @@
 import { type Animal, AnimalStoreError } from '../../../client/src/animal-store.ts'
 import { createAddAnimalForm } from './add-animal-form.ts'
 import { createAnimalTable } from './animal-table.ts'
-import { createCatalogueWalk, MAX_WALKED } from './catalogue-walk.ts'
+import { createCatalogueWalk } from './catalogue-walk.ts'
 import { enableCsvDownload } from './csv-download.ts'
-import { find, formatNumber } from './elements.ts'
+import { find } from './elements.ts'
 import { firstPage, isFirstPage, isSearch, type ListPage, pageFrom } from './location.ts'
 import { createNavigation } from './navigation.ts'
 import { createNotice, MESSAGE_MS } from './notice.ts'
-import { createPace } from './pace.ts'
+import { createPace, wait } from './pace.ts'
 import { createPageLoader } from './page-loader.ts'
 import { createPanel } from './panel.ts'
 import { createSearchField, findMatches, pageOf, showSearchResult } from './search.ts'
@@ -17,9 +17,12 @@ import { createSelection } from './selection.ts'
 import { createSession } from './session.ts'
 import { enableShortcuts } from './shortcuts.ts'
 import { createState } from './state.ts'
-import { describeProgress, showStock } from './stock.ts'
+import { showStock } from './stock.ts'
 
 const LONGEST_NAME_IN_NOTICE = 60
+
+/** How often a download looks whether the search is complete. */
+const SEARCH_CHECK_MS = 200
 
 const state = createState()
 const pace = createPace()
@@ -42,8 +45,9 @@ const navigation = createNavigation({
 const loader = createPageLoader({
   state,
   session,
+  pace,
   notice: createNotice('connection'),
-  search: options => pageOf(findMatches(walk.animals, state.location), options),
+  search: options => pageOf(findMatches(walk.walked.animals, state.location), options),
   onLoading: () => table.showLoading(state.location.limit),
   onPause: table.showPause,
   onLoaded: showPage,
@@ -52,16 +56,16 @@ const loader = createPageLoader({
     state.page = undefined
     table.showError(text)
     navigation.showPager()
-    showSearchResult(undefined)
+    showSearchResult(walk.walked, undefined)
     startBackgroundWork()
   },
 })
 const form = createAddAnimalForm({
   panel: () => panel,
   create(animal, idempotencyKey) {
-    const { stores, signal } = session
-    if (stores === undefined) throw new Error('the user is signed out')
-    return stores.waiting.createAnimal(animal, { idempotencyKey, signal })
+    const { store, signal } = session
+    if (store === undefined) throw new Error('the user is signed out')
+    return store.createAnimal(animal, { idempotencyKey, signal })
   },
   onAdded: showAdded,
   onUnauthorized: () => session.signOut('This key is no longer accepted.'),
@@ -79,7 +83,7 @@ const selection = createSelection({
   table,
   panel,
   navigation,
-  findAnimal: async id => session.stores?.waiting.findAnimal(id, { signal: session.signal }),
+  findAnimal: async id => session.store?.findAnimal(id, { signal: session.signal }),
   onProblem: (text, retry) =>
     message.show(text, retry ? { action: { label: 'Try again', run: retry } } : { forMs: MESSAGE_MS }),
 })
@@ -117,17 +121,13 @@ enableShortcuts(
 enableCsvDownload({
   notice: createNotice('export'),
   pace,
-  source: () => session.stores && { store: session.stores.patient, signal: session.signal },
+  session,
   location: () => state.location,
   async search(location, signal) {
-    await walk.untilSearched(signal)
-    return findMatches(walk.animals, location)
+    while (walk.walked.state === 'counting') await wait(SEARCH_CHECK_MS, signal)
+    return findMatches(walk.walked.animals, location)
   },
-  searchLimit: () => (walk.searched.state === 'capped' ? MAX_WALKED : undefined),
-  total(status) {
-    const { state, total, of } = walk.count
-    return state === 'complete' ? (status === undefined ? total : of[status]) : undefined
-  },
+  walked: () => walk.walked,
 })
 for (const button of document.querySelectorAll('.new-animal')) button.addEventListener('click', openForm)
 find('#search-result button', HTMLButtonElement).addEventListener('click', () => {
@@ -159,26 +159,34 @@ function showPage(page: ListPage): void {
 
 /** After the first page, so that the user does not wait for these requests. */
 function startBackgroundWork(): void {
-  if (state.isWatching || session.stores === undefined) return
+  const { store, signal } = session
+  if (state.isWatching || store === undefined) return
   state.isWatching = true
-  walk.start(session.stores.quiet, session.signal)
-  if (walk.count.state === 'complete') lookForNewAnimals()
-  pace.poll(lookForNewAnimals, session.signal)
+  walk.start(store, signal)
+  if (walk.walked.state === 'complete') lookForNewAnimals()
+  watch(signal).catch(error => {
+    if (!signal.aborted) throw error
+  })
+}
+
+async function watch(signal: AbortSignal): Promise<void> {
+  while (true) {
+    await wait(pace.pollMs(), signal)
+    await pace.untilIdle(signal)
+    await lookForNewAnimals()
+  }
 }
 
 function showList(page: ListPage): void {
   const { animal } = state.location
-  // At the beginning of the list, the location may be another one than the user asked for.
-  const isFound = isSearch(page.location)
-  if (isFound) walk.findNames()
-  const isSearching = isFound && walk.searched.state === 'counting'
-  // While a search goes on, its pages are not known yet.
+  const isSearching = isSearch(page.location) && walk.walked.state === 'counting'
+  // At the beginning of the list, the location may be another one than the user asked for. While a search goes on, its
+  // pages are not known yet.
   if (page.location !== state.location && !isSearching) navigation.replaceUrl({ ...page.location, animal })
   state.page = page
   table.showPage(page, isSearching)
   navigation.showPager()
-  const found = isFound ? formatNumber(findMatches(walk.animals, page.location).length) : ''
-  showSearchResult(isFound ? `${found} found. ${describeProgress(walk.searched, walk.count)}` : undefined)
+  showSearchResult(walk.walked, page.location)
 }
 
 function refreshPage(page: ListPage): void {
@@ -191,7 +199,7 @@ function refreshPage(page: ListPage): void {
 
 /** The walk has come further, and may have found animals that were just added. */
 function showProgress(hasNew: boolean): void {
-  showStock(walk.count)
+  showStock(walk.walked)
   const { page } = state
   if (page === undefined) return
   if (isSearch(page.location) || (isAtEnd(page) && (hasNew || isStale(page)))) loader.refresh()
@@ -204,8 +212,8 @@ function isAtEnd({ location, next }: ListPage): boolean {
 
 /** Tells whether an animal was counted that belongs on this page at the end of the list. */
 function isStale({ location, animals }: ListPage): boolean {
-  const last = walk.lastId(location.status)
-  return last !== undefined && !animals.some(({ id }) => id >= last)
+  const last = walk.walked.animals.findLast(({ status = 'none' }) => status === (location.status ?? status))
+  return last !== undefined && !animals.some(({ id }) => id >= last.id)
 }
 
 async function lookForNewAnimals(): Promise<void> {
@@ -249,7 +257,7 @@ function clearPage(): void {
   form.reset()
   Object.assign(state, createState())
   searchField.show(undefined)
-  showSearchResult(undefined)
+  showSearchResult(walk.walked, undefined)
   table.clear()
   navigation.showPager()
   message.hide()

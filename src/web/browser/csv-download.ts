@@ -3,10 +3,13 @@
 import type { Animal, AnimalStore, ListOptions, Page, Status } from '../../../client/src/animal-store.ts'
 import { PAGE_LIMIT } from '../../animal.ts'
 import { CSV_COLUMNS, renderCsvLine, spreadsheetSafe } from '../../csv.ts'
+import { MAX_WALKED, type Walked } from './catalogue-walk.ts'
 import { createElement, find, formatCount, formatNumber } from './elements.ts'
 import { isSearch, type Kind, type ListLocation } from './location.ts'
 import { MESSAGE_MS, type Notice } from './notice.ts'
 import type { Pace } from './pace.ts'
+import type { Session } from './session.ts'
+import { countOf } from './stock.ts'
 
 /** The byte order mark tells spreadsheets that the file is UTF-8. */
 const CSV_HEADER = `\ufeff${CSV_COLUMNS.join()}\r\n`
@@ -17,29 +20,24 @@ const SPARE = 0.2
 export interface CsvDownloadOptions {
   readonly notice: Notice
   readonly pace: Pace
-  /** Returns undefined while the user is signed out. */
-  readonly source: () => { readonly store: AnimalStore; readonly signal: AbortSignal } | undefined
+  readonly session: Session
   readonly location: () => ListLocation
   /** Finds animals that the API cannot list. */
   readonly search: (location: ListLocation, signal: AbortSignal) => Promise<readonly Animal[]>
-  /** Returns how many animals were searched, if not all of them were. */
-  readonly searchLimit: () => number | undefined
-  /** How many animals will be saved, if that is known. */
-  readonly total: (status: Kind | undefined) => number | undefined
+  readonly walked: () => Walked
 }
 
 export function enableCsvDownload(options: CsvDownloadOptions): void {
-  const { notice, pace, source, search, total } = options
+  const { notice, pace, session, search, walked } = options
   const button = find('#export', HTMLButtonElement)
-  let isBusy = false
 
   async function download(): Promise<void> {
-    const from = source()
-    if (from === undefined || isBusy) return
+    const { patientStore } = session
+    if (patientStore === undefined || button.ariaDisabled === 'true') return
     const location = options.location()
     const { status } = location
     const cancelled = new AbortController()
-    const signal = AbortSignal.any([from.signal, cancelled.signal])
+    const signal = AbortSignal.any([session.signal, cancelled.signal])
     const cancel = { label: 'Cancel', run: () => cancelled.abort() }
     let count = 0
     let formulas = 0
@@ -47,42 +45,36 @@ export function enableCsvDownload(options: CsvDownloadOptions): void {
     let file = new Blob([CSV_HEADER], { type: 'text/csv' })
     // A search has to be walked through first, which pauses while the user waits for something.
     const release = isSearch(location) ? () => {} : pace.hold()
-    isBusy = true
     // A disabled button would lose the focus.
     button.ariaDisabled = 'true'
     notice.show('Saving the list …', { action: cancel })
     try {
       const parts = isSearch(location)
         ? [await search(location, signal)]
-        : listPages(from.store, status === 'none' ? undefined : status, signal)
+        : listPages(patientStore, status === 'none' ? undefined : status, signal)
       for await (const animals of parts) {
         const safe = animals.map(animal => ({ ...animal, name: spreadsheetSafe(animal.name) }))
         file = new Blob([file, ...safe.map(animal => `${renderCsvLine(animal)}\r\n`)], { type: 'text/csv' })
         count += animals.length
         formulas += safe.filter(({ name }, index) => name !== animals[index]?.name).length
-        notice.show(describeProgress(count, total(status)), { action: cancel })
+        notice.show(describeProgress(count, walked(), status), { action: cancel })
       }
       save(file, status === undefined ? 'animals.csv' : `animals-${status}.csv`)
-      const limit = isSearch(location) ? options.searchLimit() : undefined
-      notice.show(describe(count, formulas, limit), { forMs: MESSAGE_MS })
+      const isPart = isSearch(location) && walked().state === 'capped'
+      notice.show(describe(count, formulas, isPart), { forMs: MESSAGE_MS })
     } catch (error) {
       if (signal.aborted) notice.hide()
       else
-        notice.show(`The list could not be saved: ${messageOf(error)}`, {
+        notice.show(`The list could not be saved: ${error instanceof Error ? error.message : error}`, {
           action: { label: 'Try again', run: download },
         })
     } finally {
       release()
-      isBusy = false
       button.ariaDisabled = 'false'
     }
   }
 
-  async function* listPages(
-    store: AnimalStore,
-    status: Status | undefined,
-    signal: AbortSignal,
-  ): AsyncGenerator<readonly Animal[]> {
+  async function* listPages(store: AnimalStore, status: Status | undefined, signal: AbortSignal) {
     let options: ListOptions | undefined = { status, limit: PAGE_LIMIT.maximum }
     while (options !== undefined) {
       await pace.untilSpare(signal, SPARE)
@@ -102,18 +94,15 @@ function save(file: Blob, name: string): void {
   URL.revokeObjectURL(url)
 }
 
-function describeProgress(count: number, total: number | undefined): string {
-  if (total === undefined || total < count) return `Saved ${formatCount(count, 'animal')} so far …`
+function describeProgress(count: number, walked: Walked, status: Kind | undefined): string {
+  const total = walked.state === 'complete' ? countOf(walked, status) : 0
+  if (total < count) return `Saved ${formatCount(count, 'animal')} so far …`
   return `Saved ${formatNumber(count)} of ${formatCount(total, 'animal')} …`
 }
 
-function describe(count: number, formulas: number, searchLimit: number | undefined): string {
-  const of = searchLimit === undefined ? '' : `, found among the first ${formatNumber(searchLimit)}`
+function describe(count: number, formulas: number, isPart: boolean): string {
+  const of = isPart ? `, found among the first ${formatNumber(MAX_WALKED)}` : ''
   const saved = `Saved ${formatCount(count, 'animal')}${of}.`
   if (formulas === 0) return saved
   return `${saved} ${formatNumber(formulas)} of the names got a leading apostrophe, because a spreadsheet would run them as formulas.`
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -4,6 +4,7 @@
 import { type AnimalStore, AnimalStoreError, type ListOptions } from '../../../client/src/animal-store.ts'
 import { findListPage, isSearch, type ListPage } from './location.ts'
 import { type Notice, SLOW_MS } from './notice.ts'
+import type { Pace } from './pace.ts'
 import type { Session } from './session.ts'
 import type { PageState } from './state.ts'
 
@@ -15,6 +16,7 @@ const OFFLINE = 'You are offline. This page continues when the network is back.'
 export interface PageLoaderOptions {
   readonly state: PageState
   readonly session: Session
+  readonly pace: Pace
   readonly notice: Notice
   /** Lists animals that the page itself has to find. */
   readonly search: Parameters<typeof findListPage>[0]
@@ -28,19 +30,8 @@ export interface PageLoaderOptions {
   readonly onError: (message: string) => void
 }
 
-export interface PageLoader {
-  /** Loads the page that the URL names. */
-  load(): Promise<void>
-  /** Reloads the current page without a sign that it is loading. Does nothing if another page is being loaded. */
-  refresh(): Promise<void>
-  /** Called after a request that nobody waits for. Reports only a rejected key and a server that is away. */
-  noteAnswer(error?: AnimalStoreError): void
-  /** Cancels the request in flight and the next retry. */
-  stop(): void
-}
-
-export function createPageLoader(options: PageLoaderOptions): PageLoader {
-  const { state, session, notice, search, onLoading, onPause, onLoaded, onRefreshed, onError } = options
+export function createPageLoader(options: PageLoaderOptions) {
+  const { state, session, pace, notice, search, onLoading, onPause, onLoaded, onRefreshed, onError } = options
   let controller = new AbortController()
   let retryTimer: ReturnType<typeof setTimeout> | undefined
   let failures = 0
@@ -50,10 +41,9 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
     clearTimeout(retryTimer)
   }
 
-  async function run(
-    store: AnimalStore | undefined,
-    request: (store: AnimalStore, signal: AbortSignal) => Promise<void>,
-  ): Promise<unknown> {
+  /** Replaces the request in flight. Returns the error if the request fails. */
+  async function run(request: (store: AnimalStore, signal: AbortSignal) => Promise<void>): Promise<unknown> {
+    const { store } = session
     if (store === undefined) return undefined
     cancel()
     controller = new AbortController()
@@ -71,9 +61,11 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
     return findListPage(isSearch(state.location) ? search : list, state.location)
   }
 
+  /** Loads the page that the URL names. */
   async function load(): Promise<void> {
     state.isWaiting = true
-    const error = await run(session.stores?.waiting, async (store, signal) => {
+    const error = await run(async (store, signal) => {
+      const release = pace.hold()
       const slowTimer = setTimeout(
         () => notice.show('This takes longer than usual. Still waiting …'),
         SLOW_MS,
@@ -95,14 +87,16 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
         else onError(urlProblem ?? '')
       } finally {
         clearTimeout(slowTimer)
+        release()
       }
     })
     if (error !== undefined) showFailure(error)
   }
 
+  /** Reloads the current page without a sign that it is loading. Does nothing if another page is being loaded. */
   async function refresh(): Promise<void> {
     if (state.isWaiting) return
-    const error = await run(session.stores?.quiet, async (store, signal) => {
+    const error = await run(async (store, signal) => {
       const page = await findPage(store, signal)
       // A search sends no request, so it does not show that the server is back.
       if (state.isAway && isSearch(state.location)) await store.listAnimals({ limit: 1, signal })
@@ -113,6 +107,7 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
     if (error instanceof AnimalStoreError) noteAnswer(error)
   }
 
+  /** Called after a request that nobody waits for. Reports only a rejected key and a server that is away. */
   function noteAnswer(error?: AnimalStoreError): void {
     if (error?.code === 'unauthorized') showFailure(error)
     if (error !== undefined && !isServerAway(error)) return
@@ -160,7 +155,8 @@ export function createPageLoader(options: PageLoaderOptions): PageLoader {
     load,
     refresh,
     noteAnswer,
-    stop() {
+    /** Cancels the request in flight and the next retry. */
+    stop(): void {
       cancel()
       state.isWaiting = false
       state.isAway = false

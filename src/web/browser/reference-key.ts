@@ -1,7 +1,7 @@
 // The one field for the API key. It offers the key of the catalogue page if that is stored for this tab or this device.
 
 import { find } from './elements.ts'
-import { loadKey, onKeyCleared } from './session-key.ts'
+import { loadKey, onKeyChange } from './session-key.ts'
 
 export interface KeyField {
   readonly value: string
@@ -45,9 +45,11 @@ export function createKeyField(): KeyField {
   })
   back.addEventListener('click', goBack)
   showKey.addEventListener('change', update)
-  onKeyCleared(() => {
-    field.value = ''
-    update()
+  onKeyChange({
+    onCleared() {
+      field.value = ''
+      update()
+    },
   })
   update()
 

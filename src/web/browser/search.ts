@@ -3,19 +3,14 @@
 
 import type { Animal, ListOptions, Page } from '../../../client/src/animal-store.ts'
 import { PAGE_LIMIT } from '../../animal.ts'
-import { find } from './elements.ts'
-import type { ListLocation } from './location.ts'
+import { MAX_WALKED, type Walked } from './catalogue-walk.ts'
+import { find, formatNumber } from './elements.ts'
+import { isSearch, type ListLocation } from './location.ts'
 import { isInteger, parseInteger } from './typed-integer.ts'
 
 const HINT = 'A number goes to that id. category:7 finds a category.'
 
 const CATEGORY = /^category:(.+)/
-
-export interface SearchField {
-  focus(): void
-  /** Shows the search of the URL, unless the user is typing. */
-  show(search: string | undefined): void
-}
 
 export interface SearchFieldOptions {
   /** Called with undefined when the field is empty. */
@@ -25,7 +20,7 @@ export interface SearchFieldOptions {
   readonly onDone: () => void
 }
 
-export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOptions): SearchField {
+export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOptions) {
   const field = find('#search-field', HTMLInputElement)
   const hint = find('#search-hint', HTMLElement)
   // People write "#1204" for an id.
@@ -45,10 +40,9 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
     if (!isInteger(typed())) onSearch(typed() || undefined)
   })
   field.addEventListener('keydown', event => {
-    const isDown = event.key === 'ArrowDown'
-    if (!isDown && event.key !== 'Escape') return
+    if (event.key !== 'ArrowDown' && event.key !== 'Escape') return
     event.preventDefault()
-    if (isDown) return onDone()
+    if (event.key === 'ArrowDown') return onDone()
     if (field.value === '') return field.blur()
     field.value = ''
     showHint()
@@ -62,11 +56,12 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
   })
 
   return {
-    focus() {
+    focus(): void {
       field.focus()
       field.select()
     },
-    show(search) {
+    /** Shows the search of the URL, unless the user is typing. */
+    show(search: string | undefined): void {
       const isTyping = isInteger(typed()) || typed() === search
       if (document.activeElement !== field || !isTyping) field.value = search ?? ''
       showHint()
@@ -99,9 +94,7 @@ function fold(text: string): string {
 const foldedNames = new WeakMap<Animal, string>()
 
 function foldedName(animal: Animal): string {
-  const known = foldedNames.get(animal)
-  if (known !== undefined) return known
-  const name = fold(animal.name)
+  const name = foldedNames.get(animal) ?? fold(animal.name)
   foldedNames.set(animal, name)
   return name
 }
@@ -111,26 +104,32 @@ export function pageOf(
   animals: readonly Animal[],
   { limit = PAGE_LIMIT.default, after, before }: ListOptions,
 ): Page {
-  const indexOf = (isReached: (id: bigint) => boolean) => {
-    const index = animals.findIndex(({ id }) => isReached(id))
-    return index === -1 ? animals.length : index
-  }
-  const end = before === undefined ? undefined : indexOf(id => id >= before)
-  const start =
-    end === undefined ? indexOf(id => after === undefined || id > after) : Math.max(0, end - limit)
-  const shown = animals.slice(start, end ?? start + limit)
+  const matches = animals.filter(
+    ({ id }) => (after === undefined || id > after) && (before === undefined || id < before),
+  )
+  const shown = before === undefined ? matches.slice(0, limit) : matches.slice(-limit)
   const [first, last] = [shown[0], shown.at(-1)]
   return {
     animals: shown,
-    previous: first !== undefined && start > 0 ? { before: first.id } : undefined,
+    previous: first !== undefined && first !== animals[0] ? { before: first.id } : undefined,
     next: last !== undefined && last !== animals.at(-1) ? { after: last.id } : undefined,
   }
 }
 
-/** Shows how many animals were found and how far the search is, or that the list is no search. */
-export function showSearchResult(text: string | undefined): void {
-  find('#search-result', HTMLElement).hidden = text === undefined
+/** Shows how many animals were found and how far the search is, unless the list is no search. */
+export function showSearchResult(walked: Walked, location: ListLocation | undefined): void {
+  const isShown = location !== undefined && isSearch(location)
+  const text = isShown
+    ? `${formatNumber(findMatches(walked.animals, location).length)} found. ${describeProgress(walked)}`
+    : ''
+  find('#search-result', HTMLElement).hidden = !isShown
   const element = find('#search-result span', HTMLElement)
   // Otherwise a screen reader would announce the same text again.
-  if (element.textContent !== text) element.textContent = text ?? ''
+  if (element.textContent !== text) element.textContent = text
+}
+
+function describeProgress({ state, animals }: Walked): string {
+  if (state === 'capped') return `Searched the first ${formatNumber(MAX_WALKED)}`
+  const count = formatNumber(animals.length)
+  return state === 'counting' ? `Searched ${count} so far …` : `Searched ${count} of ${count}`
 }

@@ -22,16 +22,11 @@ export function loadKey(): string | undefined {
   return tabKey.load() ?? deviceKey.load()
 }
 
-/** Calls back when another tab has stored a key on this device. */
-export function onKeySaved(callback: () => void): void {
-  addEventListener('storage', ({ key, newValue }) => {
-    if (key === deviceKey.storageName && newValue !== null) callback()
-  })
-}
-
-/** Calls back when another tab has cleared the key on this device. */
-export function onKeyCleared(callback: () => void): void {
+/** Calls back when another tab has stored a key on this device, and when it has cleared the key that this tab uses. */
+export function onKeyChange(change: { readonly onSaved?: () => void; readonly onCleared: () => void }): void {
   addEventListener('storage', ({ key, oldValue, newValue }) => {
-    if (key === deviceKey.storageName && newValue === null && oldValue === loadKey()) callback()
+    if (key !== deviceKey.storageName) return
+    if (newValue !== null) change.onSaved?.()
+    else if (oldValue === loadKey()) change.onCleared()
   })
 }

@@ -3,7 +3,7 @@
 import { AnimalStore } from '../../../client/src/animal-store.ts'
 import { find } from './elements.ts'
 import type { Pace } from './pace.ts'
-import { clearKey, loadKey, onKeyCleared, onKeySaved, saveKey } from './session-key.ts'
+import { clearKey, loadKey, onKeyChange, saveKey } from './session-key.ts'
 
 export interface SessionOptions {
   readonly pace: Pace
@@ -11,32 +11,9 @@ export interface SessionOptions {
   readonly onSignOut: () => void
 }
 
-export interface Stores {
-  /** For requests that the user waits for. It does not retry: the page reports failures. */
-  readonly waiting: AnimalStore
-  /** For requests that nobody waits for. It does not retry either: the page tries again later. */
-  readonly quiet: AnimalStore
-  /** For a long download: it retries. */
-  readonly patient: AnimalStore
-}
+export type Session = ReturnType<typeof createSession>
 
-export interface Session {
-  /** The clients with the user's key. Undefined while signed out. */
-  readonly stores: Stores | undefined
-  /** Aborted when the user signs out. */
-  readonly signal: AbortSignal
-  readonly isCatalogueShown: boolean
-  /** Signs in with the stored key, or shows the sign-in form. */
-  restore(): void
-  /** Called when the server has accepted the key. */
-  showCatalogue(): void
-  /** Shows the sign-in form with an error message, if there is one. */
-  signOut(message?: string): void
-  /** Shows the sign-in form with an error message and the key that was typed, which may be valid. */
-  failSignIn(message: string): void
-}
-
-export function createSession({ pace, onSignIn, onSignOut }: SessionOptions): Session {
+export function createSession({ pace, onSignIn, onSignOut }: SessionOptions) {
   const signInPanel = find('#sign-in', HTMLElement)
   const signInButton = find('#sign-in button', HTMLButtonElement)
   const problem = find('#sign-in-problem', HTMLElement)
@@ -44,19 +21,15 @@ export function createSession({ pace, onSignIn, onSignOut }: SessionOptions): Se
   const remember = find('#remember', HTMLInputElement)
   const catalogue = find('#catalogue', HTMLElement)
   const parts = [catalogue, find('#search', HTMLElement), find('#tools', HTMLElement)]
-  let stores: Stores | undefined
+  let stores: { readonly store: AnimalStore; readonly patientStore: AnimalStore } | undefined
   let apiKey = ''
   let controller = new AbortController()
 
   /** A new key is stored and opens the catalogue only if the server has accepted it. A stored key opens it at once. */
   function signIn(key: string, wasAccepted: boolean): void {
-    const baseUrl = new URL('v1', document.baseURI).href
+    const options = { baseUrl: new URL('v1', document.baseURI).href, apiKey: key, fetch: pace.fetch }
     try {
-      stores = {
-        waiting: new AnimalStore({ baseUrl, apiKey: key, retries: 0, fetch: pace.fetch }),
-        quiet: new AnimalStore({ baseUrl, apiKey: key, retries: 0, fetch: pace.fetchQuietly }),
-        patient: new AnimalStore({ baseUrl, apiKey: key, fetch: pace.fetch }),
-      }
+      stores = { store: new AnimalStore({ ...options, retries: 0 }), patientStore: new AnimalStore(options) }
     } catch {
       signOut('This is not a valid key. A key has only ASCII letters, digits and symbols, and no spaces.')
       return
@@ -69,12 +42,14 @@ export function createSession({ pace, onSignIn, onSignOut }: SessionOptions): Se
     onSignIn()
   }
 
+  /** Signs in with the stored key, or shows the sign-in form. */
   function restore(): void {
     const key = loadKey()
     if (key === undefined) signOut()
     else signIn(key, true)
   }
 
+  /** Called when the server has accepted the key. */
   function showCatalogue(): void {
     if (!catalogue.hidden) return
     saveKey(apiKey, remember.checked)
@@ -92,6 +67,7 @@ export function createSession({ pace, onSignIn, onSignOut }: SessionOptions): Se
     signInButton.textContent = isSigningIn ? 'Signing in …' : 'Sign in'
   }
 
+  /** Shows the sign-in form with an error message, if there is one. */
   function signOut(message = ''): void {
     clearKey()
     controller.abort()
@@ -106,6 +82,7 @@ export function createSession({ pace, onSignIn, onSignOut }: SessionOptions): Se
     keyField.focus()
   }
 
+  /** Shows the sign-in form with an error message and the key that was typed, which may be valid. */
   function failSignIn(message: string): void {
     const typedKey = keyField.value
     signOut(message)
@@ -122,9 +99,11 @@ export function createSession({ pace, onSignIn, onSignOut }: SessionOptions): Se
     signIn(keyField.value.trim(), false)
   })
   find('#sign-out', HTMLButtonElement).addEventListener('click', () => signOut())
-  onKeyCleared(() => signOut())
-  onKeySaved(() => {
-    if (stores === undefined) restore()
+  onKeyChange({
+    onSaved() {
+      if (stores === undefined) restore()
+    },
+    onCleared: signOut,
   })
   // The Back button can restore this page from the browser's cache after the user has signed out elsewhere in the tab.
   addEventListener('pageshow', ({ persisted }) => {
@@ -132,9 +111,15 @@ export function createSession({ pace, onSignIn, onSignOut }: SessionOptions): Se
   })
 
   return {
-    get stores() {
-      return stores
+    /** The client with the user's key. It does not retry: the page reports failures. Undefined while signed out. */
+    get store() {
+      return stores?.store
     },
+    /** The same for a long download: it retries. */
+    get patientStore() {
+      return stores?.patientStore
+    },
+    /** Aborted when the user signs out. */
     get signal() {
       return controller.signal
     },
