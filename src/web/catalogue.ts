@@ -118,7 +118,6 @@ ${renderAddForm()}
 function renderDetails(): Html {
   return html`<div id="details" hidden>
 <div class="panel-heading"><h2 id="details-name" tabindex="-1" dir="auto"></h2>${renderCopyButton('link', 'Copy link', 'link')}${renderCloseButton()}</div>
-<span id="details-link" class="visually-hidden" aria-hidden="true"></span>
 <p id="not-listed" class="hint" hidden>This animal is not on this page. <button class="link" type="button">Show it in the list</button></p>
 <dl>
 <div><dt>Id</dt><dd><span id="details-id" class="number"></span>${renderCopyButton('id', 'Copy id')}</dd></div>

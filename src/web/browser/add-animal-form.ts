@@ -13,16 +13,6 @@ import { isInteger, parseInteger } from './typed-integer.ts'
 /** The status of the animal that was added last on this device, which is the default of the next one. */
 const lastStatus = deviceValue('animal-store-status')
 
-export interface AddAnimalForm {
-  /** While a request is in flight the form cannot be changed or closed: the user must see whether it succeeded. */
-  readonly isSending: boolean
-  open(): void
-  /** Moves the focus back to where it was before the form was opened. */
-  returnFocus(): void
-  /** Empties the fields. */
-  reset(): void
-}
-
 export interface AddAnimalFormOptions {
   readonly panel: () => Panel
   /** Rejects if the session ends first. */
@@ -31,14 +21,14 @@ export interface AddAnimalFormOptions {
   readonly onUnauthorized: () => void
 }
 
-export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalForm {
+export function createAddAnimalForm(options: AddAnimalFormOptions) {
   const { panel, create, onAdded, onUnauthorized } = options
   const form = find('#add-animal form', HTMLFormElement)
   const fieldset = find('#add-animal fieldset', HTMLFieldSetElement)
   const submit = find('#add-animal [type=submit]', HTMLButtonElement)
-  const addAnother = find('#add-another', HTMLInputElement)
   const problem = find('#add-problem', HTMLElement)
-  const fields = createFields(form)
+  const name = find('#name', HTMLInputElement)
+  const category = find('#category', HTMLInputElement)
   /** The same animal is sent again with the same key, so that the server adds it once. */
   let lastSent: { readonly animal: NewAnimal; readonly idempotencyKey: string } | undefined
   let opener: Element | null = null
@@ -47,7 +37,7 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
   let slowTimer: ReturnType<typeof setTimeout> | undefined
 
   async function send(): Promise<void> {
-    const animal = fields.read()
+    const animal = readAnimal()
     if (animal === undefined) return
     if (lastSent === undefined || !isSameAnimal(lastSent.animal, animal)) {
       lastSent = { animal, idempotencyKey: newIdempotencyKey() }
@@ -58,9 +48,9 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
       setSending(false)
       lastSent = undefined
       showAddedCount(addedCount + 1)
-      if (addAnother.checked) fields.startNext()
+      if (find('#add-another', HTMLInputElement).checked) startNext()
       else {
-        fields.reset()
+        reset()
         // The user may have opened an animal meanwhile.
         if (panel().content === 'add-animal') {
           panel().hide()
@@ -77,6 +67,42 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
         if (document.activeElement === document.body) submit.focus()
       }
     }
+  }
+
+  /** Returns undefined if a field is invalid, which then has the focus. */
+  function readAnimal(): NewAnimal | undefined {
+    showProblem(name)
+    showProblem(category)
+    const invalid = [name, category].find(({ ariaInvalid }) => ariaInvalid === 'true')
+    invalid?.focus()
+    const categoryId = parseInteger(category.value)
+    if (invalid !== undefined || categoryId === undefined) return undefined
+    const status = new FormData(form).get('status')
+    lastStatus.save(String(status))
+    return { name: name.value, categoryId, ...(isStatus(status) && { status }) }
+  }
+
+  /** Category and status stay for the next animal. */
+  function startNext(): void {
+    name.value = ''
+    name.focus()
+    clearProblems()
+  }
+
+  /** Shows the hints again, until the user leaves a field. */
+  function clearProblems(): void {
+    problem.textContent = ''
+    for (const input of [name, category]) showHint(input, undefined)
+  }
+
+  /** Empties all fields, and chooses the last status. */
+  function reset(): void {
+    lastSent = undefined
+    form.reset()
+    const last = lastStatus.load()
+    for (const radio of form.querySelectorAll<HTMLInputElement>('[name=status]'))
+      if (radio.value === last) radio.checked = true
+    clearProblems()
   }
 
   /** Users compare the count with their delivery. The notice names only the last animal. */
@@ -96,35 +122,39 @@ export function createAddAnimalForm(options: AddAnimalFormOptions): AddAnimalFor
     }, SLOW_MS)
   }
 
+  /** Moves the focus back to where it was before the form was opened. */
   function returnFocus(): void {
     if (opener instanceof HTMLElement) opener.focus({ preventScroll: true })
   }
 
+  for (const input of [name, category]) {
+    input.addEventListener('blur', () => showProblem(input))
+    input.addEventListener('input', () => {
+      if (input.ariaInvalid === 'true') showProblem(input)
+    })
+  }
   form.addEventListener('submit', event => {
     event.preventDefault()
     send()
   })
+  reset()
 
   return {
+    /** While a request is in flight the form cannot be changed or closed: the user must see whether it succeeded. */
     get isSending() {
       return fieldset.disabled
     },
-    open() {
-      problem.textContent = ''
+    open(): void {
       if (panel().content !== 'add-animal') {
         opener = document.activeElement
-        fields.clearProblems()
+        clearProblems()
         showAddedCount(0)
       }
       panel().open('add-animal')
-      find('#name', HTMLInputElement).focus()
+      name.focus()
     },
     returnFocus,
-    reset() {
-      lastSent = undefined
-      problem.textContent = ''
-      fields.reset()
-    },
+    reset,
   }
 }
 
@@ -135,68 +165,12 @@ function describeError(error: unknown): string {
   return `${error.message}${error.requestId === undefined ? '' : ` (request ${error.requestId})`}`
 }
 
-interface Fields {
-  /** Returns the animal, or undefined if a field is invalid, which then has the focus. */
-  read(): NewAnimal | undefined
-  /** Empties the name and moves the focus there. Category and status stay for the next animal. */
-  startNext(): void
-  /** Shows the hints again, until the user leaves a field. */
-  clearProblems(): void
-  /** Empties all fields, and chooses the last status. */
-  reset(): void
-}
-
-function createFields(form: HTMLFormElement): Fields {
-  const name = find('#name', HTMLInputElement)
-  const category = find('#category', HTMLInputElement)
-  const fields = [
-    { input: name, problem: () => nameProblem(name.value) },
-    { input: category, problem: () => categoryProblem(category.value) },
-  ]
-
-  for (const { input, problem } of fields) {
-    input.addEventListener('blur', () => showProblem(input, problem()))
-    input.addEventListener('input', () => {
-      if (input.ariaInvalid === 'true') showProblem(input, problem())
-    })
-  }
-
-  function clearProblems(): void {
-    for (const { input } of fields) showProblem(input, undefined)
-  }
-
-  function reset(): void {
-    form.reset()
-    const last = lastStatus.load()
-    for (const radio of form.querySelectorAll<HTMLInputElement>('[name=status]'))
-      if (radio.value === last) radio.checked = true
-    clearProblems()
-  }
-
-  reset()
-  return {
-    read() {
-      for (const { input, problem } of fields) showProblem(input, problem())
-      const invalid = fields.find(({ input }) => input.ariaInvalid === 'true')
-      invalid?.input.focus()
-      const categoryId = parseInteger(category.value)
-      if (invalid !== undefined || categoryId === undefined) return undefined
-      const status = new FormData(form).get('status')
-      lastStatus.save(String(status))
-      return { name: name.value, categoryId, ...(isStatus(status) && { status }) }
-    },
-    startNext() {
-      name.value = ''
-      name.focus()
-      clearProblems()
-    },
-    clearProblems,
-    reset,
-  }
+function showProblem(input: HTMLInputElement): void {
+  showHint(input, input.id === 'name' ? nameProblem(input.value) : categoryProblem(input.value))
 }
 
 /** The line below a field shows either its hint or its problem, so that nothing moves. */
-function showProblem(input: HTMLInputElement, problem: string | undefined): void {
+function showHint(input: HTMLInputElement, problem: string | undefined): void {
   const hint = find(`#${input.id}-hint`, HTMLElement)
   const text = problem ?? hint.dataset.hint ?? ''
   input.ariaInvalid = String(problem !== undefined)

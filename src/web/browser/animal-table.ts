@@ -1,7 +1,7 @@
 // The table of animals, and the message that replaces it when there is nothing to show.
 
 import type { Animal } from '../../../client/src/animal-store.ts'
-import { createElement, createStatusBadge, find, setAttribute } from './elements.ts'
+import { createElement, createStatusBadge, find } from './elements.ts'
 import { isFirstPage, isSearch, type ListPage } from './location.ts'
 
 /** With more, the page would jump when fewer animals arrive. */
@@ -12,28 +12,16 @@ const FIRST_PAGE = 'Show the first page'
 /** How long new animals are marked. */
 const NEW_MS = 4_000
 
-export interface AnimalTable {
-  /** Marks the table as busy. Rows of the previous page stay until the next page arrives. */
-  showLoading(limit: number): void
-  /** No request is in flight, although the page is not there yet. */
-  showPause(): void
-  showPage(page: ListPage, isSearching: boolean): void
-  showError(message: string): void
-  /** Marks rows as new for a few seconds. */
-  markNew(ids: ReadonlySet<bigint>): void
-  /** Marks one row as selected, or none. */
-  setSelected(id: bigint | undefined): void
-  focusRow(id: bigint): void
-  clear(): void
-}
+export type AnimalTable = ReturnType<typeof createAnimalTable>
 
-export function createAnimalTable(onSelect: (id: bigint) => void): AnimalTable {
+export function createAnimalTable(onSelect: (id: bigint) => void) {
   const table = find('#list table', HTMLTableElement)
   const body = find('#rows', HTMLTableSectionElement)
   const message = find('#list-message', HTMLElement)
   let rows = new Map<bigint, HTMLTableRowElement>()
 
   function showMessage({ title, text, link }: ListMessage): void {
+    showRows([])
     find('#list-message h2', HTMLElement).textContent = title
     find('#list-message p', HTMLElement).textContent = text
     const linkElement = find('#list-message a', HTMLElement)
@@ -42,15 +30,13 @@ export function createAnimalTable(onSelect: (id: bigint) => void): AnimalTable {
     find('#list-message button', HTMLElement).hidden = link !== undefined
     message.hidden = false
     table.hidden = true
-    rows = new Map()
-    body.replaceChildren()
   }
 
   /** An animal never changes, so a row that is already shown is reused, with its selection and focus. */
   function showRows(animals: readonly Animal[]): void {
     const { activeElement } = document
     const hadFocus = body.contains(activeElement)
-    rows = new Map(animals.map(animal => [animal.id, rows.get(animal.id) ?? createRow(animal)]))
+    rows = new Map(animals.map(animal => [animal.id, rows.get(animal.id) ?? renderRow(animal)]))
     body.replaceChildren(...rows.values())
     message.hidden = true
     table.hidden = false
@@ -58,17 +44,6 @@ export function createAnimalTable(onSelect: (id: bigint) => void): AnimalTable {
     if (!hadFocus) return
     const row = body.contains(activeElement) ? activeElement : body.querySelector('[tabindex="0"]')
     if (row instanceof HTMLElement) row.focus({ preventScroll: true })
-  }
-
-  function createRow(animal: Animal): HTMLTableRowElement {
-    const row = renderRow(animal)
-    row.addEventListener('click', () => {
-      const selection = getSelection()
-      // A click that ends the selection of text in the row selects no animal.
-      const hasText = selection !== null && !selection.isCollapsed && selection.containsNode(row, true)
-      if (!hasText) onSelect(animal.id)
-    })
-    return row
   }
 
   /** The Tab key enters the table once; other keys move inside of it. */
@@ -80,53 +55,63 @@ export function createAnimalTable(onSelect: (id: bigint) => void): AnimalTable {
     }
   }
 
+  body.addEventListener('click', ({ target }) => {
+    const row = target instanceof Element ? target.closest('tr') : null
+    const id = [...rows].find(([, shown]) => shown === row)?.[0]
+    const selection = getSelection()
+    // A click that ends the selection of text in the row selects no animal.
+    const hasText = row && selection?.isCollapsed === false && selection.containsNode(row, true)
+    if (id !== undefined && !hasText) onSelect(id)
+  })
+
   return {
-    showLoading(limit) {
+    /** Marks the table as busy. Rows of the previous page stay until the next page arrives. */
+    showLoading(limit: number): void {
       table.ariaBusy = 'true'
       if (body.childElementCount > 0 || !message.hidden) return
       const count = Math.min(limit, MAX_SKELETON_ROWS)
       body.replaceChildren(...Array.from({ length: count }, createSkeletonRow))
     },
 
-    showPause() {
+    /** No request is in flight, although the page is not there yet. */
+    showPause(): void {
       table.ariaBusy = 'false'
     },
 
-    showPage(page, isSearching) {
+    showPage(page: ListPage, isSearching: boolean): void {
       table.ariaBusy = 'false'
       if (page.animals.length > 0) showRows(page.animals)
       else showMessage(isSearching ? SEARCHING : describeEmpty(page))
     },
 
-    showError(text) {
+    showError(text: string): void {
       table.ariaBusy = 'false'
       showMessage({ title: 'This page cannot be shown', text, link: FIRST_PAGE })
     },
 
-    markNew(ids) {
-      const marked = [...ids].flatMap(id => rows.get(id) ?? [])
+    /** Marks rows as new for a few seconds. */
+    markNew(ids: readonly bigint[]): void {
+      const marked = ids.flatMap(id => rows.get(id) ?? [])
       for (const row of marked) row.classList.add('new')
       setTimeout(() => {
         for (const row of marked) row.classList.remove('new')
       }, NEW_MS)
     },
 
-    setSelected(id) {
-      for (const [rowId, row] of rows) setAttribute(row, 'aria-current', rowId === id ? 'true' : undefined)
+    /** Marks one row as selected, or none. */
+    setSelected(id: bigint | undefined): void {
+      for (const [rowId, row] of rows) row.ariaCurrent = rowId === id ? 'true' : null
       setTabStop()
     },
 
-    focusRow(id) {
+    focusRow(id: bigint): void {
       const row = rows.get(id)
       row?.querySelector('button')?.focus({ preventScroll: true })
       row?.scrollIntoView({ block: 'nearest' })
     },
 
-    clear() {
-      rows = new Map()
-      body.replaceChildren()
-      message.hidden = true
-      table.hidden = false
+    clear(): void {
+      showRows([])
     },
   }
 }
@@ -169,34 +154,20 @@ function describeEmpty({ location }: ListPage): ListMessage {
 }
 
 function renderRow({ id, name, categoryId, status }: Animal): HTMLTableRowElement {
+  const text = createElement('span', { dir: 'auto' }, name)
   return createElement(
     'tr',
     {},
     createElement('td', { class: 'number', 'data-label': 'id' }, String(id)),
-    createElement(
-      'th',
-      { scope: 'row' },
-      createElement(
-        'button',
-        { type: 'button', class: 'name' },
-        createElement('span', { dir: 'auto' }, name),
-      ),
-    ),
+    createElement('th', { scope: 'row' }, createElement('button', { type: 'button', class: 'name' }, text)),
     createElement('td', { class: 'number', 'data-label': 'category' }, String(categoryId)),
     createElement('td', {}, createStatusBadge(status)),
   )
 }
 
 function createSkeletonRow(): HTMLTableRowElement {
-  const cells = [
-    ['td', 'number'],
-    ['th', ''],
-    ['td', 'number'],
-    ['td', ''],
-  ] as const
-  return createElement(
-    'tr',
-    { class: 'skeleton', 'aria-hidden': 'true' },
-    ...cells.map(([tag, kind]) => createElement(tag, { class: kind }, createElement('span', {}, '\u00a0'))),
+  const cells = ['number', '', 'number', ''].map((kind, index) =>
+    createElement(index === 1 ? 'th' : 'td', { class: kind }, createElement('span', {}, '\u00a0')),
   )
+  return createElement('tr', { class: 'skeleton', 'aria-hidden': 'true' }, ...cells)
 }

@@ -194,7 +194,7 @@ function refreshPage(page: ListPage): void {
   showList(page)
   selection.follow()
   const added = page.animals.map(({ id }) => id).filter(id => !known.has(id))
-  if (!isSearch(page.location)) table.markNew(new Set(added))
+  if (!isSearch(page.location)) table.markNew(added)
 }
 
 /** The walk has come further, and may have found animals that were just added. */

@@ -23,22 +23,9 @@ export function createElement<Tag extends keyof HTMLElementTagNameMap>(
   return element
 }
 
-/** Without a URL, the link is disabled but stays visible, so that the other links do not move. */
-export function setLink(link: HTMLAnchorElement, url: string | undefined): void {
-  if (url !== undefined) {
-    link.href = url
-    link.removeAttribute('aria-disabled')
-    return
-  }
-  // A link without a target loses the focus, and the keyboard would start at the top again.
-  if (document.activeElement === link) find('#title', HTMLElement).focus({ preventScroll: true })
-  link.removeAttribute('href')
-  link.setAttribute('aria-disabled', 'true')
-}
-
-export function setAttribute(element: Element, name: string, value: string | undefined): void {
-  if (value === undefined) element.removeAttribute(name)
-  else element.setAttribute(name, value)
+/** A hidden or disabled element loses the focus, and the keyboard would start at the top of the page again. */
+export function keepFocus(element: Element): void {
+  if (document.activeElement === element) find('#title', HTMLElement).focus({ preventScroll: true })
 }
 
 export function formatNumber(count: number): string {

@@ -11,7 +11,7 @@ import { deviceValue } from './browser-storage.ts'
 export const KINDS = [...STATUSES, 'none'] as const
 export type Kind = (typeof KINDS)[number]
 
-const ORDERS = ['oldest', 'newest'] as const
+export const ORDERS = ['oldest', 'newest'] as const
 export type Order = (typeof ORDERS)[number]
 
 export interface ListLocation {

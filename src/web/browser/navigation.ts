@@ -1,12 +1,13 @@
 // Navigation: the browser's history, the filter, the page size, and the links between pages.
 
 import { ServiceError } from '../../error.ts'
-import { createElement, find, formatCount, setAttribute, setLink } from './elements.ts'
+import { createElement, find, formatCount, keepFocus } from './elements.ts'
 import {
   firstPage,
   isFirstPage,
   KINDS,
   type ListLocation,
+  ORDERS,
   parseListLocation,
   rememberPageSize,
   toListUrl,
@@ -15,17 +16,7 @@ import {
 import type { PageState } from './state.ts'
 import { scrollToFilter } from './stock.ts'
 
-export interface Navigation {
-  /** Reads the location from the URL and shows it in the controls. */
-  readUrl(): void
-  goTo(location: ListLocation, options?: { readonly replaces: boolean }): void
-  /** Changes the URL of what is shown already. */
-  replaceUrl(location: ListLocation): void
-  /** Goes to the page before or after this one. Returns false if there is none. */
-  turnPage(direction: 1 | -1): boolean
-  /** Shows the links to the other pages, and which animals this page has. */
-  showPager(): void
-}
+export type Navigation = ReturnType<typeof createNavigation>
 
 export interface NavigationOptions {
   readonly state: PageState
@@ -35,11 +26,9 @@ export interface NavigationOptions {
   readonly onAnimal: () => void
 }
 
-export function createNavigation({ state, onList, onAnimal }: NavigationOptions): Navigation {
+export function createNavigation({ state, onList, onAnimal }: NavigationOptions) {
   const filterButtons = document.querySelectorAll<HTMLButtonElement>('#filter button')
   const limitSelect = find('#limit', HTMLSelectElement)
-  const oldest = find('#oldest', HTMLAnchorElement)
-  const newest = find('#newest', HTMLAnchorElement)
   const summary = find('#summary', HTMLElement)
 
   /** Follows the URL, which has changed. */
@@ -82,6 +71,7 @@ export function createNavigation({ state, onList, onAnimal }: NavigationOptions)
   })
   addEventListener('popstate', follow)
 
+  /** Reads the location from the URL and shows it in the controls. */
   function readUrl(): void {
     state.urlProblem = undefined
     try {
@@ -101,32 +91,36 @@ export function createNavigation({ state, onList, onAnimal }: NavigationOptions)
     limitSelect.value = String(limit)
     for (const button of filterButtons) button.ariaPressed = String(button.dataset.status === (status ?? ''))
     scrollToFilter()
-    setLink(oldest, toListUrl(firstPage({ ...current, order: 'oldest' })))
-    setLink(newest, toListUrl(firstPage({ ...current, order: 'newest' })))
-    setAttribute(oldest, 'aria-current', order === 'oldest' ? 'true' : undefined)
-    setAttribute(newest, 'aria-current', order === 'newest' ? 'true' : undefined)
+    for (const choice of ORDERS) {
+      const link = find(`#${choice}`, HTMLAnchorElement)
+      link.href = toListUrl(firstPage({ ...current, order: choice }))
+      link.ariaCurrent = choice === order ? 'true' : null
+    }
     find('#id-column', HTMLTableCellElement).ariaSort = order === 'oldest' ? 'ascending' : 'descending'
   }
 
   return {
     readUrl,
     goTo,
-    replaceUrl(next) {
+    /** Changes the URL of what is shown already. */
+    replaceUrl(next: ListLocation): void {
       history.replaceState(null, '', toUrl(next))
       state.location = next
       showTitle(next)
     },
-    turnPage(direction) {
+    /** Goes to the page before or after this one. Returns false if there is none. */
+    turnPage(direction: 1 | -1): boolean {
       const target = direction === 1 ? state.page?.next : state.page?.previous
       if (target !== undefined) goTo({ ...target, animal: state.location.animal })
       return target !== undefined
     },
-    showPager() {
+    /** Shows the links to the other pages, and which animals this page has. */
+    showPager(): void {
       const { page } = state
       const first = page && !isFirstPage(page.location) ? firstPage(page.location) : undefined
       const links = { '#first': first, '#previous': page?.previous, '#next': page?.next }
       for (const [selector, target] of Object.entries(links))
-        setLink(find(selector, HTMLAnchorElement), target && toListUrl(target))
+        setLink(find(selector, HTMLAnchorElement), target)
       const [count, ids] = describe(page?.animals ?? [])
       // Otherwise a screen reader would announce the same text again.
       if (summary.textContent !== count + ids) summary.replaceChildren(createElement('span', {}, count), ids)
@@ -148,4 +142,13 @@ function showTitle(location: ListLocation): void {
   const list = [search, status, order === 'newest' && isFirstPage(location) && order, page]
   const parts = animal === undefined ? list : [`animal ${animal}`]
   document.title = [...parts, 'Animal Store'].filter(Boolean).join(' · ')
+}
+
+/** Without a target, the link is disabled but stays visible, so that the other links do not move. */
+function setLink(link: HTMLAnchorElement, target: ListLocation | undefined): void {
+  if (target === undefined) {
+    keepFocus(link)
+    link.removeAttribute('href')
+  } else link.href = toListUrl(target)
+  link.ariaDisabled = target === undefined ? 'true' : null
 }

@@ -1,6 +1,6 @@
 // The notices at the bottom of the page: the server cannot be reached, a list is being saved, an animal was added.
 
-import { find } from './elements.ts'
+import { find, keepFocus } from './elements.ts'
 
 /** After this time the page says that it is still waiting. */
 export const SLOW_MS = 3_000
@@ -19,13 +19,10 @@ export interface NoticeOptions {
   readonly forMs?: number
 }
 
-export interface Notice {
-  show(text: string, options?: NoticeOptions): void
-  hide(): void
-}
+export type Notice = ReturnType<typeof createNotice>
 
 /** Each name has its own place, so that one notice does not replace another. */
-export function createNotice(name: 'connection' | 'export' | 'message'): Notice {
+export function createNotice(name: 'connection' | 'export' | 'message') {
   const notice = find(`#${name}-notice`, HTMLElement)
   const textElement = find(`#${name}-notice span`, HTMLElement)
   const button = find(`#${name}-notice button`, HTMLButtonElement)
@@ -34,8 +31,7 @@ export function createNotice(name: 'connection' | 'export' | 'message'): Notice 
 
   function hide(): void {
     clearTimeout(timer)
-    // A hidden button loses the focus, and the keyboard would start at the top again.
-    if (document.activeElement === button) find('#title', HTMLElement).focus({ preventScroll: true })
+    keepFocus(button)
     notice.hidden = true
   }
 
@@ -48,7 +44,7 @@ export function createNotice(name: 'connection' | 'export' | 'message'): Notice 
   button.addEventListener('click', () => current?.run())
 
   return {
-    show(text, { action, forMs } = {}) {
+    show(text: string, { action, forMs }: NoticeOptions = {}): void {
       clearTimeout(timer)
       current = action
       if (textElement.textContent !== text) textElement.textContent = text

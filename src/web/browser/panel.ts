@@ -10,15 +10,7 @@ export type PanelContent = 'details' | 'add-animal'
 
 const HEADINGS = { details: 'details-name', 'add-animal': 'add-title' } as const
 
-export interface Panel {
-  /** What the panel shows. Undefined while it is closed. */
-  readonly content: PanelContent | undefined
-  /** False if the panel covers the whole list. */
-  readonly isBesideList: boolean
-  open(content: PanelContent): void
-  /** Hides the panel, and leaves the focus where it is. */
-  hide(): void
-}
+export type Panel = ReturnType<typeof createPanel>
 
 export interface PanelOptions {
   /** Asked before the user closes the panel. */
@@ -27,7 +19,7 @@ export interface PanelOptions {
   readonly onClosed: (content: PanelContent) => void
 }
 
-export function createPanel({ canClose, onClosed }: PanelOptions): Panel {
+export function createPanel({ canClose, onClosed }: PanelOptions) {
   const panel = find('#panel', HTMLElement)
   const backdrop = find('#backdrop', HTMLElement)
   const wide = matchMedia(WIDE)
@@ -44,6 +36,7 @@ export function createPanel({ canClose, onClosed }: PanelOptions): Panel {
     if (content !== undefined) panel.setAttribute('aria-labelledby', HEADINGS[content])
   }
 
+  /** Hides the panel, and leaves the focus where it is. */
   function hide(): void {
     content = undefined
     show()
@@ -68,13 +61,15 @@ export function createPanel({ canClose, onClosed }: PanelOptions): Panel {
   wide.addEventListener('change', show)
 
   return {
+    /** What the panel shows. Undefined while it is closed. */
     get content() {
       return content
     },
+    /** False if the panel covers the whole list. */
     get isBesideList() {
       return wide.matches
     },
-    open(next) {
+    open(next: PanelContent): void {
       content = next
       show()
     },

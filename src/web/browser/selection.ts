@@ -3,7 +3,7 @@
 
 import type { Animal } from '../../../client/src/animal-store.ts'
 import type { AnimalTable } from './animal-table.ts'
-import { copyText } from './clipboard.ts'
+import { enableCopyButton } from './copy-button.ts'
 import { createStatusBadge, find } from './elements.ts'
 import { pageFrom, parseListLocation, toUrl } from './location.ts'
 import type { Navigation } from './navigation.ts'
@@ -21,22 +21,18 @@ export interface SelectionOptions {
   readonly onProblem: (text: string, retry?: () => void) => void
 }
 
-export interface Selection {
-  /** Shows the animal that the URL names, in the list and in the panel. Asks the server if the list does not have it. */
-  follow(): Promise<void>
-  select(id: bigint): void
-  /** Selects the next animal or the previous one, on the next or previous page if necessary. */
-  move(direction: 1 | -1): void
-  /** Moves the focus to the selected animal in the list, or to the first one. */
-  focusRow(): void
-  copyLink(): void
-}
-
-export function createSelection(options: SelectionOptions): Selection {
+export function createSelection(options: SelectionOptions) {
   const { state, table, panel, navigation, findAnimal, onProblem } = options
   const name = find('#details-name', HTMLElement)
-  const copyButtons = ['link', 'id', 'json'].map(source => enableCopying(source))
+  const json = find('#details-json', HTMLElement)
+  const copyLink = find('#copy-link', HTMLButtonElement)
 
+  enableCopyButton(copyLink, () => {
+    const id = state.animal?.id ?? 0n
+    return new URL(toUrl(pageFrom(id, 'oldest', parseListLocation(''))), document.baseURI).href
+  })
+  enableCopyButton(find('#copy-id', HTMLButtonElement), () => String(state.animal?.id))
+  enableCopyButton(find('#copy-json', HTMLButtonElement), () => json.textContent)
   find('#not-listed button', HTMLButtonElement).addEventListener('click', () => {
     const { animal, location } = state
     if (animal === undefined) return
@@ -49,6 +45,7 @@ export function createSelection(options: SelectionOptions): Selection {
     name.tabIndex = name.scrollHeight > name.clientHeight ? 0 : -1
   }).observe(name)
 
+  /** Shows the animal that the URL names, in the list and in the panel. Asks the server if the list does not have it. */
   async function follow(): Promise<void> {
     const { location, page, animal: shown } = state
     const id = location.animal
@@ -70,22 +67,15 @@ export function createSelection(options: SelectionOptions): Selection {
 
   function show(animal: Animal, isListed: boolean): void {
     state.animal = animal
-    showDetails(animal)
+    name.textContent = animal.name
+    find('#details-id', HTMLElement).textContent = String(animal.id)
+    find('#details-category', HTMLElement).textContent = String(animal.categoryId)
+    find('#details-status', HTMLElement).replaceChildren(createStatusBadge(animal.status))
+    json.textContent = renderIndented(animal)
     panel.open('details')
     // A sheet covers the list, which cannot have the focus then.
     if (!panel.isBesideList) name.focus()
     else if (isListed) table.focusRow(animal.id)
-  }
-
-  function showDetails(animal: Animal): void {
-    for (const { reset } of copyButtons) reset()
-    name.textContent = animal.name
-    const link = new URL(toUrl(pageFrom(animal.id, 'oldest', parseListLocation(''))), document.baseURI)
-    find('#details-link', HTMLElement).textContent = link.href
-    find('#details-id', HTMLElement).textContent = String(animal.id)
-    find('#details-category', HTMLElement).textContent = String(animal.categoryId)
-    find('#details-status', HTMLElement).replaceChildren(createStatusBadge(animal.status))
-    find('#details-json', HTMLElement).textContent = renderIndented(animal)
   }
 
   async function findUnlisted(id: bigint): Promise<Animal | undefined> {
@@ -106,57 +96,35 @@ export function createSelection(options: SelectionOptions): Selection {
     return undefined
   }
 
+  /** Moves the focus to the selected animal in the list, or to the first one. */
   function focusRow(): void {
     const ids = state.page?.animals.map(({ id }) => id) ?? []
     const id = ids.find(listed => listed === state.location.animal) ?? ids[0]
     if (id !== undefined) table.focusRow(id)
   }
 
-  function select(id: bigint, isMove = false): void {
-    const replaces = isMove && state.location.animal !== undefined
+  function select(id: bigint, replaces = false): void {
     navigation.goTo({ ...state.location, animal: id }, { replaces })
   }
 
   return {
     follow,
-    select: id => select(id),
-    move(direction) {
-      const animals = state.page?.animals ?? []
-      const index = animals.findIndex(({ id }) => id === state.location.animal)
+    focusRow,
+    select,
+    /** Selects the next animal or the previous one, on the next or previous page if necessary. */
+    move(direction: 1 | -1): void {
+      const { page, location } = state
+      const animals = page?.animals ?? []
+      const index = animals.findIndex(({ id }) => id === location.animal)
       const next = animals[index === -1 ? 0 : index + direction]
-      if (next !== undefined) select(next.id, true)
+      if (next !== undefined) select(next.id, location.animal !== undefined)
       else if (index !== -1 && navigation.turnPage(direction))
         state.selectNext = direction === 1 ? 'first' : 'last'
     },
-    focusRow,
-    copyLink() {
-      if (panel.content === 'details') find('#copy-link', HTMLButtonElement).click()
+    copyLink(): void {
+      if (panel.content === 'details') copyLink.click()
     },
   }
-}
-
-/**
- * The button says "Copied" until it loses the focus or is reset. It needs both, because in some browsers a click does
- * not focus a button.
- */
-function enableCopying(source: string): { readonly reset: () => void } {
-  const button = find(`#copy-${source}`, HTMLButtonElement)
-  const { ariaLabel: label } = button
-  const showLabel = (text: string | null) => {
-    button.ariaLabel = text
-    button.title = text ?? ''
-  }
-  button.addEventListener('click', async () => {
-    const isCopied = await copyText(find(`#details-${source}`, HTMLElement))
-    button.dataset.state = isCopied ? 'copied' : 'failed'
-    showLabel(isCopied ? 'Copied' : 'Press Ctrl+C to copy')
-  })
-  const reset = () => {
-    delete button.dataset.state
-    showLabel(label)
-  }
-  button.addEventListener('blur', reset)
-  return { reset }
 }
 
 /** Written by hand, because `JSON.stringify` cannot render exact integers in every browser. */
