@@ -1,10 +1,10 @@
-// The types of the OpenAPI document that the API reference shows, and the look-up of its references.
+// The OpenAPI document as the API reference needs it: with what its references refer to in place of them.
 
-export interface Reference {
-  readonly $ref: string
-}
+import { isObject } from '../json.ts'
 
 export interface Schema {
+  /** Only a schema that was referred to has a name. */
+  readonly name?: string
   readonly type?: string
   readonly format?: string
   readonly description?: string
@@ -17,8 +17,8 @@ export interface Schema {
   readonly maxItems?: number
   readonly default?: number
   readonly required?: readonly string[]
-  readonly properties?: Readonly<Record<string, Schema | Reference>>
-  readonly items?: Schema | Reference
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly items?: Schema
 }
 
 export interface Parameter {
@@ -26,7 +26,7 @@ export interface Parameter {
   readonly in: string
   readonly required?: boolean
   readonly description: string
-  readonly schema: Schema | Reference
+  readonly schema: Schema
   readonly example?: number
 }
 
@@ -37,18 +37,13 @@ export interface Header {
 }
 
 export interface Content {
-  readonly schema: Schema | Reference
+  readonly schema: Schema
   readonly example: unknown
 }
 
 export interface Response {
   readonly description: string
-  readonly headers: Readonly<Record<string, Reference>>
-  readonly content: Readonly<Record<string, Content>>
-}
-
-export interface RequestBody {
-  readonly description: string
+  readonly headers: Readonly<Record<string, Header>>
   readonly content: Readonly<Record<string, Content>>
 }
 
@@ -58,8 +53,8 @@ export interface Operation {
   readonly description: string
   readonly deprecated?: boolean
   readonly parameters: readonly Parameter[]
-  readonly requestBody?: RequestBody
-  readonly responses: Readonly<Record<string, Response | Reference>>
+  readonly requestBody?: Pick<Response, 'description' | 'content'>
+  readonly responses: Readonly<Record<string, Response>>
 }
 
 /** The parts of an OpenAPI document that the page shows. */
@@ -81,7 +76,22 @@ export interface LocatedOperation extends Operation {
   readonly method: string
 }
 
-const JSON_TYPE = 'application/json'
+/** The document may have any other members too, which the page does not show. */
+export function resolveReferences(document: object): ApiDescription {
+  const resolve = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(resolve)
+    if (!isObject(value)) return value
+    if (typeof value.$ref === 'string') return lookUp(value.$ref)
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, resolve(member)]))
+  }
+  const lookUp = (reference: string): object => {
+    const path = reference.split('/').slice(1)
+    const target = path.reduce<unknown>((part, key) => isObject(part) && part[key], document)
+    if (!isObject(target)) throw new Error(`the OpenAPI document does not contain ${reference}`)
+    return Object.assign({}, resolve(target), { name: path.at(-1) })
+  }
+  return resolve(document) as ApiDescription
+}
 
 export function operationsOf({ paths }: ApiDescription): LocatedOperation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
@@ -93,40 +103,17 @@ export function operationsOf({ paths }: ApiDescription): LocatedOperation[] {
   )
 }
 
-export function jsonOf({ content }: { readonly content: Readonly<Record<string, Content>> }): Content {
-  return found(content[JSON_TYPE])
-}
-
-export function resolveSchema({ components }: ApiDescription, schema: Schema | Reference): Schema {
-  return '$ref' in schema ? found(components.schemas[refName(schema)]) : schema
-}
-
-export function resolveResponse({ components }: ApiDescription, response: Response | Reference): Response {
-  return '$ref' in response ? found(components.responses[refName(response)]) : response
+export function jsonOf({ content }: Pick<Response, 'content'>): Content {
+  const json = content['application/json']
+  if (json === undefined) throw new Error('the OpenAPI document has a body that is not JSON')
+  return json
 }
 
 /** An example of the schema with this name, taken from a request or response that uses the schema. */
 export function exampleOf(api: ApiDescription, name: string): unknown {
-  const contents = operationsOf(api).flatMap(({ requestBody, responses }) => [
-    ...(requestBody === undefined ? [] : [jsonOf(requestBody)]),
-    ...Object.values(responses).map(response => jsonOf(resolveResponse(api, response))),
+  const bodies = operationsOf(api).flatMap(({ requestBody, responses }) => [
+    ...(requestBody === undefined ? [] : [requestBody]),
+    ...Object.values(responses),
   ])
-  return contents.find(({ schema }) => '$ref' in schema && refName(schema) === name)?.example
-}
-
-/** The headers of a response, by name. */
-export function headersOf({ components }: ApiDescription, { headers }: Response): Map<string, Header> {
-  return new Map(
-    Object.entries(headers).map(([name, reference]) => [name, found(components.headers[refName(reference)])]),
-  )
-}
-
-export function refName({ $ref }: Reference): string {
-  return $ref.slice($ref.lastIndexOf('/') + 1)
-}
-
-function found<Value>(value: Value | undefined): Value {
-  if (value === undefined)
-    throw new Error('the OpenAPI document refers to something that it does not contain')
-  return value
+  return bodies.map(jsonOf).find(({ schema }) => schema.name === name)?.example
 }

@@ -2,7 +2,6 @@
 
 import { readFileSync } from 'node:fs'
 import type { Environment } from '../api-key.ts'
-import type { ApiDescription } from './api-description.ts'
 import { renderCatalogue, renderCatalogueSearch, renderCatalogueTools } from './catalogue.ts'
 import { type Html, html } from './html.ts'
 import { renderReference } from './reference.ts'
@@ -10,7 +9,8 @@ import { createScriptLoader } from './scripts.ts'
 
 export interface PageOptions {
   readonly environment: Environment
-  readonly document: () => ApiDescription
+  /** The OpenAPI document. */
+  readonly document: () => object
 }
 
 const CATALOGUE_SCRIPT = 'src/web/browser/catalogue'

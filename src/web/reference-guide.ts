@@ -5,14 +5,7 @@ import { KEY_PREFIX } from '../api-key.ts'
 import { STATUS_OF } from '../error.ts'
 import { INT64_MAX, renderJson } from '../json.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../store.ts'
-import {
-  type ApiDescription,
-  type Header,
-  jsonOf,
-  operationsOf,
-  type Response,
-  resolveResponse,
-} from './api-description.ts'
+import { type ApiDescription, type Header, jsonOf, operationsOf, type Response } from './api-description.ts'
 import { type Html, html } from './html.ts'
 import {
   errorCode,
@@ -133,7 +126,7 @@ ${renderCode('javascript', `const animal = await store.findAnimal(1234n)`, 'The 
 
 function firstAnswer(api: ApiDescription): unknown {
   const response = operationsOf(api).find(({ operationId }) => operationId === 'listPets')?.responses['200']
-  return response && jsonOf(resolveResponse(api, response)).example
+  return response && jsonOf(response).example
 }
 
 /** An error response, as it arrives. */
@@ -152,45 +145,21 @@ function renderHeaders(section: string, headers: Readonly<Record<string, Header 
   return html`<dl class="members">${Object.entries(headers).map(([name, header]) => renderMember({ id: `${section}-${name}`, name, text: renderMarkdown(header?.description ?? '') }))}</dl>`
 }
 
-interface ErrorDescription {
-  readonly when: string
-  /** The headers that this error adds. */
-  readonly headers: readonly string[]
-}
-
-/** The OpenAPI document describes operations, so it has no response for a method that a path does not support. */
-const METHOD_NOT_ALLOWED: ErrorDescription = {
-  when: 'The path does not support this method.',
-  headers: ['Allow'],
-}
-
 /** One table for the errors of all operations. */
 function renderErrorTable(api: ApiDescription): Html {
-  const described = describeErrors(api)
+  const responses = operationsOf(api).flatMap(({ responses }) => Object.entries(responses))
+  // The table leaves out headers that successful responses have as well: they do not explain the error.
+  const common = responses.flatMap(([status, { headers }]) => (status < '400' ? Object.keys(headers) : []))
+  const errors = new Map(
+    responses.flatMap(([status, response]) => (status < '400' ? [] : [[errorCode(response), response]])),
+  )
   return html`<table><thead class="visually-hidden"><tr><th scope="col">Status</th><th scope="col">Code</th></tr></thead>
 <tbody>${Object.entries(STATUS_OF).map(([code, status]) => {
-    const { when, headers } = described.get(code) ?? METHOD_NOT_ALLOWED
-    return html`<tr id="error-${code}" data-title="${status} ${code}"><td>${status}</td><td><code>${code}</code><br>${renderMarkdown(when)}${headers.length > 0 && html` <small>Header: ${headers.map(name => html`<code>${name}</code> `)}</small>`}</td></tr>`
+    // The document describes operations, so it has no response for a method that a path does not support.
+    const { description, headers } = errors.get(code) ?? METHOD_NOT_ALLOWED
+    const names = Object.keys(headers).filter(name => !common.includes(name))
+    return html`<tr id="error-${code}" data-title="${status} ${code}"><td>${status}</td><td><code>${code}</code><br>${renderMarkdown(description)}${names.length > 0 && html` <small>Header: ${names.map(name => html`<code>${name}</code> `)}</small>`}</td></tr>`
   })}</tbody></table>`
 }
 
-function describeErrors(api: ApiDescription): Map<string, ErrorDescription> {
-  const responses = operationsOf(api).flatMap(({ responses }) =>
-    Object.entries(responses).map(([status, response]) => ({
-      isError: status >= '400',
-      ...resolveResponse(api, response),
-    })),
-  )
-  // The table leaves out headers that successful responses have as well: they do not explain the error.
-  const common = new Set(
-    responses.filter(({ isError }) => !isError).flatMap(({ headers }) => Object.keys(headers)),
-  )
-  return new Map(
-    responses
-      .filter(({ isError }) => isError)
-      .map(response => {
-        const headers = Object.keys(response.headers).filter(name => !common.has(name))
-        return [errorCode(response), { when: response.description, headers }]
-      }),
-  )
-}
+const METHOD_NOT_ALLOWED = { description: 'The path does not support this method.', headers: { Allow: '' } }

@@ -2,15 +2,7 @@
 
 import type { Environment } from '../api-key.ts'
 import { INT64_MIN } from '../json.ts'
-import {
-  type ApiDescription,
-  jsonOf,
-  type Reference,
-  type Response,
-  refName,
-  resolveSchema,
-  type Schema,
-} from './api-description.ts'
+import { type ApiDescription, jsonOf, type Response, type Schema } from './api-description.ts'
 import { type Html, html } from './html.ts'
 import { icon } from './icons.ts'
 import { tokenize } from './samples/highlight.ts'
@@ -91,18 +83,14 @@ export function renderMember({ id, name, details, isRequired, text, field }: Mem
 }
 
 /** The members of a schema. `prefix` begins their ids. */
-export function renderMembers(
-  api: ApiDescription,
-  prefix: string,
-  { properties = {}, required = [] }: Schema,
-): Html {
-  return html`<dl class="members">${Object.entries(properties).map(([name, declared]) =>
+export function renderMembers(prefix: string, { properties = {}, required = [] }: Schema): Html {
+  return html`<dl class="members">${Object.entries(properties).map(([name, schema]) =>
     renderMember({
       id: `${prefix}-${name}`,
       name,
-      details: html`${renderType(api, declared)}${describeLimits(resolveSchema(api, declared))}`,
+      details: describeType(schema),
       isRequired: required.includes(name),
-      text: renderMarkdown(describeMember(api, declared)),
+      text: renderMarkdown(describeMember(schema)),
     }),
   )}</dl>`
 }
@@ -113,35 +101,28 @@ export function errorCode(response: Response): string {
 }
 
 /** A type with a name has its own section, so the first sentence of its description is enough here. */
-function describeMember(api: ApiDescription, declared: Schema | Reference): string {
-  const { description = '' } = resolveSchema(api, declared)
-  return '$ref' in declared ? description.replace(/\. .*/, '.') : description
+function describeMember({ name, description = '' }: Schema): string {
+  return name === undefined ? description : description.replace(/\. .*/, '.')
 }
 
-/** The type of a value: a link if the type has a name. */
-export function renderType(api: ApiDescription, declared: Schema | Reference): Html {
-  if ('$ref' in declared) {
-    const name = refName(declared)
-    return html`<a href="#${name}">${name}</a>`
-  }
-  if (declared.items !== undefined) return html`array of ${renderType(api, declared.items)}`
-  const { type = '', format } = declared
-  return html`${type}${format !== undefined && ` (${format})`}`
-}
-
-/** Begins with a separator, because a type precedes it. */
-export function describeLimits(schema: Schema): string {
+/** The type of a value, and its limits. */
+export function describeType(schema: Schema): Html {
   const { enum: values, minLength, maxLength, maxItems, default: defaultValue } = schema
-  return [
+  const limits = [
     values?.join(' | '),
     describeRange(schema),
     minLength !== undefined && `${minLength} to ${maxLength} characters`,
     maxItems !== undefined && `at most ${maxItems}`,
     defaultValue !== undefined && `default ${defaultValue}`,
-  ]
-    .filter(limit => limit !== undefined && limit !== false)
-    .map(limit => ` · ${limit}`)
-    .join('')
+  ].filter(limit => limit !== undefined && limit !== false)
+  return html`${renderType(schema)}${limits.map(limit => ` · ${limit}`)}`
+}
+
+/** A link if the type has a name. */
+export function renderType({ name, type, format, items }: Schema): Html {
+  if (name !== undefined) return html`<a href="#${name}">${name}</a>`
+  if (items !== undefined) return html`array of ${renderType(items)}`
+  return html`${type}${format !== undefined && ` (${format})`}`
 }
 
 /** The range of an int64 says no more than its format, which precedes it. */

@@ -5,14 +5,12 @@ import { renderJson } from '../json.ts'
 import {
   type ApiDescription,
   exampleOf,
-  headersOf,
   jsonOf,
   type LocatedOperation,
   operationsOf,
   type Parameter,
   type Response,
-  resolveResponse,
-  resolveSchema,
+  resolveReferences,
   type Schema,
 } from './api-description.ts'
 import { type Html, html } from './html.ts'
@@ -20,7 +18,7 @@ import { icon } from './icons.ts'
 import { guideSections } from './reference-guide.ts'
 import {
   COPY_BUTTON,
-  describeLimits,
+  describeType,
   errorCode,
   type ReferenceOptions,
   renderCode,
@@ -37,16 +35,12 @@ import {
 import { LANGUAGES } from './samples/languages.ts'
 import { buildRequest, type Field } from './samples/request.ts'
 
-export interface RenderedReference {
-  readonly content: Html
-  /** The table of contents, which is a drawer on small screens. */
-  readonly navigation: Html
-  /** The button that opens the drawer. */
-  readonly tools: Html
-}
-
-/** The samples use the server of `environment`. */
-export function renderReference(api: ApiDescription, environment: Environment): RenderedReference {
+/**
+ * The content of the page, and its table of contents, which is a drawer on small screens: `tools` has the button that
+ * opens it. The samples use the server of `environment`.
+ */
+export function renderReference(document: object, environment: Environment) {
+  const api = resolveReferences(document)
   const server = api.servers.find(({ description }) => description.toLowerCase() === environment)
   const removal = formatDate(api.components.headers.Sunset?.schema.const ?? '')
   const options = { api, environment, baseUrl: server?.url ?? '', removal }
@@ -72,11 +66,9 @@ ${schemas.map(([name, schema]) => renderSchema(api, name, schema))}`,
 }
 
 function renderOperation(options: ReferenceOptions, operation: LocatedOperation): Html {
-  const { api, environment, baseUrl, removal } = options
+  const { environment, baseUrl, removal } = options
   const { operationId, summary, description, deprecated, parameters, path, method } = operation
-  const responses = Object.entries(operation.responses).map(
-    ([status, response]) => [status, resolveResponse(api, response)] as const,
-  )
+  const responses = Object.entries(operation.responses)
   const successes = responses.filter(([status]) => status < '400')
   const errors = responses.filter(([status]) => status >= '400')
   const effect =
@@ -88,27 +80,26 @@ function renderOperation(options: ReferenceOptions, operation: LocatedOperation)
 <p class="target">${renderMethod(method)} <code>/v1${path}</code> <small>${operationId}</small>${deprecated && html` <small><a class="warning" href="#deprecation">deprecated, will be removed on ${removal}</a></small>`}</p>
 <p>${renderMarkdown(description)}</p>
 ${renderSubheading(summary, `${operationId}-parameters`, 'Parameters')}
-<dl class="members">${parameters.map(parameter => renderParameter(api, operationId, parameter))}</dl>
-${renderBody(api, operation)}</div>
+<dl class="members">${parameters.map(parameter => renderParameter(operationId, parameter))}</dl>
+${renderBody(operation)}</div>
 <div class="code"><div>${renderSamples(operation, baseUrl)}
 <div class="send"><button class="primary" type="submit">Send</button><small><code class="url">${method} /v1${path}</code><br><span class="effect">${effect}</span></small></div>
 <output hidden></output>
 ${successes.map(([status, response]) => renderExample(status, response))}</div></div>
-<div class="text">${successes.map(([status, response]) => renderSuccess(api, operation, status, response))}
+<div class="text">${successes.map(([status, response]) => renderSuccess(operation, status, response))}
 ${renderSubheading(summary, `${operationId}-errors`, 'Errors')}
 <dl class="pairs">${errors.map(([status, response]) => html`<dt><a href="#error-${errorCode(response)}">${status}</a></dt><dd>${renderMarkdown(response.description)}</dd>`)}</dl></div>
 </form></section>`
 }
 
-function renderParameter(api: ApiDescription, operationId: string, parameter: Parameter): Html {
-  const { name, in: place, required, description, example } = parameter
-  const schema = resolveSchema(api, parameter.schema)
+function renderParameter(operationId: string, parameter: Parameter): Html {
+  const { name, in: place, required, description, example, schema } = parameter
   const id = `${operationId}-${name}`
   const attributes = html`id="${id}-value" name="${name}" data-in="${place}"`
   return renderMember({
     id,
     name,
-    details: html`${renderType(api, parameter.schema)}${describeLimits(schema)} · ${place}`,
+    details: html`${describeType(schema)} · ${place}`,
     isRequired: required,
     text: renderMarkdown(description),
     field: schema.enum
@@ -117,17 +108,14 @@ function renderParameter(api: ApiDescription, operationId: string, parameter: Pa
   })
 }
 
-function renderBody(
-  api: ApiDescription,
-  { operationId, summary, requestBody }: LocatedOperation,
-): Html | undefined {
+function renderBody({ operationId, summary, requestBody }: LocatedOperation): Html | undefined {
   if (requestBody === undefined) return undefined
   const { schema, example } = jsonOf(requestBody)
   const id = `${operationId}-body`
   return html`${renderSubheading(summary, id, 'Body')}
-<p><label for="${id}-value">${renderMarkdown(requestBody.description)}</label> It is a ${renderType(api, schema)}, as <code>application/json</code>.</p>
+<p><label for="${id}-value">${renderMarkdown(requestBody.description)}</label> It is a ${renderType(schema)}, as <code>application/json</code>.</p>
 <textarea class="value" id="${id}-value" name="body" data-in="body" rows="5" spellcheck="false">${renderJson(example, 2)}</textarea>
-${renderMembers(api, id, resolveSchema(api, schema))}`
+${renderMembers(id, schema)}`
 }
 
 /** All languages. The style sheet shows the one whose button is selected, so that this works without a script. */
@@ -155,17 +143,11 @@ function renderExample(status: string, response: Response): Html {
 <details hidden><summary>Headers</summary>${COPY_BUTTON}<pre tabindex="0"><code></code></pre></details></div>`
 }
 
-function renderSuccess(
-  api: ApiDescription,
-  { operationId, summary }: LocatedOperation,
-  status: string,
-  response: Response,
-): Html {
-  const { schema } = jsonOf(response)
+function renderSuccess({ operationId, summary }: LocatedOperation, status: string, response: Response): Html {
   const id = `${operationId}-${status}`
   return html`${renderSubheading(summary, id, `Response ${status}`)}
-<p>${renderMarkdown(response.description)} <small>${renderType(api, schema)}${describeLimits(resolveSchema(api, schema))}</small></p>
-<details><summary>Headers</summary><dl class="members">${[...headersOf(api, response)].map(
+<p>${renderMarkdown(response.description)} <small>${describeType(jsonOf(response).schema)}</small></p>
+<details><summary>Headers</summary><dl class="members">${Object.entries(response.headers).map(
     ([name, { description, schema }]) =>
       renderMember({
         id: `${id}-${name}`,
@@ -181,8 +163,8 @@ function renderSchema(api: ApiDescription, name: string, schema: Schema): Html {
   return renderSection({
     id: name,
     title: name,
-    text: html`<p><small>${renderType(api, schema)}${describeLimits(schema)}</small></p><p>${renderMarkdown(schema.description ?? '')}</p>
-${schema.properties !== undefined && renderMembers(api, name, schema)}`,
+    text: html`<p><small>${describeType(schema)}</small></p><p>${renderMarkdown(schema.description ?? '')}</p>
+${schema.properties !== undefined && renderMembers(name, schema)}`,
     code: example === undefined ? undefined : renderCode('json', renderJson(example, 2), 'Example'),
   })
 }
