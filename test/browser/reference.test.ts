@@ -192,7 +192,7 @@ suite('the forms', () => {
     const { page, service } = await openReference(t)
     const field = page.locator('#createPet').getByLabel('Idempotency-Key', { exact: true })
     const first = await field.inputValue()
-    assert.match(first, /^[0-9a-f]{16}$/)
+    assert.match(first, /^\d+$/)
     assert.match(
       (await sample(page, 'createPet').textContent()) ?? '',
       new RegExp(`Idempotency-Key: ${first}`),

@@ -2,49 +2,49 @@
 
 import { createElement, find } from './elements.ts'
 
-/**
- * The section that crosses a line this far from the top of the screen is in view. A link to a section scrolls its
- * heading above the line, and even the shortest section then ends below the line.
- */
+/** The last section that begins above a line this far from the top of the screen is in view. */
 const LINE_PX = 150
 
 /** The search shows at most this many parts of a section. */
 const MAX_PARTS = 6
 
-interface Entry {
-  readonly link: HTMLAnchorElement
-  readonly item: HTMLElement
-  readonly section: HTMLElement
-  /** All text of the section, with its code. */
-  readonly text: string
-  /** The parameters, attributes and errors of the section. */
-  readonly parts: readonly Part[]
-}
-
-interface Part {
-  readonly id: string
-  readonly title: string
-  readonly text: string
-}
-
 export function enableContents(): void {
   const contents = find('#contents', HTMLElement)
   const search = find('#search', HTMLInputElement)
-  const noMatch = find('#no-match', HTMLElement)
-  const entries = findEntries(contents)
+  const entries = [...contents.querySelectorAll('a')].map(link => {
+    const section = find(link.hash, HTMLElement)
+    return {
+      link,
+      section,
+      item: link.closest('li') ?? link,
+      /** All text of the section, with its code. */
+      text: `${link.textContent} ${section.textContent}`.toLowerCase(),
+      /** The parameters, attributes and errors of the section. */
+      parts: [...section.querySelectorAll<HTMLElement>('[data-title]')].map(
+        ({ id, dataset, textContent }) => ({
+          id,
+          title: dataset.title ?? '',
+          text: textContent.toLowerCase(),
+        }),
+      ),
+    }
+  })
 
   function showMatches(): void {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean)
     const matches = ({ text }: { readonly text: string }) => words.every(word => text.includes(word))
-    for (const entry of entries) {
-      entry.item.hidden = !matches(entry)
-      entry.item.querySelector('ul')?.remove()
-      const parts = words.length === 0 ? [] : entry.parts.filter(matches).slice(0, MAX_PARTS)
-      if (parts.length > 0) entry.item.append(renderParts(parts))
+    for (const { item, parts, text } of entries) {
+      item.hidden = !matches({ text })
+      item.querySelector('ul')?.remove()
+      const found = words.length === 0 ? [] : parts.filter(matches).slice(0, MAX_PARTS)
+      const links = found.map(({ id, title }) => createElement('a', { href: `#${id}` }, title))
+      if (links.length > 0)
+        item.append(createElement('ul', {}, ...links.map(link => createElement('li', {}, link))))
     }
     for (const heading of contents.querySelectorAll('h2'))
       heading.hidden = !heading.nextElementSibling?.querySelector('li:not([hidden])')
-    noMatch.textContent = entries.every(({ item }) => item.hidden) ? 'Nothing matches.' : ''
+    const isEmpty = entries.every(({ item }) => item.hidden)
+    find('#no-match', HTMLElement).textContent = isEmpty ? 'Nothing matches.' : ''
   }
 
   /** Prefers what has this name, then what has it in its name, to what has it in its text. */
@@ -54,6 +54,17 @@ export function enableContents(): void {
     const named = links.filter(({ textContent }) => textContent.toLowerCase().includes(query))
     const link = named.find(({ textContent }) => textContent.length === query.length) ?? named[0] ?? links[0]
     if (query !== '') link?.click()
+  }
+
+  function markCurrent(): void {
+    const isAbove = ({ section }: { readonly section: HTMLElement }) =>
+      section.getBoundingClientRect().top < LINE_PX
+    const current = entries.findLast(isAbove) ?? entries[0]
+    for (const { link } of entries) link.ariaCurrent = link === current?.link ? 'location' : null
+  }
+
+  function closeDrawer(): void {
+    if (contents.matches(':popover-open')) contents.hidePopover()
   }
 
   search.addEventListener('input', showMatches)
@@ -68,62 +79,11 @@ export function enableContents(): void {
     search.focus()
   })
   contents.addEventListener('click', ({ target }) => {
-    if (target instanceof Element && target.closest('a') !== null) closeDrawer(contents)
+    if (target instanceof Element && target.closest('a') !== null) closeDrawer()
   })
   // On a wide screen the contents are not a drawer.
-  matchMedia('(width >= 62.5rem)').addEventListener('change', () => closeDrawer(contents))
-  markCurrent(entries)
-}
-
-function findEntries(contents: HTMLElement): Entry[] {
-  return [...contents.querySelectorAll('a')].map(link => {
-    const section = find(link.hash, HTMLElement)
-    const parts = [...section.querySelectorAll<HTMLElement>('[data-title]')].map(part => ({
-      id: part.id,
-      title: part.dataset.title ?? '',
-      text: part.textContent.toLowerCase(),
-    }))
-    return {
-      link,
-      section,
-      item: link.closest('li') ?? link,
-      text: `${link.textContent} ${section.textContent}`.toLowerCase(),
-      parts,
-    }
-  })
-}
-
-function renderParts(parts: readonly Part[]): HTMLElement {
-  const items = parts.map(({ id, title }) =>
-    createElement('li', {}, createElement('a', { href: `#${id}` }, title)),
-  )
-  return createElement('ul', {}, ...items)
-}
-
-function closeDrawer(contents: HTMLElement): void {
-  if (contents.matches(':popover-open')) contents.hidePopover()
-}
-
-/** Marks the section that crosses a line just below what sticks to the top of the screen. */
-function markCurrent(entries: readonly Entry[]): void {
-  let observer: IntersectionObserver | undefined
-
-  function observe(): void {
-    observer?.disconnect()
-    observer = new IntersectionObserver(showCurrent, {
-      rootMargin: `-${LINE_PX}px 0px ${LINE_PX + 1 - innerHeight}px 0px`,
-    })
-    for (const { section } of entries) observer.observe(section)
-  }
-
-  function showCurrent(changes: readonly IntersectionObserverEntry[]): void {
-    for (const { target, isIntersecting } of changes) {
-      const link = entries.find(({ section }) => section === target)?.link
-      if (isIntersecting) link?.setAttribute('aria-current', 'location')
-      else link?.removeAttribute('aria-current')
-    }
-  }
-
-  addEventListener('resize', observe)
-  observe()
+  matchMedia('(width >= 62.5rem)').addEventListener('change', closeDrawer)
+  addEventListener('scroll', markCurrent, { passive: true })
+  addEventListener('resize', markCurrent)
+  markCurrent()
 }

@@ -3,28 +3,20 @@
 import { find } from './elements.ts'
 import { loadKey, onKeyChange } from './session-key.ts'
 
-export interface KeyField {
-  readonly value: string
-  /** The key that samples show, or undefined if they show the name of the environment variable that has the key. */
-  readonly sampleKey: string | undefined
-  onChange(callback: () => void): void
-  /** Goes to the field. Enter, or the button beside the field, then goes back to `origin`, which `name` describes. */
-  ask(origin: HTMLElement, name: string): void
-}
+export type KeyField = ReturnType<typeof createKeyField>
 
-export function createKeyField(): KeyField {
+export function createKeyField() {
+  const controls = find('#key', HTMLElement)
   const field = find('#api-key', HTMLInputElement)
   const showKey = find('#show-key', HTMLInputElement)
   const back = find('#key-back', HTMLButtonElement)
   const hint = find('#key-hint', HTMLElement)
   const initialHint = hint.textContent
-  const changed = new EventTarget()
   let askedFrom: { readonly origin: HTMLElement; readonly scrollY: number } | undefined
 
-  function update(): void {
-    const isSessionKey = field.value !== '' && field.value === loadKey()
-    hint.textContent = isSessionKey ? 'The key of the catalogue.' : initialHint
-    changed.dispatchEvent(new Event('change'))
+  function setKey(key: string): void {
+    field.value = key
+    field.dispatchEvent(new Event('input', { bubbles: true }))
   }
 
   function goBack(): void {
@@ -36,33 +28,30 @@ export function createKeyField(): KeyField {
     askedFrom = undefined
   }
 
-  // A browser may restore what was typed and checked before. The samples show the key only if the reader asks again.
-  showKey.checked = false
-  field.value = loadKey() ?? ''
-  field.addEventListener('input', update)
+  field.addEventListener('input', () => {
+    const isSessionKey = field.value !== '' && field.value === loadKey()
+    hint.textContent = isSessionKey ? 'The key of the catalogue.' : initialHint
+  })
   field.addEventListener('keydown', ({ key }) => {
     if (key === 'Enter') goBack()
   })
   back.addEventListener('click', goBack)
-  showKey.addEventListener('change', update)
-  onKeyChange({
-    onCleared() {
-      field.value = ''
-      update()
-    },
-  })
-  update()
+  onKeyChange({ onCleared: () => setKey('') })
+  // A browser may restore what was typed and checked before. The samples show the key only if the reader asks again.
+  showKey.checked = false
+  setKey(loadKey() ?? '')
 
-  const value = () => field.value.trim()
   return {
-    get value() {
-      return value()
+    get value(): string {
+      return field.value.trim()
     },
-    get sampleKey() {
-      return showKey.checked && value() !== '' ? value() : undefined
+    /** The key that samples show, or undefined if they show the name of the environment variable that has the key. */
+    get sampleKey(): string | undefined {
+      return showKey.checked && field.value.trim() !== '' ? field.value.trim() : undefined
     },
-    onChange: callback => changed.addEventListener('change', callback),
-    ask(origin, name) {
+    onChange: (callback: () => void) => controls.addEventListener('input', callback),
+    /** Goes to the field. Enter, or the button beside the field, then goes back to `origin`, which `name` describes. */
+    ask(origin: HTMLElement, name: string): void {
       askedFrom = { origin, scrollY }
       back.textContent = `Back to “${name}”`
       back.hidden = false

@@ -10,16 +10,12 @@ const TIMEOUT_MS = 30_000
 
 const API_PATH = 'v1'
 
+/** A response with its body, and how long it took. */
 interface Answer {
-  readonly status: number
-  readonly statusText: string
-  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly response: Response
   readonly text: string
   readonly ms: number
 }
-
-/** An answer, or the reason why there is none. */
-type Result = Answer | { readonly failure: string }
 
 export function enableForm(form: HTMLFormElement, key: KeyField): void {
   const part = <Kind extends Element>(selector: string) => {
@@ -30,7 +26,7 @@ export function enableForm(form: HTMLFormElement, key: KeyField): void {
   const output = part<HTMLOutputElement>('output')
   const url = part('.url')
   const sendButton = part<HTMLButtonElement>('.send button')
-  const showResponse = createResponseBlock(part('.response'))
+  const showAnswer = createResponseBlock(part('.response'))
   const idempotencyKey = form.querySelector<HTMLInputElement>('[name=Idempotency-Key]')
   let generatedKey = ''
   let isConfirmed = form.dataset.method === 'GET'
@@ -47,7 +43,8 @@ export function enableForm(form: HTMLFormElement, key: KeyField): void {
   function generateKey(): void {
     // A key of the user's own stays, so that the user can repeat the request with it.
     if (idempotencyKey === null || idempotencyKey.value !== generatedKey) return
-    generatedKey = newIdempotencyKey()
+    // Browsers provide `crypto.randomUUID` only in secure contexts.
+    generatedKey = String(crypto.getRandomValues(new BigUint64Array(1)))
     idempotencyKey.value = generatedKey
     showSamples()
   }
@@ -99,12 +96,23 @@ export function enableForm(form: HTMLFormElement, key: KeyField): void {
     }
     isWaiting = true
     say('', 'Waiting for the response …')
-    const result = await send(readForm(form, key.value))
-    isWaiting = false
-    say(...describe(result))
-    showResponse(result)
-    // Without an answer, the same key must be sent again, so that no second animal is added.
-    if ('status' in result && result.status === 201) generateKey()
+    try {
+      const answer = await send(readForm(form, key.value))
+      const { status, statusText } = answer.response
+      const prefix = status >= 500 ? 'Failed: ' : status >= 400 ? 'Refused: ' : ''
+      const outcome = createElement('strong', {}, `${prefix}${status} ${statusText}`.trim())
+      // Screen readers announce this line only.
+      say(status >= 400 ? 'refused' : 'accepted', outcome, ` in ${formatNumber(Math.round(answer.ms))} ms`)
+      showAnswer(answer)
+      if (status === 201) generateKey()
+    } catch (error) {
+      // Without an answer, the same key must be sent again, so that no second animal is added.
+      const reason = error instanceof Error ? error.message : error
+      say('refused', createElement('strong', {}, 'No response'), ` The request failed: ${reason}`)
+      showAnswer(undefined)
+    } finally {
+      isWaiting = false
+    }
   }
 
   form.addEventListener('input', showSamples)
@@ -136,59 +144,29 @@ function readForm(form: HTMLFormElement, apiKey: string | undefined): SampleRequ
   })
 }
 
-function newIdempotencyKey(): string {
-  // Browsers provide `crypto.randomUUID` only in secure contexts.
-  return Array.from(crypto.getRandomValues(new Uint8Array(8)), byte =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('')
-}
-
-async function send({ method, url, headers, body, apiKey }: SampleRequest): Promise<Result> {
+async function send({ method, url, headers, body, apiKey }: SampleRequest): Promise<Answer> {
   const startedAt = performance.now()
-  try {
-    const response = await fetch(url, {
-      method,
-      headers: [
-        ['Authorization', `Bearer ${apiKey}`],
-        ...headers.map(([name, value]): [string, string] => [name, value]),
-      ],
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      ...(body === undefined ? {} : { body }),
-    })
-    const text = await response.text()
-    const { status, statusText } = response
-    return { status, statusText, headers: [...response.headers], text, ms: performance.now() - startedAt }
-  } catch (error) {
-    return { failure: error instanceof Error ? error.message : String(error) }
-  }
+  const response = await fetch(url, {
+    method,
+    headers: Object.fromEntries([['Authorization', `Bearer ${apiKey}`], ...headers]),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+    body: body ?? null,
+  })
+  const text = await response.text()
+  return { response, text, ms: performance.now() - startedAt }
 }
 
-/** The outcome in one line, after the kind of outcome. Screen readers announce this line only. */
-function describe(result: Result): [kind: string, outcome: HTMLElement, details: string] {
-  if ('failure' in result)
-    return ['refused', createElement('strong', {}, 'No response'), ` The request failed: ${result.failure}`]
-  const { status, statusText, ms } = result
-  const prefix = status >= 500 ? 'Failed: ' : status >= 400 ? 'Refused: ' : ''
-  return [
-    status >= 400 ? 'refused' : 'accepted',
-    createElement('strong', {}, `${prefix}${status} ${statusText}`.trim()),
-    ` in ${formatNumber(Math.round(ms))} ms`,
-  ]
-}
-
-/** Returns a function that shows a response in the block, without rounding any number, or the example if there is none. */
-function createResponseBlock(block: Element): (result: Result) => void {
+/** Returns a function that shows an answer in the block, without rounding any number, or the example if there is none. */
+function createResponseBlock(block: Element): (answer: Answer | undefined) => void {
   const [title, details] = [block.querySelector('p'), block.querySelector('details')]
   const [body, headers] = block.querySelectorAll('code')
   if (!title || !details || !body || !headers) throw new Error('the response has no parts')
   const example = { title: title.textContent, body: [...body.childNodes] }
-  return result => {
-    const isAnswer = 'status' in result
-    title.textContent = isAnswer ? `Response ${result.status}` : example.title
-    body.replaceChildren(...(isAnswer ? highlight('json', indentJson(result.text)) : example.body))
-    details.hidden = !isAnswer
-    if (!isAnswer) return
-    const lines = result.headers.map(([name, value]) => `${name}: ${value}`)
+  return answer => {
+    title.textContent = answer ? `Response ${answer.response.status}` : example.title
+    body.replaceChildren(...(answer ? highlight('json', indentJson(answer.text)) : example.body))
+    details.hidden = !answer
+    const lines = [...(answer?.response.headers ?? [])].map(([name, value]) => `${name}: ${value}`)
     headers.replaceChildren(...highlight('http', lines.join('\n')))
   }
 }

@@ -1,22 +1,167 @@
-// The languages of the samples, in the order of their buttons.
+// The samples in the four languages, in the order of their buttons: curl, JavaScript with our client, and Python and Go
+// with their standard libraries only.
 
-import { renderCurl } from './curl.ts'
-import { renderGo } from './go.ts'
-import { renderJavaScript } from './javascript.ts'
-import { renderPython } from './python.ts'
-import type { SampleRequest } from './request.ts'
+import { KEY_VARIABLE, type SampleRequest } from './request.ts'
 
-export interface Language {
-  readonly id: string
-  readonly label: string
-  /** The syntax for the highlighting (highlight.ts). */
-  readonly syntax: string
-  readonly render: (request: SampleRequest) => string
-}
-
-export const LANGUAGES: readonly Language[] = [
+export const LANGUAGES = [
+  // `syntax` is for the highlighting (highlight.ts).
   { id: 'curl', label: 'curl', syntax: 'shell', render: renderCurl },
   { id: 'javascript', label: 'JavaScript', syntax: 'javascript', render: renderJavaScript },
   { id: 'python', label: 'Python', syntax: 'python', render: renderPython },
   { id: 'go', label: 'Go', syntax: 'go', render: renderGo },
-]
+] as const
+
+function renderCurl({ method, url, headers, body, apiKey }: SampleRequest): string {
+  const isDefaultMethod = method === (body === undefined ? 'GET' : 'POST')
+  const key =
+    apiKey === undefined
+      ? `"Authorization: Bearer $${KEY_VARIABLE}"`
+      : quoteShell(`Authorization: Bearer ${apiKey}`)
+  return [
+    `curl ${isDefaultMethod ? '' : `-X ${method} `}${quoteShell(url)}`,
+    `-H ${key}`,
+    ...headers.map(([name, value]) => `-H ${quoteShell(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : [`--data-raw ${quoteShell(body)}`]),
+  ].join(' \\\n  ')
+}
+
+function quoteShell(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}
+
+function renderJavaScript(request: SampleRequest): string {
+  const { baseUrl, apiKey } = request
+  const key = apiKey === undefined ? `process.env.${KEY_VARIABLE}` : quote(apiKey)
+  return [
+    `import { AnimalStore } from ${quote('animal-store-client')}`,
+    ``,
+    `const store = new AnimalStore({`,
+    `  baseUrl: ${quote(baseUrl)},`,
+    `  apiKey: ${key},`,
+    `})`,
+    ...renderCall(request),
+  ].join('\n')
+}
+
+function renderCall({ operationId, values, body = '' }: SampleRequest): readonly string[] {
+  const { 'Idempotency-Key': idempotencyKey, petId = '' } = values
+  switch (operationId) {
+    case 'listPets':
+      return [
+        `const { animals, next } = await store.listAnimals(${renderListOptions(values)})`,
+        `for (const animal of animals) console.log(animal.id, animal.name)`,
+        `console.log(next ? 'There are more.' : 'That is all.')`,
+      ]
+    case 'createPet': {
+      const options = idempotencyKey === undefined ? '' : `, { idempotencyKey: ${quote(idempotencyKey)} }`
+      return [
+        `const animal = await store.createAnimal(${renderObject(body)}${options})`,
+        `console.log(animal.id, animal.name)`,
+      ]
+    }
+    default:
+      return [
+        `// Does not use the deprecated operation, so it works after the removal too.`,
+        `const animal = await store.findAnimal(${renderInteger(petId)})`,
+        `console.log(animal?.name ?? ${quote('There is no animal with this id.')})`,
+      ]
+  }
+}
+
+function renderListOptions({ limit, status, after, before }: SampleRequest['values']): string {
+  const options = [
+    limit !== undefined && `limit: ${/^\d+$/.test(limit) ? limit : quote(limit)}`,
+    status !== undefined && `status: ${quote(status)}`,
+    after !== undefined && `after: ${renderInteger(after)}`,
+    before !== undefined && `before: ${renderInteger(before)}`,
+  ].filter(option => option !== false)
+  return options.length === 0 ? '' : `{ ${options.join(', ')} }`
+}
+
+/** The client takes ids as `bigint`. */
+function renderInteger(text: string): string {
+  return /^-?\d+$/.test(text) ? `${text}n` : quote(text)
+}
+
+/** Turns JSON into an object literal: names without quotes, and integers as `bigint`. */
+function renderObject(json: string): string {
+  return json
+    .trim()
+    .replace(/"((?:[^"\\]|\\.)*)"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token, text, colon) => {
+      if (text === undefined) return /^-?\d+$/.test(token) ? `${token}n` : token
+      if (colon === undefined) return text.includes('\\') ? token : quote(text)
+      return /^[A-Za-z_]\w*$/.test(text) ? text + colon : token
+    })
+}
+
+function quote(text: string): string {
+  const escaped = JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")
+  return `'${escaped}'`
+}
+
+function renderPython({ method, url, headers, body, apiKey }: SampleRequest): string {
+  const key =
+    apiKey === undefined ? `"Bearer " + os.environ["${KEY_VARIABLE}"]` : JSON.stringify(`Bearer ${apiKey}`)
+  return [
+    'import json',
+    ...(apiKey === undefined ? ['import os'] : []),
+    'import urllib.request',
+    '',
+    ...(body === undefined ? [] : [`body = ${quotePython(body)}`]),
+    'request = urllib.request.Request(',
+    `    ${JSON.stringify(url)},`,
+    `    method="${method}",`,
+    '    headers={',
+    `        "Authorization": ${key},`,
+    ...headers.map(([name, value]) => `        ${JSON.stringify(name)}: ${JSON.stringify(value)},`),
+    '    },',
+    ...(body === undefined ? [] : ['    data=body.encode(),']),
+    ')',
+    'with urllib.request.urlopen(request) as response:',
+    '    print(response.status, json.load(response))',
+  ].join('\n')
+}
+
+/** Escapes backslashes, and the quotes that would end the string: before another quote, and at the end of the text. */
+function quotePython(text: string): string {
+  return `"""${text.replace(/\\|"(?="|$)/g, '\\$&')}"""`
+}
+
+const CHECK = ['\tif err != nil {', '\t\tlog.Fatal(err)', '\t}']
+
+function renderGo({ method, url, headers, body, apiKey }: SampleRequest): string {
+  const packages = ['fmt', 'io', 'log', 'net/http']
+  if (apiKey === undefined) packages.push('os')
+  if (body !== undefined) packages.push('strings')
+  const key =
+    apiKey === undefined ? `"Bearer "+os.Getenv("${KEY_VARIABLE}")` : JSON.stringify(`Bearer ${apiKey}`)
+  const reader = body === undefined ? 'nil' : 'body'
+  return [
+    'package main',
+    '',
+    `import (`,
+    ...packages.map(name => `\t"${name}"`),
+    ')',
+    '',
+    'func main() {',
+    ...(body === undefined ? [] : [`\tbody := strings.NewReader(${quoteGo(body)})`]),
+    `\trequest, err := http.NewRequest("${method}", ${JSON.stringify(url)}, ${reader})`,
+    ...CHECK,
+    `\trequest.Header.Set("Authorization", ${key})`,
+    ...headers.map(
+      ([name, value]) => `\trequest.Header.Set(${JSON.stringify(name)}, ${JSON.stringify(value)})`,
+    ),
+    '\tresponse, err := http.DefaultClient.Do(request)',
+    ...CHECK,
+    '\tdefer response.Body.Close()',
+    '\tanswer, err := io.ReadAll(response.Body)',
+    ...CHECK,
+    '\tfmt.Println(response.Status, string(answer))',
+    '}',
+  ].join('\n')
+}
+
+/** A raw string has no escapes, so it cannot contain a backtick. */
+function quoteGo(text: string): string {
+  return text.includes('`') ? JSON.stringify(text) : `\`${text}\``
+}

@@ -8,29 +8,25 @@ export interface Field {
   readonly value: string
 }
 
-export interface SampleRequest {
+export interface RequestOptions {
   readonly operationId: string
   readonly method: string
-  readonly url: string
   /** The base URL of the API. */
   readonly baseUrl: string
+  /** The path with its parameters in braces, such as `/pets/{petId}`. */
+  readonly path: string
+  readonly fields: readonly Field[]
+  /** Undefined if the sample reads the key from the variable. */
+  readonly apiKey?: string | undefined
+}
+
+export interface SampleRequest extends Omit<RequestOptions, 'path' | 'fields'> {
+  readonly url: string
   /** The values of the form that are not empty, by name. */
   readonly values: Readonly<Record<string, string>>
   /** All headers but `Authorization`. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: string | undefined
-  /** Undefined if the sample reads the key from the variable. */
-  readonly apiKey: string | undefined
-}
-
-export interface RequestOptions {
-  readonly operationId: string
-  readonly method: string
-  readonly baseUrl: string
-  /** The path with its parameters in braces, such as `/pets/{petId}`. */
-  readonly path: string
-  readonly fields: readonly Field[]
-  readonly apiKey?: string | undefined
 }
 
 /** The environment variable that the samples read the API key from. */
