@@ -16,8 +16,8 @@ export interface PageOptions {
 const CATALOGUE_SCRIPT = 'src/web/browser/catalogue'
 const REFERENCE_SCRIPT = 'src/web/browser/reference'
 
-const CATALOGUE_STYLES = ['tokens.css', 'style.css', 'bar.css', 'catalogue.css', 'list.css', 'panel.css']
-const REFERENCE_STYLES = ['tokens.css', 'style.css', 'bar.css', 'reference.css', 'reference-code.css']
+const CATALOGUE_STYLES = ['tokens.css', 'style.css', 'catalogue.css', 'list.css', 'panel.css']
+const REFERENCE_STYLES = ['tokens.css', 'style.css', 'reference.css', 'reference-code.css']
 
 export function createPages({ environment, document }: PageOptions) {
   const loadScript = createScriptLoader([CATALOGUE_SCRIPT, REFERENCE_SCRIPT])
