@@ -53,7 +53,7 @@ ${renderToolbar()}
 <table aria-labelledby="title" aria-busy="true"><thead><tr><th id="id-column" class="number" scope="col">Id</th><th scope="col">Name</th><th class="number" scope="col">Category</th><th scope="col">Status</th></tr></thead>
 <tbody id="rows"></tbody></table>
 ${renderListMessage()}
-<nav id="pager" aria-label="Pages"><a id="first" class="button quiet" data-page aria-disabled="true">${icon('first')}<span>First</span></a><a id="previous" class="button quiet" data-page rel="prev" aria-disabled="true">${icon('previous')}<span>Previous</span></a>
+<nav id="pager" class="row" aria-label="Pages"><a id="first" class="button quiet" data-page aria-disabled="true">${icon('first')}<span>First</span></a><a id="previous" class="button quiet" data-page rel="prev" aria-disabled="true">${icon('previous')}<span>Previous</span></a>
 <p id="summary" class="hint" role="status"></p>
 <a id="next" class="button quiet" data-page rel="next" aria-disabled="true"><span>Next</span>${icon('next')}</a>
 <button class="new-animal primary" type="button" aria-label="New animal">${icon('plus')}New</button></nav>
@@ -62,7 +62,7 @@ ${renderPanel()}
 </div>
 </section>
 ${renderShortcuts()}
-<div id="notices">${['connection', 'export', 'message'].map(name => html`<div id="${name}-notice" class="notice" role="status" hidden><span></span><button class="link" type="button" hidden></button></div>`)}</div>`
+<div id="notices">${['connection', 'export', 'message'].map(name => html`<div id="${name}-notice" class="notice row" role="status" hidden><span></span><button class="link" type="button" hidden></button></div>`)}</div>`
 }
 
 function renderSignIn(environment: Environment): Html {
@@ -70,10 +70,10 @@ function renderSignIn(environment: Environment): Html {
 <h1 id="sign-in-title">Sign in</h1>
 <p class="hint">This is the <strong>${environment}</strong> catalogue. Sign in with an API key, which you get from whoever runs this service.</p>
 <form>
-<label for="key">API key</label>
+<label class="label" for="key">API key</label>
 <input id="key" name="key" type="password" required autocomplete="off" spellcheck="false" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="sign-in-problem">
 <p id="sign-in-problem" class="problem" role="alert"></p>
-<div class="check"><input id="remember" type="checkbox" aria-describedby="remember-hint"><label for="remember">Remember on this device</label></div>
+<div class="check row"><input id="remember" type="checkbox" aria-describedby="remember-hint"><label for="remember">Remember on this device</label></div>
 <p id="remember-hint" class="hint"><span>The key is forgotten when you close this tab.</span><span class="warning">Everybody who uses this browser can then see the catalogue and add to it, until you sign out. Leave this off on a shared computer.</span></p>
 <button class="primary">Sign in</button>
 </form>
@@ -83,16 +83,16 @@ function renderSignIn(environment: Environment): Html {
 /** The filter is the legend of the bar beside it, and has the numbers. */
 function renderStock(): Html {
   const kinds = [['', 'All'], ...STATUSES.map(status => [status, status]), ['none', 'no status']] as const
-  return html`<section id="stock" aria-label="Stock">
+  return html`<section id="stock" class="row" aria-label="Stock">
 <h1 id="title" class="visually-hidden" tabindex="-1">Animals</h1>
-<div id="filter" role="group" aria-label="Filter by status">${kinds.map(([kind = '', label = '']) => html`<button type="button" class="quiet ${kind || 'all'}" data-status="${kind}" aria-pressed="${String(kind === '')}"${kind === '' && html` aria-keyshortcuts="f"`}>${label} <b></b></button>`)}<span id="stock-note" class="hint"></span></div>
+<div id="filter" class="row" role="group" aria-label="Filter by status">${kinds.map(([kind = '', label = '']) => html`<button type="button" class="quiet ${kind || 'all'}" data-status="${kind}" aria-pressed="${String(kind === '')}"${kind === '' && html` aria-keyshortcuts="f"`}>${label} <b></b></button>`)}<span id="stock-note" class="hint"></span></div>
 <svg id="stock-bar" viewBox="0 0 1000 8" preserveAspectRatio="none" role="img" aria-label="Nothing has been counted yet.">${[...STATUSES, 'none'].map(kind => html`<rect class="${kind}" x="0" y="0" width="0" height="8"></rect>`)}</svg>
 </section>`
 }
 
 function renderToolbar(): Html {
-  return html`<div id="toolbar">
-<div id="view">
+  return html`<div id="toolbar" class="row">
+<div id="view" class="row">
 <div role="group" aria-label="Order"><a id="oldest" class="button quiet" data-page href="./">Oldest</a><a id="newest" class="button quiet" data-page href="./?order=newest" aria-keyshortcuts="o">Newest</a></div>
 <select id="limit" aria-label="Animals per page" title="Animals per page">${PAGE_SIZES.map(size => html`<option>${size}</option>`)}</select>
 <button id="export" class="icon-button" type="button" aria-label="Download CSV" title="Download this list as CSV. Names that a spreadsheet would run as a formula get a leading apostrophe.">${icon('download')}</button>
@@ -103,7 +103,7 @@ function renderToolbar(): Html {
 
 function renderListMessage(): Html {
   return html`<div id="list-message" hidden>${SLEEPING_CAT}<h2></h2><p></p>
-<div class="actions"><a class="button" data-page href="./"></a><button class="new-animal primary" type="button">${icon('plus')}New animal</button></div></div>`
+<div class="actions row"><a class="button" data-page href="./"></a><button class="new-animal primary" type="button">${icon('plus')}New animal</button></div></div>`
 }
 
 /** The details of one animal, or the form for a new one. */
@@ -120,10 +120,10 @@ function renderDetails(): Html {
 <div class="panel-heading"><h2 id="details-name" tabindex="-1" dir="auto"></h2>${renderCopyButton('link', 'Copy link', 'link')}${renderCloseButton()}</div>
 <p id="not-listed" class="hint" hidden>This animal is not on this page. <button class="link" type="button">Show it in the list</button></p>
 <dl>
-<div><dt>Id</dt><dd><span id="details-id" class="number"></span>${renderCopyButton('id', 'Copy id')}</dd></div>
-<div><dt>Category</dt><dd><span id="details-category" class="number"></span></dd></div>
-<div><dt>Status</dt><dd><span id="details-status"></span></dd></div>
-<div><dt>JSON</dt><dd>${renderCopyButton('json', 'Copy JSON')}</dd></div>
+<div class="row"><dt>Id</dt><dd class="row"><span id="details-id" class="number"></span>${renderCopyButton('id', 'Copy id')}</dd></div>
+<div class="row"><dt>Category</dt><dd class="row"><span id="details-category" class="number"></span></dd></div>
+<div class="row"><dt>Status</dt><dd class="row"><span id="details-status"></span></dd></div>
+<div class="row"><dt>JSON</dt><dd class="row">${renderCopyButton('json', 'Copy JSON')}</dd></div>
 </dl>
 <pre id="details-json" tabindex="0" aria-label="JSON"></pre>
 </div>`
@@ -134,16 +134,16 @@ function renderAddForm(): Html {
 <div class="panel-heading"><h2 id="add-title">New animal</h2><span id="added-count" class="hint"></span>${renderCloseButton()}</div>
 <form novalidate>
 <fieldset>
-<label for="name">Name</label>
+<label class="label" for="name">Name</label>
 <input id="name" name="name" autocomplete="off" aria-describedby="name-hint">
 <p id="name-hint" class="hint" data-hint="As customers know it."></p>
-<label for="category">Category</label>
+<label class="label" for="category">Category</label>
 <input id="category" name="category" inputmode="numeric" autocomplete="off" aria-describedby="category-hint">
 <p id="category-hint" class="hint" data-hint="The number of the category, such as 7."></p>
 <div id="new-status" role="radiogroup" aria-labelledby="new-status-label"><span id="new-status-label" class="label">Status</span>
-<div class="choices">${['', ...STATUSES].map(status => html`<label><input type="radio" name="status" value="${status}"${status === '' && html` checked`}><span class="status ${status || 'none'}">${status || 'no status'}</span></label>`)}</div></div>
+<div class="choices">${['', ...STATUSES].map(status => html`<label class="row"><input type="radio" name="status" value="${status}"${status === '' && html` checked`}><span class="status ${status || 'none'}">${status || 'no status'}</span></label>`)}</div></div>
 <p id="add-problem" class="problem" role="alert"></p>
-<div class="actions"><button class="primary" type="submit">Add</button><div class="check"><input id="add-another" type="checkbox"><label for="add-another">Add another</label></div></div>
+<div class="actions row"><button class="primary" type="submit">Add</button><div class="check row"><input id="add-another" type="checkbox"><label for="add-another">Add another</label></div></div>
 </fieldset>
 </form>
 </div>`
@@ -160,6 +160,6 @@ function renderCopyButton(source: string, label: string, sign: 'copy' | 'link' =
 function renderShortcuts(): Html {
   return html`<dialog id="shortcuts" aria-labelledby="shortcuts-title">
 <form method="dialog"><h2 id="shortcuts-title" tabindex="-1" autofocus>Keyboard shortcuts</h2><button class="icon-button" aria-label="Close" title="Close">${icon('close')}</button></form>
-<dl>${SHORTCUTS.map(([keys, action]) => html`<div><dt>${action}</dt><dd>${keys.map(key => html`<kbd>${key}</kbd>`)}</dd></div>`)}</dl>
+<dl>${SHORTCUTS.map(([keys, action]) => html`<div><dt>${action}</dt><dd class="row">${keys.map(key => html`<kbd>${key}</kbd>`)}</dd></div>`)}</dl>
 </dialog>`
 }

@@ -17,7 +17,7 @@ const CATALOGUE_SCRIPT = 'src/web/browser/catalogue'
 const REFERENCE_SCRIPT = 'src/web/browser/reference'
 
 const CATALOGUE_STYLES = ['tokens.css', 'style.css', 'catalogue.css', 'list.css', 'panel.css']
-const REFERENCE_STYLES = ['tokens.css', 'style.css', 'reference.css', 'reference-code.css']
+const REFERENCE_STYLES = ['tokens.css', 'style.css', 'reference.css']
 
 export function createPages({ environment, document }: PageOptions) {
   const loadScript = createScriptLoader([CATALOGUE_SCRIPT, REFERENCE_SCRIPT])
@@ -111,7 +111,7 @@ function renderLayout(options: LayoutOptions): Html {
 </head>
 <body>
 ${navigation !== undefined && html`<a class="button skip" href="#content">Skip to the content</a>`}
-<header id="bar"><div><a class="brand" href="./"><img src="./assets/icon.svg" alt="" width="24" height="24"><span>Animal Store</span></a><span class="environment ${environment}">${environment}</span>
+<header id="bar"><div class="row"><a class="brand row" href="./"><img src="./assets/icon.svg" alt="" width="24" height="24"><span>Animal Store</span></a><span class="environment ${environment}">${environment}</span>
 ${search}<nav aria-label="Site">${otherPage}<a href="./openapi.json">OpenAPI</a></nav>${tools}</div></header>
 ${navigation}
 <main id="content">${content}</main>

@@ -31,12 +31,12 @@ export function renderSection({ id, title, text, code }: Section): Html {
 
 /** The heading of a section. It links to the section. */
 export function renderHeading(id: string, title: string): Html {
-  return html`<div class="heading"><h2><a href="#${id}">${title}</a></h2>${renderLinkButton(id, title)}</div>`
+  return html`<div class="heading row"><h2><a href="#${id}">${title}</a></h2>${renderLinkButton(id, title)}</div>`
 }
 
 /** A heading within a section. It links to itself. */
 export function renderSubheading(section: string, id: string, title: string): Html {
-  return html`<div class="heading" id="${id}"><h3><a href="#${id}">${title}</a></h3>${renderLinkButton(id, `${section}: ${title}`)}</div>`
+  return html`<div class="heading row" id="${id}"><h3><a href="#${id}">${title}</a></h3>${renderLinkButton(id, `${section}: ${title}`)}</div>`
 }
 
 function renderLinkButton(id: string, title: string): Html {

@@ -56,8 +56,8 @@ export function renderReference(document: object, environment: Environment) {
 <h2>Operations</h2><ul>${operations.map(({ operationId, summary, method, deprecated }) => html`<li><a href="#${operationId}"><span>${summary}${deprecated && html`<br><small class="warning">until ${removal}</small>`}</span>${renderMethod(method)}</a></li>`)}</ul>
 <h2>Schemas</h2><ul>${schemas.map(([name]) => html`<li><a href="#${name}">${name}</a></li>`)}</ul>
 </nav>`,
-    content: html`<div id="top"><div><h1>API reference</h1><small id="key-hint" class="needs-script">The key is not stored.</small></div>
-<div id="key" class="needs-script"><label for="api-key">API key</label><input id="api-key" type="password" autocomplete="off" spellcheck="false" enterkeyhint="done" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="key-hint"><button id="key-back" type="button" hidden></button><div class="check"><input id="show-key" type="checkbox"><label for="show-key">Show my key in the samples</label></div></div></div>
+    content: html`<div id="top" class="row"><div><h1>API reference</h1><small id="key-hint" class="needs-script">The key is not stored.</small></div>
+<div id="key" class="needs-script row"><label for="api-key">API key</label><input id="api-key" type="password" autocomplete="off" spellcheck="false" enterkeyhint="done" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="key-hint"><button id="key-back" type="button" hidden></button><div class="check row"><input id="show-key" type="checkbox"><label for="show-key">Show my key in the samples</label></div></div></div>
 <noscript><p class="text">Without JavaScript, this page cannot send requests, search or copy.</p></noscript>
 ${guide.map(renderSection)}
 ${operations.map(operation => renderOperation(options, operation))}
@@ -77,13 +77,13 @@ function renderOperation(options: ReferenceOptions, operation: LocatedOperation)
       : `adds to ${environment} an animal that cannot be deleted`
   return html`<section class="operation" id="${operationId}"><form data-operation="${operationId}" data-method="${method}" data-path="v1${path}">
 <div class="text">${renderHeading(operationId, summary)}
-<p class="target">${renderMethod(method)} <code>/v1${path}</code> <small>${operationId}</small>${deprecated && html` <small><a class="warning" href="#deprecation">deprecated, will be removed on ${removal}</a></small>`}</p>
+<p class="target row">${renderMethod(method)} <code>/v1${path}</code> <small>${operationId}</small>${deprecated && html` <small><a class="warning" href="#deprecation">deprecated, will be removed on ${removal}</a></small>`}</p>
 <p>${renderMarkdown(description)}</p>
 ${renderSubheading(summary, `${operationId}-parameters`, 'Parameters')}
 <dl class="members">${parameters.map(parameter => renderParameter(operationId, parameter))}</dl>
 ${renderBody(operation)}</div>
 <div class="code"><div>${renderSamples(operation, baseUrl)}
-<div class="send"><button class="primary" type="submit">Send</button><small><code class="url">${method} /v1${path}</code><br><span class="effect">${effect}</span></small></div>
+<div class="send row"><button class="primary" type="submit">Send</button><small><code class="url">${method} /v1${path}</code><br><span class="effect">${effect}</span></small></div>
 <output hidden></output>
 ${successes.map(([status, response]) => renderExample(status, response))}</div></div>
 <div class="text">${successes.map(([status, response]) => renderSuccess(operation, status, response))}
@@ -122,7 +122,7 @@ ${renderMembers(id, schema)}`
 function renderSamples(operation: LocatedOperation, baseUrl: string): Html {
   const { operationId, path, method } = operation
   const request = buildRequest({ operationId, method, path, baseUrl, fields: initialFields(operation) })
-  return html`<div class="block samples"><fieldset class="languages"><legend class="visually-hidden">Language of the sample</legend>${LANGUAGES.map(({ id, label }, index) => html`<label><input class="visually-hidden" type="radio" name="${operationId}-language" value="${id}"${index === 0 && html` checked`}>${label}</label>`)}</fieldset>
+  return html`<div class="block samples"><fieldset class="languages row"><legend class="visually-hidden">Language of the sample</legend>${LANGUAGES.map(({ id, label }, index) => html`<label><input class="visually-hidden" type="radio" name="${operationId}-language" value="${id}"${index === 0 && html` checked`}>${label}</label>`)}</fieldset>
 ${COPY_BUTTON}${LANGUAGES.map(({ id, syntax, render }) => html`<pre data-language="${id}" tabindex="0"><code>${renderTokens(syntax, render(request))}</code></pre>`)}</div>`
 }
 

@@ -65,7 +65,7 @@ export function enableForm(form: HTMLFormElement, key: KeyField): void {
       })
       return button
     })
-    say('question', text, createElement('span', {}, ...buttons))
+    say('question', text, createElement('span', { class: 'row' }, ...buttons))
   }
 
   async function submit(): Promise<void> {
