@@ -16,8 +16,7 @@ interface Name {
 }
 
 const IMPORT = /^import\s*\{([^}]*)\}\s*from\s*'([^']+)';?/gm
-const EXPORT_FROM = /^export\s*\{([^}]*)\}\s*from\s*'([^']+)';?/gm
-const EXPORT_LIST = /^export\s*\{([^}]*)\};?/gm
+const EXPORT_LIST = /^export\s*\{([^}]*)\}(?:\s*from\s*'([^']+)')?;?/gm
 const EXPORT_DECLARATION = /^export\s+((?:async\s+)?function\s*\*?|class|const)\s+([\w$]+)/gm
 const UNSUPPORTED = /^\s*(?:import|export)\b.*/m
 
@@ -52,14 +51,10 @@ export function bundle(entry: string, read: ReadModule): string {
         const locals = names.map(({ name, alias }) => (name === alias ? name : `${name}: ${alias}`))
         return `const { ${locals.join(', ')} } = ${importFrom(specifier, names)};`
       })
-      .replaceAll(EXPORT_FROM, (_, list: string, specifier: string) => {
+      .replaceAll(EXPORT_LIST, (_, list: string, specifier: string | undefined) => {
         const names = parseNames(list)
-        const variable = importFrom(specifier, names)
-        for (const { name, alias } of names) exported.set(alias, `${variable}.${name}`)
-        return ''
-      })
-      .replaceAll(EXPORT_LIST, (_, list: string) => {
-        for (const { name, alias } of parseNames(list)) exported.set(alias, name)
+        const prefix = specifier === undefined ? '' : `${importFrom(specifier, names)}.`
+        for (const { name, alias } of names) exported.set(alias, prefix + name)
         return ''
       })
       .replaceAll(EXPORT_DECLARATION, (_, kind: string, name: string) => {

@@ -13,66 +13,55 @@ export interface PageOptions {
   readonly document: () => object
 }
 
-const CATALOGUE_SCRIPT = 'src/web/browser/catalogue'
-const REFERENCE_SCRIPT = 'src/web/browser/reference'
+/** The styles of a page are one style sheet of several files, so that a browser needs one request. */
+const STYLES = {
+  catalogue: ['tokens.css', 'style.css', 'catalogue.css', 'list.css', 'panel.css'],
+  reference: ['tokens.css', 'style.css', 'reference.css'],
+}
 
-const CATALOGUE_STYLES = ['tokens.css', 'style.css', 'catalogue.css', 'list.css', 'panel.css']
-const REFERENCE_STYLES = ['tokens.css', 'style.css', 'reference.css']
+const SCRIPTS = { catalogue: 'src/web/browser/catalogue', reference: 'src/web/browser/reference' }
 
 export function createPages({ environment, document }: PageOptions) {
-  const loadScript = createScriptLoader([CATALOGUE_SCRIPT, REFERENCE_SCRIPT])
+  const loadScript = createScriptLoader(Object.values(SCRIPTS))
+  const catalogue = () =>
+    renderLayout({
+      title: 'Animal Store',
+      environment,
+      content: renderCatalogue(environment),
+      otherPage: html`<a href="./docs">API<span> reference</span></a>`,
+      assets: 'catalogue',
+      description: 'The catalogue of animals: search it, see the stock, and add animals.',
+      search: renderCatalogueSearch(),
+      tools: renderCatalogueTools(),
+    })
+  const reference = () =>
+    renderLayout({
+      title: 'Animal Store API reference',
+      environment,
+      ...renderReference(document(), environment),
+      otherPage: html`<a href="./">Catalogue</a>`,
+      assets: 'reference',
+      description: 'How to list, add and get animals with the API of Animal Store.',
+    })
+  const assets = (['catalogue', 'reference'] as const).flatMap(name => [
+    file(`/assets/${name}.js`, 'text/javascript; charset=utf-8', () => loadScript(SCRIPTS[name])),
+    file(`/assets/${name}.css`, 'text/css; charset=utf-8', read(STYLES[name])),
+  ])
   return [
-    page('/', () =>
-      renderLayout({
-        title: 'Animal Store',
-        environment,
-        content: renderCatalogue(environment),
-        otherPage: html`<a href="./docs">API<span> reference</span></a>`,
-        assets: 'catalogue',
-        description: 'The catalogue of animals: search it, see the stock, and add animals.',
-        search: renderCatalogueSearch(),
-        tools: renderCatalogueTools(),
-      }),
-    ),
-    page('/docs', () =>
-      renderLayout({
-        title: 'Animal Store API reference',
-        environment,
-        ...renderReference(document(), environment),
-        otherPage: html`<a href="./">Catalogue</a>`,
-        assets: 'reference',
-        description: 'How to list, add and get animals with the API of Animal Store.',
-      }),
-    ),
-    script('catalogue', () => loadScript(CATALOGUE_SCRIPT)),
-    script('reference', () => loadScript(REFERENCE_SCRIPT)),
-    style('catalogue', CATALOGUE_STYLES),
-    style('reference', REFERENCE_STYLES),
-    icon(),
+    file('/', 'text/html; charset=utf-8', () => catalogue().text),
+    file('/docs', 'text/html; charset=utf-8', () => reference().text),
+    ...assets,
+    file('/assets/icon.svg', 'image/svg+xml', read(['icon.svg'])),
   ]
 }
 
-function page(path: string, body: () => Html) {
-  return { path, mediaType: 'text/html; charset=utf-8', body: () => body().text }
+function file(path: string, mediaType: string, body: () => string | Promise<string>) {
+  return { path, mediaType, body }
 }
 
-function script(name: string, body: () => Promise<string>) {
-  return { path: `/assets/${name}.js`, mediaType: 'text/javascript; charset=utf-8', body }
-}
-
-/** One style sheet of several files, so that a browser needs one request. */
-function style(name: string, files: readonly string[]) {
-  const text = files.map(readAsset).join('')
-  return { path: `/assets/${name}.css`, mediaType: 'text/css; charset=utf-8', body: () => text }
-}
-
-function icon() {
-  const text = readAsset('icon.svg')
-  return { path: '/assets/icon.svg', mediaType: 'image/svg+xml', body: () => text }
-}
-
-function readAsset(file: string): string {
-  return readFileSync(new URL(`./browser/${file}`, import.meta.url), 'utf8')
+function read(files: readonly string[]): () => string {
+  const text = files.map(name => readFileSync(new URL(`./browser/${name}`, import.meta.url), 'utf8')).join('')
+  return () => text
 }
 
 interface LayoutOptions {
