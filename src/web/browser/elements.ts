@@ -1,8 +1,8 @@
 // Finds and creates elements of the page. Content is always set as text, never as HTML, because names may contain markup.
 
-/** Throws if the page has no such element. */
-export function find<Kind extends Element>(selector: string, kind: new () => Kind): Kind {
-  const found = document.querySelector(selector)
+/** Throws if the page, or this part of it, has no such element. */
+export function find<Kind extends Element>(selector: string, kind: new () => Kind, within?: Element): Kind {
+  const found = (within ?? document).querySelector(selector)
   if (!(found instanceof kind)) throw new Error(`the page has no element ${selector}`)
   return found
 }

@@ -3,7 +3,7 @@
 import { tokenize } from '../samples/highlight.ts'
 import { LANGUAGES } from '../samples/languages.ts'
 import { buildRequest, type SampleRequest } from '../samples/request.ts'
-import { createElement, formatNumber } from './elements.ts'
+import { createElement, find, formatNumber } from './elements.ts'
 import type { KeyField } from './reference-key.ts'
 
 const TIMEOUT_MS = 30_000
@@ -18,15 +18,9 @@ interface Answer {
 }
 
 export function enableForm(form: HTMLFormElement, key: KeyField): void {
-  const part = <Kind extends Element>(selector: string) => {
-    const found = form.querySelector<Kind>(selector)
-    if (found === null) throw new Error(`the form has no ${selector}`)
-    return found
-  }
-  const output = part<HTMLOutputElement>('output')
-  const url = part('.url')
-  const sendButton = part<HTMLButtonElement>('.send button')
-  const showAnswer = createResponseBlock(part('.response'))
+  const output = find('output', HTMLOutputElement, form)
+  const sendButton = find('.send button', HTMLButtonElement, form)
+  const showAnswer = createResponseBlock(find('.response', HTMLElement, form))
   const idempotencyKey = form.querySelector<HTMLInputElement>('[name=Idempotency-Key]')
   let generatedKey = ''
   let isConfirmed = form.dataset.method === 'GET'
@@ -35,9 +29,11 @@ export function enableForm(form: HTMLFormElement, key: KeyField): void {
   function showSamples(): void {
     const request = readForm(form, key.sampleKey)
     for (const { id, syntax, render } of LANGUAGES)
-      part(`[data-language=${id}] code`).replaceChildren(...highlight(syntax, render(request)))
+      find(`[data-language=${id}] code`, HTMLElement, form).replaceChildren(
+        ...highlight(syntax, render(request)),
+      )
     const shownUrl = request.url.slice(request.baseUrl.length - `/${API_PATH}`.length)
-    url.textContent = `${request.method} ${shownUrl}`
+    find('.url', HTMLElement, form).textContent = `${request.method} ${shownUrl}`
   }
 
   function generateKey(): void {
@@ -70,7 +66,7 @@ export function enableForm(form: HTMLFormElement, key: KeyField): void {
 
   async function submit(): Promise<void> {
     if (key.value === '') {
-      const name = part('h2').textContent
+      const name = find('h2', HTMLElement, form).textContent
       ask('Nothing was sent: the request needs an API key, which you enter at the top of this page.', [
         'Enter a key',
         () => {
@@ -82,7 +78,7 @@ export function enableForm(form: HTMLFormElement, key: KeyField): void {
     }
     if (!isConfirmed) {
       ask(
-        `Nothing was sent yet. This request ${part('.effect').textContent}.`,
+        `Nothing was sent yet. This request ${find('.effect', HTMLElement, form).textContent}.`,
         [
           'Add the animal',
           () => {
@@ -157,17 +153,17 @@ async function send({ method, url, headers, body, apiKey }: SampleRequest): Prom
 }
 
 /** Returns a function that shows an answer in the block, without rounding any number, or the example if there is none. */
-function createResponseBlock(block: Element): (answer: Answer | undefined) => void {
-  const [title, details] = [block.querySelector('p'), block.querySelector('details')]
-  const [body, headers] = block.querySelectorAll('code')
-  if (!title || !details || !body || !headers) throw new Error('the response has no parts')
+function createResponseBlock(block: HTMLElement): (answer: Answer | undefined) => void {
+  const title = find('p', HTMLElement, block)
+  const body = find('code', HTMLElement, block)
+  const details = find('details', HTMLElement, block)
   const example = { title: title.textContent, body: [...body.childNodes] }
   return answer => {
     title.textContent = answer ? `Response ${answer.response.status}` : example.title
     body.replaceChildren(...(answer ? highlight('json', indentJson(answer.text)) : example.body))
     details.hidden = !answer
     const lines = [...(answer?.response.headers ?? [])].map(([name, value]) => `${name}: ${value}`)
-    headers.replaceChildren(...highlight('http', lines.join('\n')))
+    find('code', HTMLElement, details).replaceChildren(...highlight('http', lines.join('\n')))
   }
 }
 
