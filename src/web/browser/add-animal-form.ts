@@ -8,6 +8,7 @@ import { deviceValue } from './browser-storage.ts'
 import { find, formatNumber } from './elements.ts'
 import { SLOW_MS } from './notice.ts'
 import type { Panel } from './panel.ts'
+import type { Session } from './session.ts'
 import { isInteger, parseInteger } from './typed-integer.ts'
 
 /** The status of the animal that was added last on this device, which is the default of the next one. */
@@ -15,14 +16,11 @@ const lastStatus = deviceValue('animal-store-status')
 
 export interface AddAnimalFormOptions {
   readonly panel: () => Panel
-  /** Rejects if the session ends first. */
-  readonly create: (animal: NewAnimal, idempotencyKey: string) => Promise<Animal>
+  readonly session: Session
   readonly onAdded: (animal: Animal) => void
-  readonly onUnauthorized: () => void
 }
 
-export function createAddAnimalForm(options: AddAnimalFormOptions) {
-  const { panel, create, onAdded, onUnauthorized } = options
+export function createAddAnimalForm({ panel, session, onAdded }: AddAnimalFormOptions) {
   const form = find('#add-animal form', HTMLFormElement)
   const fieldset = find('#add-animal fieldset', HTMLFieldSetElement)
   const submit = find('#add-animal [type=submit]', HTMLButtonElement)
@@ -38,13 +36,14 @@ export function createAddAnimalForm(options: AddAnimalFormOptions) {
 
   async function send(): Promise<void> {
     const animal = readAnimal()
-    if (animal === undefined) return
+    const { store, signal } = session
+    if (animal === undefined || store === undefined) return
     if (lastSent === undefined || !isSameAnimal(lastSent.animal, animal)) {
       lastSent = { animal, idempotencyKey: newIdempotencyKey() }
     }
     setSending(true)
     try {
-      const added = await create(animal, lastSent.idempotencyKey)
+      const added = await store.createAnimal(animal, { idempotencyKey: lastSent.idempotencyKey, signal })
       setSending(false)
       lastSent = undefined
       showAddedCount(addedCount + 1)
@@ -60,7 +59,8 @@ export function createAddAnimalForm(options: AddAnimalFormOptions) {
       onAdded(added)
     } catch (error) {
       setSending(false)
-      if (error instanceof AnimalStoreError && error.code === 'unauthorized') onUnauthorized()
+      if (error instanceof AnimalStoreError && error.code === 'unauthorized')
+        session.signOut('This key is no longer accepted.')
       else {
         problem.textContent = describeError(error)
         // The button lost the focus when it was disabled.

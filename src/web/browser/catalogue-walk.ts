@@ -34,6 +34,8 @@ export interface CatalogueWalkOptions {
   readonly onAnswer: (error?: AnimalStoreError) => void
 }
 
+export type CatalogueWalk = ReturnType<typeof createCatalogueWalk>
+
 export function createCatalogueWalk({ pace, onProgress, onAnswer }: CatalogueWalkOptions) {
   const environment = document.querySelector('.environment')?.textContent ?? ''
   const stored = tabValue(`animal-store-stock-${environment}`)

@@ -21,9 +21,6 @@ import { showStock } from './stock.ts'
 
 const LONGEST_NAME_IN_NOTICE = 60
 
-/** How often a download looks whether the search is complete. */
-const SEARCH_CHECK_MS = 200
-
 const state = createState()
 const pace = createPace()
 const message = createNotice('message')
@@ -34,14 +31,7 @@ const walk = createCatalogueWalk({
   onProgress: showProgress,
   onAnswer: error => loader.noteAnswer(error),
 })
-const navigation = createNavigation({
-  state,
-  onList() {
-    searchField.show(state.location.search)
-    loader.load()
-  },
-  onAnimal: () => selection.follow(),
-})
+const navigation = createNavigation({ state, onList: loadList, onAnimal: () => selection.follow() })
 const loader = createPageLoader({
   state,
   session,
@@ -60,16 +50,7 @@ const loader = createPageLoader({
     startBackgroundWork()
   },
 })
-const form = createAddAnimalForm({
-  panel: () => panel,
-  create(animal, idempotencyKey) {
-    const { store, signal } = session
-    if (store === undefined) throw new Error('the user is signed out')
-    return store.createAnimal(animal, { idempotencyKey, signal })
-  },
-  onAdded: showAdded,
-  onUnauthorized: () => session.signOut('This key is no longer accepted.'),
-})
+const form = createAddAnimalForm({ panel: () => panel, session, onAdded: showAdded })
 const panel = createPanel({
   canClose: () => !form.isSending,
   onClosed(content) {
@@ -78,15 +59,7 @@ const panel = createPanel({
     navigation.goTo({ ...state.location, animal: undefined })
   },
 })
-const selection = createSelection({
-  state,
-  table,
-  panel,
-  navigation,
-  findAnimal: async id => session.store?.findAnimal(id, { signal: session.signal }),
-  onProblem: (text, retry) =>
-    message.show(text, retry ? { action: { label: 'Try again', run: retry } } : { forMs: MESSAGE_MS }),
-})
+const selection = createSelection({ state, table, panel, navigation, session, notice: message })
 const searchField = createSearchField({
   onSearch(search) {
     if (search !== state.location.search)
@@ -118,17 +91,7 @@ enableShortcuts(
   },
   () => session.isCatalogueShown && !form.isSending,
 )
-enableCsvDownload({
-  notice: createNotice('export'),
-  pace,
-  session,
-  location: () => state.location,
-  async search(location, signal) {
-    while (walk.walked.state === 'counting') await wait(SEARCH_CHECK_MS, signal)
-    return findMatches(walk.walked.animals, location)
-  },
-  walked: () => walk.walked,
-})
+enableCsvDownload({ notice: createNotice('export'), pace, session, state, walk })
 for (const button of document.querySelectorAll('.new-animal')) button.addEventListener('click', openForm)
 find('#search-result button', HTMLButtonElement).addEventListener('click', () => {
   const { search, status } = state.location
@@ -142,6 +105,10 @@ session.restore()
 
 function start(): void {
   navigation.readUrl()
+  loadList()
+}
+
+function loadList(): void {
   searchField.show(state.location.search)
   loader.load()
 }

@@ -1,14 +1,16 @@
 // Saves the filtered list as a CSV file. It fetches one page after another and shows its progress.
 
-import type { Animal, AnimalStore, ListOptions, Page, Status } from '../../../client/src/animal-store.ts'
+import type { AnimalStore, ListOptions, Page, Status } from '../../../client/src/animal-store.ts'
 import { PAGE_LIMIT } from '../../animal.ts'
 import { CSV_COLUMNS, renderCsvLine, spreadsheetSafe } from '../../csv.ts'
-import { MAX_WALKED, type Walked } from './catalogue-walk.ts'
+import { type CatalogueWalk, MAX_WALKED, type Walked } from './catalogue-walk.ts'
 import { createElement, find, formatCount, formatNumber } from './elements.ts'
-import { isSearch, type Kind, type ListLocation } from './location.ts'
+import { isSearch, type Kind } from './location.ts'
 import { MESSAGE_MS, type Notice } from './notice.ts'
-import type { Pace } from './pace.ts'
+import { type Pace, wait } from './pace.ts'
+import { findMatches } from './search.ts'
 import type { Session } from './session.ts'
+import type { PageState } from './state.ts'
 import { countOf } from './stock.ts'
 
 /** The byte order mark tells spreadsheets that the file is UTF-8. */
@@ -17,24 +19,24 @@ const CSV_HEADER = `\ufeff${CSV_COLUMNS.join()}\r\n`
 /** What a download leaves of the rate limit, so that the user can do something else meanwhile. */
 const SPARE = 0.2
 
+/** How often a download looks whether the search is complete. */
+const SEARCH_CHECK_MS = 200
+
 export interface CsvDownloadOptions {
   readonly notice: Notice
   readonly pace: Pace
   readonly session: Session
-  readonly location: () => ListLocation
-  /** Finds animals that the API cannot list. */
-  readonly search: (location: ListLocation, signal: AbortSignal) => Promise<readonly Animal[]>
-  readonly walked: () => Walked
+  readonly state: PageState
+  readonly walk: CatalogueWalk
 }
 
-export function enableCsvDownload(options: CsvDownloadOptions): void {
-  const { notice, pace, session, search, walked } = options
+export function enableCsvDownload({ notice, pace, session, state, walk }: CsvDownloadOptions): void {
   const button = find('#export', HTMLButtonElement)
 
   async function download(): Promise<void> {
     const { patientStore } = session
     if (patientStore === undefined || button.ariaDisabled === 'true') return
-    const location = options.location()
+    const { location } = state
     const { status } = location
     const cancelled = new AbortController()
     const signal = AbortSignal.any([session.signal, cancelled.signal])
@@ -49,18 +51,19 @@ export function enableCsvDownload(options: CsvDownloadOptions): void {
     button.ariaDisabled = 'true'
     notice.show('Saving the list …', { action: cancel })
     try {
+      while (isSearch(location) && walk.walked.state === 'counting') await wait(SEARCH_CHECK_MS, signal)
       const parts = isSearch(location)
-        ? [await search(location, signal)]
+        ? [findMatches(walk.walked.animals, location)]
         : listPages(patientStore, status === 'none' ? undefined : status, signal)
       for await (const animals of parts) {
         const safe = animals.map(animal => ({ ...animal, name: spreadsheetSafe(animal.name) }))
         file = new Blob([file, ...safe.map(animal => `${renderCsvLine(animal)}\r\n`)], { type: 'text/csv' })
         count += animals.length
         formulas += safe.filter(({ name }, index) => name !== animals[index]?.name).length
-        notice.show(describeProgress(count, walked(), status), { action: cancel })
+        notice.show(describeProgress(count, walk.walked, status), { action: cancel })
       }
       save(file, status === undefined ? 'animals.csv' : `animals-${status}.csv`)
-      const isPart = isSearch(location) && walked().state === 'capped'
+      const isPart = isSearch(location) && walk.walked.state === 'capped'
       notice.show(describe(count, formulas, isPart), { forMs: MESSAGE_MS })
     } catch (error) {
       if (signal.aborted) notice.hide()

@@ -7,7 +7,9 @@ import { enableCopyButton } from './copy-button.ts'
 import { createStatusBadge, find } from './elements.ts'
 import { pageFrom, parseListLocation, toUrl } from './location.ts'
 import type { Navigation } from './navigation.ts'
+import { MESSAGE_MS, type Notice } from './notice.ts'
 import type { Panel } from './panel.ts'
+import type { Session } from './session.ts'
 import type { PageState } from './state.ts'
 
 export interface SelectionOptions {
@@ -15,14 +17,12 @@ export interface SelectionOptions {
   readonly table: AnimalTable
   readonly panel: Panel
   readonly navigation: Navigation
-  /** Finds an animal that is not on the page. Undefined if there is none. */
-  readonly findAnimal: (id: bigint) => Promise<Animal | undefined>
-  /** Called with a message for the user, and with what to try again, if that may help. */
-  readonly onProblem: (text: string, retry?: () => void) => void
+  readonly session: Session
+  readonly notice: Notice
 }
 
 export function createSelection(options: SelectionOptions) {
-  const { state, table, panel, navigation, findAnimal, onProblem } = options
+  const { state, table, panel, navigation, session, notice } = options
   const name = find('#details-name', HTMLElement)
   const json = find('#details-json', HTMLElement)
   const copyLink = find('#copy-link', HTMLButtonElement)
@@ -83,15 +83,19 @@ export function createSelection(options: SelectionOptions) {
     const isPageFromId = location.after === id - 1n && location.status === undefined
     try {
       // A page that starts at this id would have the animal.
-      const animal = isPageFromId ? undefined : await findAnimal(id)
+      const animal = isPageFromId
+        ? undefined
+        : await session.store?.findAnimal(id, { signal: session.signal })
       if (animal !== undefined || state.location.animal !== id) return animal
       // An empty page says itself that there is no such animal.
       if (isPageFromId && page?.animals.length === 0) return undefined
-      onProblem(`No animal has the id ${id}.${isPageFromId ? ' The list starts at the next one.' : ''}`)
+      const text = `No animal has the id ${id}.${isPageFromId ? ' The list starts at the next one.' : ''}`
+      notice.show(text, { forMs: MESSAGE_MS })
       navigation.replaceUrl({ ...state.location, animal: undefined })
     } catch {
+      const action = { label: 'Try again', run: follow }
       if (state.location.animal === id)
-        onProblem(`The animal with the id ${id} cannot be loaded right now.`, follow)
+        notice.show(`The animal with the id ${id} cannot be loaded right now.`, { action })
     }
     return undefined
   }
