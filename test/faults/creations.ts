@@ -35,7 +35,7 @@ export interface Outcome {
 /** `addressOf` returns where the service listens now. */
 export function createContinuously(addressOf: () => string, clients = 8): Creations {
   const statuses = new Map<string, number>()
-  const acknowledged = new Map<string, bigint>()
+  const acknowledged: StoredAnimal[] = []
   let isStopping = false
   let isAbandoned = false
 
@@ -52,7 +52,7 @@ export function createContinuously(addressOf: () => string, clients = 8): Creati
         const reply = await send(addressOf(), agent, 'POST', '/v1/pets', { body, idempotencyKey: name })
         count(reply === undefined ? 'no answer' : String(reply.status))
         if (reply?.status === 201) {
-          acknowledged.set(name, (parseJson(reply.text) as { id: bigint }).id)
+          acknowledged.push(parseJson(reply.text) as StoredAnimal)
           break
         }
         await delay(RETRY_MS)
@@ -64,7 +64,7 @@ export function createContinuously(addressOf: () => string, clients = 8): Creati
   const running = Array.from({ length: clients }, (_, client) => create(client))
   return {
     statuses,
-    acknowledged: () => acknowledged.size,
+    acknowledged: () => acknowledged.length,
     async abandon() {
       isStopping = true
       isAbandoned = true
@@ -74,19 +74,34 @@ export function createContinuously(addressOf: () => string, clients = 8): Creati
       isStopping = true
       await Promise.all(running)
       const stored = await readCatalogue(addressOf())
-      const ids = new Map(stored.map(({ name, id }) => [name, id]))
       const expected = new Set(['201', '503', 'no answer'])
       return {
-        acknowledged: acknowledged.size,
-        lost: [...acknowledged].filter(([name, id]) => ids.get(name) !== id).length,
-        duplicated: stored.length - ids.size,
-        statuses: [...statuses].map(([status, times]) => `${status}: ${times}`).join(', '),
+        ...compare(acknowledged, stored),
+        statuses: describeStatuses(statuses),
         unexpected: [...statuses]
           .filter(([status]) => !expected.has(status))
           .reduce((sum, [, times]) => sum + times, 0),
       }
     },
   }
+}
+
+/** An animal without an id may be stored under any. Every name is used only once. */
+export function compare(
+  acknowledged: readonly Acknowledged[],
+  stored: readonly StoredAnimal[],
+): Pick<Outcome, 'acknowledged' | 'lost' | 'duplicated'> {
+  const ids = new Map(stored.map(({ name, id }) => [name, id]))
+  return {
+    acknowledged: acknowledged.length,
+    lost: acknowledged.filter(({ name, id = ids.get(name) }) => id === undefined || ids.get(name) !== id)
+      .length,
+    duplicated: stored.length - ids.size,
+  }
+}
+
+export function describeStatuses(statuses: ReadonlyMap<string, number>): string {
+  return [...statuses].map(([status, times]) => `${status}: ${times}`).join(', ')
 }
 
 /** Resolves when the clients have created some more animals. */
@@ -107,17 +122,19 @@ export function describe({ acknowledged, lost, duplicated, statuses }: Outcome):
   return `${acknowledged.toLocaleString('en')} acknowledged, ${lost} lost, ${duplicated} duplicated (${statuses})`
 }
 
-interface StoredAnimal {
+export interface StoredAnimal {
   readonly id: bigint
   readonly name: string
 }
 
-async function readCatalogue(address: string): Promise<StoredAnimal[]> {
+export type Acknowledged = Pick<StoredAnimal, 'name'> & Partial<StoredAnimal>
+
+export async function readCatalogue(address: string, apiKey = API_KEY): Promise<StoredAnimal[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const animals: StoredAnimal[] = []
   let path: string | undefined = '/v1/pets?limit=100'
   while (path !== undefined) {
-    const reply = await send(address, agent, 'GET', path)
+    const reply = await send(address, agent, 'GET', path, { apiKey })
     if (reply?.status !== 200) {
       await delay(RETRY_MS)
       continue
@@ -127,6 +144,12 @@ async function readCatalogue(address: string): Promise<StoredAnimal[]> {
   }
   agent.destroy()
   return animals
+}
+
+export interface Sent {
+  readonly body?: string
+  readonly idempotencyKey?: string
+  readonly apiKey?: string
 }
 
 interface Answer {
@@ -141,10 +164,10 @@ export function send(
   agent: Agent | false,
   method: string,
   path: string,
-  { body, idempotencyKey }: { readonly body?: string; readonly idempotencyKey?: string } = {},
+  { body, idempotencyKey, apiKey = API_KEY }: Sent = {},
 ): Promise<Answer | undefined> {
   const headers = {
-    authorization: `Bearer ${API_KEY}`,
+    authorization: `Bearer ${apiKey}`,
     ...(body !== undefined && {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),

@@ -1,5 +1,12 @@
 // One promise of the service, and what an experiment measured.
 
+import { readFileSync, writeFileSync } from 'node:fs'
+import { cpus, release, type } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+const REPORT = fileURLToPath(new URL('results.md', import.meta.url))
+const END = '<!-- end -->'
+
 export interface Figure {
   readonly promise: string
   readonly measured: string
@@ -15,8 +22,52 @@ export interface Options {
 
 export type Experiment = (options: Options) => Promise<Figure[]>
 
+/**
+ * Runs the experiments one after the other, and prints their figures. A full run also writes them to the part of
+ * results.md that names the command. The exit code is 1 if a promise does not hold.
+ */
+export async function runExperiments(
+  command: string,
+  experiments: Readonly<Record<string, Experiment>>,
+  options: Options,
+): Promise<void> {
+  const results = new Map<string, Figure[]>()
+  for (const [title, experiment] of Object.entries(experiments)) {
+    const startedAt = performance.now()
+    console.log(`\n${title}`)
+    const figures = await experiment(options).catch(failed)
+    if (!print(figures, options)) process.exitCode = 1
+    results.set(title, figures)
+    console.log(`${Math.round((performance.now() - startedAt) / 1_000)} s`)
+  }
+  if (!options.quick) writeReport(command, results)
+}
+
+/** One experiment that cannot be completed does not stop the others. */
+function failed(error: unknown): Figure[] {
+  console.log(error)
+  return [{ promise: 'the experiment can be completed', measured: String(error), holds: false }]
+}
+
+function writeReport(command: string, results: ReadonlyMap<string, readonly Figure[]>): void {
+  const rows = [...results].flatMap(([title, figures]) => [
+    `\n## ${title}\n`,
+    '| promise | measured | holds |',
+    '|---|---|---|',
+    ...figures.map(
+      ({ promise, measured, holds }) => `| ${promise} | ${measured} | ${holds ? 'yes' : '**no**'} |`,
+    ),
+  ])
+  const machine = `${new Date().toISOString().slice(0, 10)}, ${cpus().length} cores (${cpus()[0]?.model.trim()}), ${type()} ${release()}, Node.js ${process.versions.node}.`
+  const text = readFileSync(REPORT, 'utf8')
+  const start = `<!-- written by ${command} -->`
+  const startAt = text.indexOf(start) + start.length
+  const after = text.slice(text.indexOf(END, startAt))
+  writeFileSync(REPORT, `${text.slice(0, startAt)}\n\n${machine}\n${rows.join('\n')}\n\n${after}`)
+}
+
 /** Prints the figures. Returns whether all promises hold. A quick run ignores those about speed. */
-export function print(figures: readonly Figure[], { quick }: Options): boolean {
+function print(figures: readonly Figure[], { quick }: Options): boolean {
   for (const { promise, measured, holds } of figures)
     console.log(`${holds ? 'holds ' : 'BROKEN'}  ${promise}: ${measured}`)
   return figures.every(({ holds, isSpeed }) => holds || (quick && isSpeed === true))
