@@ -15,7 +15,7 @@ import { inScope } from './processes.ts'
 const MAX_PAUSE_MS = 400
 
 export async function kills({ quick }: Options): Promise<Figure[]> {
-  const count = quick ? 4 : 60
+  const count = quick ? 4 : 160
   return [
     await inScope(scope => killOn(scope, 'SQLite', `sqlite:${temporaryFolder(scope)}/animals.db`, count)),
     await inScope(async scope => {

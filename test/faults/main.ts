@@ -1,4 +1,4 @@
-// `npm run test:faults`: all experiments with faults, overload and strangers. The full run takes up to 15 minutes and
+// `npm run test:faults`: all experiments with faults, overload and strangers. The full run takes up to 20 minutes and
 // writes test/faults/results.md; `-- --quick` takes up to three, and every change must pass it.
 
 import { databases } from './databases.ts'
