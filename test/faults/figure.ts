@@ -11,7 +11,7 @@ export interface Figure {
   readonly promise: string
   readonly measured: string
   readonly holds: boolean
-  /** It depends on how fast the machine is. A short run prints it, and only the full run fails because of it. */
+  /** It depends on the speed of the machine, or on the length of the run. A short run prints it, and only the full run fails because of it. */
   readonly isSpeed?: boolean
 }
 

@@ -1,0 +1,68 @@
+// What an operator does while the service runs: keys, imports, exports and backups. Each throws if the command fails.
+
+import { createReadStream, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { DatabaseSync } from 'node:sqlite'
+import { parseJson } from '../../client/src/json.ts'
+import type { Acknowledged, StoredAnimal } from '../faults/creations.ts'
+import { type CommandOptions, run } from '../support/command.ts'
+import type { Scope } from '../support/service.ts'
+
+export interface Key {
+  readonly id: string
+  readonly key: string
+}
+
+export function createCommands(scope: Scope, options: CommandOptions) {
+  async function command(...args: string[]): Promise<string> {
+    const { code, out, err } = await run(scope, args, options)
+    if (code !== 0) throw new Error(`animal-store ${args.join(' ')} failed: ${err}`)
+    return out
+  }
+
+  return {
+    async createKey(): Promise<Key> {
+      return JSON.parse(await command('keys', 'create', '--name', 'soak', '--json'))
+    },
+
+    /** Returns the successor. The old key works for the overlap. */
+    async rotateKey({ id }: Key, overlapSeconds: number): Promise<Key> {
+      return JSON.parse(await command('keys', 'rotate', id, '--overlap', `${overlapSeconds}s`, '--json'))
+    },
+
+    async importAnimals(animals: readonly Acknowledged[]): Promise<void> {
+      const file = join(options.cwd, 'import.jsonl')
+      writeFileSync(file, animals.map(({ name }) => `{"name":"${name}","categoryId":1}\n`).join(''))
+      await command('import', file)
+    },
+
+    async exportAnimals(): Promise<StoredAnimal[]> {
+      const file = join(options.cwd, 'export.jsonl')
+      await command('export', file)
+      const animals: StoredAnimal[] = []
+      for await (const line of createInterface(createReadStream(file)))
+        animals.push(parseJson(line) as StoredAnimal)
+      rmSync(file)
+      return animals
+    },
+
+    /** Returns the animals of the backup. */
+    async backUp(): Promise<StoredAnimal[]> {
+      const file = join(options.cwd, 'backup.db')
+      await command('backup', file)
+      const backup = new DatabaseSync(file, { readOnly: true, readBigInts: true })
+      try {
+        const result = backup.prepare('pragma integrity_check').get()?.integrity_check
+        if (result !== 'ok') throw new Error(`the backup is corrupt: ${result}`)
+        return backup
+          .prepare('select id, name from animals')
+          .all()
+          .map(({ id, name }) => ({ id: id as bigint, name: String(name) }))
+      } finally {
+        backup.close()
+        rmSync(file)
+      }
+    },
+  }
+}
