@@ -1,7 +1,9 @@
-// Turns database rows into domain values and back. Both databases have the same columns.
+// What both databases share: rows as domain values and back, and where a page starts.
 
 import { type Animal, type AnimalText, isStatus, type Status } from '../animal.ts'
 import { type ApiKey, ENVIRONMENTS } from '../api-key.ts'
+import { INT64_MAX, INT64_MIN } from '../json.ts'
+import type { PageAfter } from '../store.ts'
 
 export type Row = Readonly<Record<string, unknown>>
 
@@ -53,4 +55,17 @@ export function keyValues(key: ApiKey): (string | number | Buffer | null)[] {
 
 function toDate(time: unknown): Date | undefined {
   return time === null ? undefined : new Date(Number(time))
+}
+
+export interface PageStart {
+  /** The smallest id that the page may have. */
+  readonly start: bigint
+  readonly limit: number
+}
+
+/** Where a page without `before` starts. The bound is inclusive, so that a page can start with the smallest int64. */
+export function pageStart({ limit, after }: PageAfter): PageStart {
+  if (after === undefined) return { start: INT64_MIN, limit }
+  // No id follows the largest int64.
+  return after === INT64_MAX ? { start: after, limit: 0 } : { start: after + 1n, limit }
 }

@@ -11,8 +11,8 @@ import {
 } from '../server/protocol-errors.ts'
 import { animalNotFound, gone, idempotencyKeyReused, rateLimited, unauthorized } from './api-errors.ts'
 import { DEPRECATED_SINCE, REMOVED_AT } from './deprecation.ts'
-import { invalidLimit } from './list-query.ts'
 import { int32, schema } from './openapi-schemas.ts'
+import { invalidLimit } from './parameters.ts'
 
 /** The path of the public base URL. */
 const PATH = '(/[^>]*)?/v1'

@@ -1,8 +1,34 @@
-// Finds the resource of a path, and the handler of a method.
+// Splits a request target into path and query, and finds the resource of the path and the handler of the method.
 
 import type { IncomingMessage } from 'node:http'
 import { methodNotAllowed } from './protocol-errors.ts'
 import type { Exchange, Reply } from './reply.ts'
+
+const ORIGIN = /^https?:\/\/[^/?#]*/i
+
+export interface Target {
+  readonly path: string
+  readonly query: string
+}
+
+/** A path with malformed percent-encoding becomes one that no route matches. */
+export function parseTarget(target: string): Target {
+  const relative = target.startsWith('/') ? target : target.replace(ORIGIN, '')
+  const queryAt = relative.indexOf('?')
+  const path = queryAt === -1 ? relative : relative.slice(0, queryAt)
+  const query = queryAt === -1 ? '' : relative.slice(queryAt + 1)
+  return { path: decode(path) || '/', query }
+}
+
+function decode(path: string): string {
+  if (!path.includes('%')) return path
+  try {
+    return decodeURI(path)
+  } catch {
+    // No route except `/` ends in a slash.
+    return `${path}/`
+  }
+}
 
 /** `parameter` is the last segment of the path if the route ends in a parameter, otherwise ''. */
 export type Handler = (exchange: Exchange, parameter: string) => Reply | Promise<Reply>

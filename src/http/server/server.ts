@@ -14,7 +14,7 @@ import { isLastRequest } from './message-checks.ts'
 import { skipRequests } from './node-internals.ts'
 import { type Exchange, isDelivered, isWaiting, type Reply, send } from './reply.ts'
 import { newRequestId, type OnAnswered, reportRequest } from './request-log.ts'
-import { parseTarget } from './request-target.ts'
+import { parseTarget } from './routes.ts'
 import { createSlowReaders } from './slow-readers.ts'
 import { createThrottledLog } from './throttled-log.ts'
 

@@ -1,4 +1,5 @@
-// The query of listPets: limit, status, and after or before, each at most once, and nothing else.
+// The parameters of the operations: the query of listPets (limit, status, and after or before, each at most once, and
+// nothing else), and the Idempotency-Key header of createPet.
 
 import { PAGE_LIMIT, parseStatus } from '../../animal.ts'
 import { invalid } from '../../error.ts'
@@ -58,4 +59,27 @@ function parseId(name: string, text: string): bigint {
   const id = canonicalInteger(text)
   if (id === undefined) throw invalid(`${name} must be a 64-bit integer in plain decimal digits.`)
   return id
+}
+
+export const IDEMPOTENCY_KEY_MAX_LENGTH = 255
+
+const BARE = `[!#-~]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}`
+const QUOTED = `"(?:[!#-\\[\\]-~]|\\\\["\\\\]){1,${IDEMPOTENCY_KEY_MAX_LENGTH}}"`
+
+export const IDEMPOTENCY_KEY_PATTERN = `^(?:${BARE}|${QUOTED})$`
+
+const keyPattern = new RegExp(IDEMPOTENCY_KEY_PATTERN)
+
+/**
+ * A bare key, or a quoted string whose quotes are not part of the key. Takes all values of the header, joined with ', '.
+ * Two values are rejected, because no key contains a space.
+ */
+export function parseIdempotencyKey(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined
+  if (!keyPattern.test(header)) {
+    throw invalid(
+      `Idempotency-Key must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters, without spaces, given once.`,
+    )
+  }
+  return header.startsWith('"') ? header.slice(1, -1).replace(/\\(.)/g, '$1') : header
 }
