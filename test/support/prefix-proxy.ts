@@ -15,7 +15,8 @@ export interface PrefixProxy {
 /** Started before its service, whose public URL has the port of the proxy. `prefix` is a path such as `/animals`. */
 export async function startPrefixProxy(t: Scope, prefix: string): Promise<PrefixProxy> {
   let service = ''
-  const server = createServer((incoming, outgoing) => {
+  // An idle connection stays open: on a busy machine, a request could meet its end.
+  const server = createServer({ keepAliveTimeout: 0 }, (incoming, outgoing) => {
     const { method = '', url = '', headers } = incoming
     if (!url.startsWith(`${prefix}/`)) {
       outgoing.writeHead(404).end()
