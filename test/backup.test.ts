@@ -274,9 +274,9 @@ suite('backup', { concurrency: true }, () => {
     writeFileSync(join(cwd, 'other.txt'), 'x'.repeat(5_000))
     mkdirSync(join(cwd, 'out'))
     for (const [database, message] of [
-      ['missing.db', /^There is no database at missing\.db\.\n$/],
+      ['missing.db', /^There is no database at missing\.db\. Check --database-url .*\n$/],
       ['data', /^The database data is not a file\.\n$/],
-      ['other.txt', /^The database other\.txt cannot be copied: file is not a database\.\n$/],
+      ['other.txt', /^Cannot copy other\.txt: file is not a database\.\n$/],
     ] as const) {
       const { code, err } = await run(t, ['backup', 'out/b', '--database-url', `sqlite:${database}`], { cwd })
       assert.equal(code, 1)
@@ -497,7 +497,7 @@ suite('restore', { concurrency: true }, () => {
       ['index.db', /corrupt|malformed/],
       ['empty.db', /has no tables/],
       ['text.db', /file is not a database/],
-      ['missing.db', /There is no database at missing\.db/],
+      ['missing.db', /^There is no backup at missing\.db\.$/m],
       [DATABASE, /is the database itself/],
     ] as const) {
       const { code, err } = await runIn(cwd, 'restore', name)

@@ -87,12 +87,12 @@ suite('animal-store', () => {
       /^--metrics-port \(METRICS_PORT\) must be another port than --port \(PORT\)\n$/,
     ],
     [['serve', '--nonsense', '9001'], /^--nonsense is not a flag of this command; see --help\n$/],
-    [['serve', 'postgres//admin:hunter2@h/a'], /^"…" is one argument too many\n$/],
-    [['migrate', ' postgres://admin:hunter2@h/a'], /^"postgres:…" is one argument too many\n$/],
-    [['serve', 'postgres;//admin:hunter2@h/a'], /^"…" is one argument too many\n$/],
-    [['keys', 'list', 'host=h password = hunter2'], /^"…" is one argument too many\n$/],
+    [['serve', 'postgres//admin:hunter2@h/a'], /^"…" needs --database-url before it\n$/],
+    [['migrate', ' postgres://admin:hunter2@h/a'], /^"postgres:…" needs --database-url before it\n$/],
+    [['serve', 'postgres;//admin:hunter2@h/a'], /^"…" is an unexpected argument\n$/],
+    [['keys', 'list', 'host=h password = hunter2'], /^"…" needs --database-url before it\n$/],
     [[], /Usage: animal-store COMMAND/],
-    [['--port', '1'], /Usage: animal-store COMMAND|There is no command/],
+    [['--port', '1'], /^The command is missing before --port, as in animal-store serve\./],
   ]
   for (const [args, expected] of mistakes) {
     test(`"${commandLine(args)}" prints the mistake on stderr and exits with 2`, async () => {

@@ -137,7 +137,7 @@ suite('the name of a file', () => {
   test('must fit --format', async t => {
     const { command } = useFolder(t)
     const { code, err } = await command('export', 'animals.csv', '--format', 'jsonl')
-    assert.deepEqual([code, err], [2, '--format jsonl does not fit animals.csv\n'])
+    assert.deepEqual([code, err], [2, '--format jsonl contradicts the ending of animals.csv\n'])
   })
 })
 

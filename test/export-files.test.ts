@@ -122,7 +122,10 @@ suite('an export', () => {
   test('rejects --spreadsheet-safe for JSON Lines', async t => {
     const { at, exportTo } = await folderWithAnimals(t)
     const { code, err } = await exportTo(at('out.jsonl'), '--spreadsheet-safe')
-    assert.deepEqual([code, err], [2, '--spreadsheet-safe is for CSV only\n'])
+    assert.deepEqual(
+      [code, err],
+      [2, '--spreadsheet-safe is for CSV and TSV: add --format csv, or name a file that ends in .csv\n'],
+    )
   })
 })
 

@@ -66,7 +66,7 @@ function sqlitePath(address: DatabaseAddress, tool: string): string {
 function asFailure(error: unknown, source: string, written: string): unknown {
   if (!(error instanceof Error)) return error
   if ('errcode' in error)
-    return new CommandFailed(`The database ${source} cannot be copied: ${error.message}.`, { cause: error })
+    return new CommandFailed(`Cannot copy ${source}: ${error.message}.`, { cause: error })
   return 'syscall' in error ? cannotWrite(written, error) : error
 }
 

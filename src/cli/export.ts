@@ -29,7 +29,9 @@ export const exportAnimals = command({
   findConflicts({ format, spreadsheetSafe }, [file = '-']) {
     const problems = findFormatProblems(file, format)
     if (problems.length === 0 && spreadsheetSafe && formatFor(file, format) === 'jsonl')
-      problems.push('--spreadsheet-safe is for CSV only')
+      problems.push(
+        '--spreadsheet-safe is for CSV and TSV: add --format csv, or name a file that ends in .csv',
+      )
     return problems
   },
   async run({ format, spreadsheetSafe, databaseUrl }, [file = '-'], { stdout, stderr, say }) {

@@ -22,7 +22,9 @@ export function findFormatProblems(file: string, given: FormatName | undefined):
   const format = ENDINGS[ending]
   if (format === undefined)
     return [`${redact(file)} must end in .${Object.keys(ENDINGS).join(', .')}: no other format is supported`]
-  return given === undefined || given === format ? [] : [`--format ${given} does not fit ${redact(file)}`]
+  return given === undefined || given === format
+    ? []
+    : [`--format ${given} contradicts the ending of ${redact(file)}`]
 }
 
 /** Returns the format that the name of a file stands for, or undefined for a name without an ending. */

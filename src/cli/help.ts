@@ -56,8 +56,12 @@ export function defaultText({ default: value, defaultText }: Setting<unknown>): 
   return defaultText ?? (value === undefined || value === false || value === '' ? undefined : String(value))
 }
 
-function usage({ name, operands = [] }: Command): string {
-  return [name, ...operands].join(' ')
+function usage({ name, operands = [], settings }: Command): string {
+  const required = settings
+    .map((setting): Setting<unknown> => SETTINGS[setting])
+    .filter(({ isRequired }) => isRequired)
+    .map(({ flag, placeholder }) => `--${flag} ${placeholder}`)
+  return [name, ...operands, ...required].join(' ')
 }
 
 const MIN_TEXT_WIDTH = 30

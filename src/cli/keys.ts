@@ -78,7 +78,9 @@ export const rotateKey = command({
         .filter(key => key.idempotencyScope === old.idempotencyScope)
       const successor = successors.find(key => key.revokedAt === undefined)
       if (successor !== undefined)
-        throw new CommandFailed(`Key ${id} was rotated already: its successor is ${successor.id}.`)
+        throw new CommandFailed(
+          `Key ${id} was rotated already: its successor is ${successor.id}. If that one is lost, revoke it, and rotate ${id} again.`,
+        )
       // A successor that was revoked has the lifetime that this key had before it was rotated.
       const { createdAt, expiresAt } = successors.at(-1) ?? old
       const { secret, apiKey } = generateKey({
@@ -91,7 +93,7 @@ export const rotateKey = command({
       const oldEnd = new Date(
         Math.min(later(now, overlap).getTime(), old.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY),
       )
-      const message = `Created ${apiKey.id} (${apiKey.name}) for ${environment} in ${nameOf(databaseUrl)}. ${id} ends at ${oldEnd.toISOString()}. The new key is shown only once:`
+      const message = `Created ${apiKey.id} (${apiKey.name}) for ${environment} in ${nameOf(databaseUrl)}. ${id} expires at ${oldEnd.toISOString()}. The new key is shown only once:`
       await showOrRevoke(store, apiKey, async () => {
         await store.createKey(apiKey)
         await printSecret(secret, apiKey, message, { ...streams, json })

@@ -113,6 +113,12 @@ function misused(args: readonly string[], { stderr, say }: Streams): number {
   const [first = ''] = words
   const typed = words.map(redact).join(' ')
   const names = [...COMMANDS.map(({ name }) => name), 'keys', 'help']
+  if (args[0]?.startsWith('-')) {
+    say(
+      `The command is missing before ${redact(args[0])}, as in animal-store serve. See animal-store --help.`,
+    )
+    return MISUSED
+  }
   const group = groupOf(first)
   const isIncomplete = words.length < 2 || closest(typed, names) === undefined
   if (group.length > 0 && isIncomplete) say(overview(group, columnsOf(stderr), first))

@@ -109,14 +109,14 @@ function readFlags(
     else values.set(token.name, [values.get(token.name) ?? [], token.value ?? ''].flat().join())
   }
   for (const missing of operands.slice(found.length))
-    if (!missing.startsWith('[')) problems.push(`${missing} is missing`)
-  // After an unknown flag, an argument may be its value.
-  for (const extra of hasUnknown ? [] : found.slice(operands.length))
-    problems.push(`${JSON.stringify(redact(extra))} is one argument too many`)
-  // No operand is a URL. A command would print it as the name of a file, together with the password.
-  for (const operand of found.slice(0, operands.length))
-    if (hasCredentials(operand))
-      problems.push(`${JSON.stringify(redact(operand))} needs --database-url before it`)
+    if (!missing.startsWith('[')) problems.push(`${missing} is missing; see --help`)
+  for (const [index, operand] of found.entries()) {
+    const shown = JSON.stringify(redact(operand))
+    // No operand is a URL. A command would print it as the name of a file, together with the password.
+    if (hasCredentials(operand)) problems.push(`${shown} needs --database-url before it`)
+    // After an unknown flag, an argument may be its value.
+    else if (index >= operands.length && !hasUnknown) problems.push(`${shown} is an unexpected argument`)
+  }
   return { values, reported, operands: found }
 }
 

@@ -191,7 +191,7 @@ export const SETTINGS = {
   ),
   spreadsheetSafe: flagOnly(
     '--spreadsheet-safe',
-    'CSV: put an apostrophe before names that a spreadsheet would run as formulas',
+    'CSV and TSV: put an apostrophe before names that a spreadsheet would run as formulas',
   ),
   skipInvalid: flagOnly('--skip-invalid', 'report invalid lines and import the others'),
   dryRun: flagOnly('--dry-run', 'read and check the whole file, and store nothing'),

@@ -43,7 +43,7 @@ export async function migrate(pool: Pool, warn: Warn): Promise<void> {
   }
   if (version > LATEST_SCHEMA) {
     throw new UnusableDatabase(
-      `The PostgreSQL database has schema ${version}, newer than ${LATEST_SCHEMA}, the newest that this version of animal-store knows: start a newer one.`,
+      `The PostgreSQL database has schema ${version}, newer than ${LATEST_SCHEMA}, the newest that this version knows: install a newer version of animal-store.`,
     )
   }
   const { rows } = await pool.query(

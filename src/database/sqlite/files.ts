@@ -48,7 +48,11 @@ export function requireFile(path: string): Stats {
     const reason = getSystemErrorMessage((error as NodeJS.ErrnoException).errno ?? 0)
     throw new UnusableDatabase(`The database ${path} cannot be opened: ${reason}.`, { cause: error })
   }
-  if (stats === undefined) throw new UnusableDatabase(`There is no database at ${path}.`)
+  if (stats === undefined) {
+    throw new UnusableDatabase(
+      `There is no database at ${path}. Check --database-url and --environment, and the folder that you are in.`,
+    )
+  }
   if (!stats.isFile()) throw new UnusableDatabase(`The database ${path} is not a file.`)
   return stats
 }

@@ -34,7 +34,7 @@ export function checkOwner(database: DatabaseSync): string | undefined {
   if (applicationId(database) !== APPLICATION_ID) return 'belongs to another program'
   const version = schemaVersion(database)
   if (version <= LATEST_SCHEMA) return undefined
-  return `has schema ${version}, newer than ${LATEST_SCHEMA}, the newest that this version of animal-store knows: start a newer one`
+  return `has schema ${version}, newer than ${LATEST_SCHEMA}, the newest that this version knows: install a newer version of animal-store`
 }
 
 /** Returns the problem if a table is missing or the contents are damaged. */

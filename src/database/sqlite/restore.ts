@@ -22,6 +22,7 @@ export interface Restored extends Copied {
  * the signal is aborted.
  */
 export async function restore(file: string, path: string, now: Date, signal: AbortSignal): Promise<Restored> {
+  if (!existsSync(file)) throw new UnusableDatabase(`There is no backup at ${file}.`)
   requireFile(file)
   const target = existsSync(path) ? realpathSync(path) : resolve(path)
   if (isSameFile(file, target)) throw new UnusableDatabase(`${file} is the database itself.`)
