@@ -86,7 +86,7 @@ export function requestFor(operation: Operation): HttpRequest {
 export function checkResponse(
   operation: Operation,
   usesWrongKey: boolean,
-  { status, body }: HttpResponse,
+  { status, headers, body }: HttpResponse,
 ): void {
   const fail = (expected: string): never => {
     throw new Error(`wrong response: expected ${expected}, received ${status} ${body.slice(0, 200)}`)
@@ -103,6 +103,9 @@ export function checkResponse(
       for (const [index, animal] of expectedPage(operation.after, operation.status).entries()) {
         if (!isSame(value[index], animal)) fail(`animal ${animal.id} at position ${index}`)
       }
+      const hasPrevious = STATUSES.some((_, index) => isOnPage(operation.after - index, operation.status))
+      if ((headers.link ?? '').includes('rel="prev"') !== hasPrevious)
+        fail(`${hasPrevious ? 'a' : 'no'} link to the previous page`)
       return
     }
     case 'animal':
@@ -125,7 +128,12 @@ function expectedPage(after: number, status: Status | undefined): PlainAnimal[] 
   const candidates = Array.from({ length: PAGE_SIZE * STATUSES.length }, (_, index) =>
     animalAt(after + 1 + index),
   )
-  return candidates.filter(animal => status === undefined || animal.status === status).slice(0, PAGE_SIZE)
+  return candidates.filter(({ id }) => isOnPage(id, status)).slice(0, PAGE_SIZE)
+}
+
+/** Whether there is an animal with this id, and the filter selects it. */
+function isOnPage(id: number, status: Status | undefined): boolean {
+  return id > 0 && (status === undefined || animalAt(id).status === status)
 }
 
 /** Fastify sends a missing status as null. */

@@ -17,7 +17,7 @@ run('tsc', '-p', 'tsconfig.build.json')
 // The configuration emits no files, because it otherwise only serves to check types.
 run('tsc', '-p', 'tsconfig.browser.json', '--noEmit', 'false', '--allowImportingTsExtensions', 'false')
 cpSync('src/web/browser', 'dist/src/web/browser', { recursive: true, filter: file => !file.endsWith('.ts') })
-for (const path of ['bin', 'docs', 'CHANGELOG.md', 'LICENSE', 'README.md'])
+for (const path of ['bin', 'docs/openapi.json', 'CHANGELOG.md', 'LICENSE', 'README.md'])
   cpSync(path, `dist/${path}`, { recursive: true })
 
 const root = { ...JSON.parse(readFileSync('package.json', 'utf8')), engines: { node: NODE_VERSIONS } }

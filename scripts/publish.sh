@@ -5,7 +5,7 @@ set -euo pipefail
 for file in "$@"; do
   package=$(tar -xzOf "$file" package/package.json |
     node -p 'const { name, version } = JSON.parse(fs.readFileSync(0)); `${name}@${version}`')
-  integrity=sha512-$(openssl dgst -sha512 -binary "$file" | base64 --wrap=0)
+  integrity=sha512-$(openssl dgst -sha512 -binary "$file" | openssl base64 -A)
   # Nothing if it is not published. If the registry cannot be reached, publishing fails too, and says why.
   published=$(npm view "$package" dist.integrity 2> /dev/null || true)
   if [ -z "$published" ]; then

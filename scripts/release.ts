@@ -29,7 +29,8 @@ function changesOf(version: string): string {
   const section = sections.find(text => /^\S+/.exec(text)?.[0] === version)
   if (section === undefined) return fail(`CHANGELOG.md has no section ${version}.`)
   const { repository } = JSON.parse(readFileSync('package.json', 'utf8'))
-  const files = `${repository?.url.replace(/^git\+|\.git$/g, '')}/blob/${tag}/`
+  if (repository === undefined) return fail('package.json has no repository.')
+  const files = `${repository.url.replace(/^git\+|\.git$/g, '')}/blob/${tag}/`
   return section.replace(/^.*\n+/, '').replaceAll(/\]\((?!https?:)/g, `](${files}`)
 }
 

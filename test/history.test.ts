@@ -140,6 +140,7 @@ suite('a history', () => {
       /n3 is there before it was sent/,
     ],
     ['a wrong order', [list(90, 99, { limit: 9 }, [1, 3, 2, 4])], /has 2 out of order/],
+    ['a page that is too long', [list(90, 99, { limit: 2 }, [1, 2, 3])], /has 3 animals, more than 2/],
     ['an animal twice', [list(90, 99, { limit: 9 }, [1, 2, 2, 3, 4])], /has 2 out of order/],
     [
       'an animal before the page',

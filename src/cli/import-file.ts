@@ -55,10 +55,9 @@ export async function* readEntries(
     yield* readJsonLines(lines)
   } else {
     const header = await readCsvHeader(lines, format === 'tsv' ? '\t' : undefined)
-    if (header !== undefined && header.ignored.length > 0)
-      say(`Ignored columns: ${header.ignored.join(', ')}.`)
+    if (header.ignored.length > 0) say(`Ignored columns: ${header.ignored.join(', ')}.`)
     await lines.skipTo(fromLine)
-    if (header !== undefined) yield* readCsv(lines, header)
+    yield* readCsv(lines, header)
   }
 }
 
@@ -200,8 +199,8 @@ const KNOWN: readonly string[] = [...CSV_COLUMNS.map(name => name.toLowerCase())
 /** Spreadsheets may write this line before the header. */
 const SEPARATOR_LINE = /^"?sep=([,;\t])"?\s*$/i
 
-/** Takes the lines up to and including the header. Returns undefined if the file has none. */
-async function readCsvHeader(lines: Lines, given: Separator | undefined): Promise<CsvHeader | undefined> {
+/** Takes the lines up to and including the header. */
+async function readCsvHeader(lines: Lines, given: Separator | undefined): Promise<CsvHeader> {
   let separator = given
   while (await lines.read()) {
     const line = (lines.take() ?? NONE).toString()
@@ -210,7 +209,7 @@ async function readCsvHeader(lines: Lines, given: Separator | undefined): Promis
     if (named === undefined) return parseCsvHeader(line, separator ?? guessSeparator(line))
     separator ??= named as Separator
   }
-  return undefined
+  throw new InvalidFile('The file is empty: its first line must name the columns.')
 }
 
 function guessSeparator(line: string): Separator {

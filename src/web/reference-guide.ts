@@ -36,10 +36,10 @@ function start({ api, environment, baseUrl }: ReferenceOptions): Section {
     text: html`<p>${renderMarkdown(api.info.description)}</p>
 <dl class="pairs">${api.servers.map(({ url, description }) => html`<dt>${description}</dt><dd><code>${url}</code></dd>`)}<dt>Version</dt><dd>${api.info.version}</dd></dl>
 <p>Store your API key in the environment variable <code>${KEY_VARIABLE}</code>: the samples read it from there. Or enter the key at the top of this page, and send requests from here. The <a href="./">catalogue</a> shows the same animals. Code generators can use the <a href="./openapi.json">OpenAPI document</a>.</p>
-<p>Any HTTP client works. Note that <code>id</code> and <code>categoryId</code> are 64-bit integers: <code>JSON.parse</code> in JavaScript rounds large ones. The client for JavaScript and TypeScript, <code>animal-store-client</code>, returns them exactly, retries safely and has no dependencies. It is not in the npm registry yet: pack it in a checkout of the repository.</p>`,
+<p>Any HTTP client works. Note that <code>id</code> and <code>categoryId</code> are 64-bit integers: <code>JSON.parse</code> in JavaScript rounds large ones. The client for JavaScript and TypeScript, <code>animal-store-client</code>, returns them exactly, retries safely and has no dependencies. Install it from npm, or pack it in a checkout of the repository.</p>`,
     code: html`${renderCode('shell', `export ${KEY_VARIABLE}='${KEY_PREFIX[environment]}…'\ncurl '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'First request')}
-${renderCode('json', renderJson(firstAnswer(api), 2), 'Its answer: 200')}
-${renderCode('shell', '# In a checkout of the repository:\nnpm ci && npm pack --workspace client\n# In your project, with the file beside it:\nnpm install ./animal-store-client-*.tgz', 'Install the client')}`,
+${renderCode('json', renderJson(firstAnswer(api), 2), 'Response: 200')}
+${renderCode('shell', 'npm install animal-store-client', 'Install the client')}`,
   }
 }
 
@@ -79,8 +79,8 @@ function idempotency({ baseUrl }: ReferenceOptions): Section {
     text: html`<p>A connection can break after an animal was stored and before you have the answer. Send an <code>Idempotency-Key</code> with <a href="#createPet">each animal that you add</a>. Use a new value for each animal, such as a random one, and the same value when you repeat the request.</p>
 <p>For ${IDEMPOTENCY_WINDOW_HOURS} hours, the same key with the same animal gets the first answer again, with the header <code>Idempotent-Replayed: true</code>, and no second animal is added. The same key with another animal gets <a href="#error-idempotency_key_reused">422</a>. Rejected requests are not remembered.</p>
 <p>Our client does this by itself.</p>`,
-    code: html`${renderCode('shell', `curl --include --retry 5 '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Content-Type: application/json' \\\n  -H 'Idempotency-Key: delivery-1042-bella' \\\n  --data-raw '{"name": "Bella", "categoryId": 7}'`, 'Retry without adding twice')}
-${renderCode('http', 'Idempotent-Replayed: true', 'Header of a repeated answer')}`,
+    code: html`${renderCode('shell', `curl --include --retry 5 --retry-all-errors '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Content-Type: application/json' \\\n  -H 'Idempotency-Key: delivery-1042-bella' \\\n  --data-raw '{"name": "Bella", "categoryId": 7}'`, 'Retry without adding twice')}
+${renderCode('http', 'Idempotent-Replayed: true', 'Header of a repeated response')}`,
   }
 }
 
@@ -137,7 +137,7 @@ function renderError(response: Response | undefined, header = '') {
   return renderCode(
     'json',
     `${header === '' ? '' : `${header}\n\n`}${renderJson(example, 2)}`,
-    `Answer: ${status}`,
+    `Response: ${status}`,
   )
 }
 

@@ -74,7 +74,7 @@ function renderOperation(options: ReferenceOptions, operation: LocatedOperation)
   const effect =
     method === 'GET'
       ? `reads from ${environment} and changes nothing`
-      : `adds to ${environment} an animal that cannot be deleted`
+      : `adds an animal to ${environment}, and it cannot be deleted`
   return html`<section class="operation" id="${operationId}"><form data-operation="${operationId}" data-method="${method}" data-path="v1${path}">
 <div class="text">${renderHeading(operationId, summary)}
 <p class="target row">${renderMethod(method)} <code>/v1${path}</code> <small>${operationId}</small>${deprecated && html` <small><a class="warning" href="#deprecation">deprecated, will be removed on ${removal}</a></small>`}</p>

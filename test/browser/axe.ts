@@ -10,6 +10,7 @@ const WIDTHS = [320, 768, 1440]
 /** Only the colours differ in the dark scheme, and they do not depend on the width. */
 const CHECKS = [
   { colorScheme: 'light', width: 320, rules: {} },
+  { colorScheme: 'light', width: 768, rules: {} },
   { colorScheme: 'light', width: 1440, rules: {} },
   { colorScheme: 'dark', width: 1440, rules: { runOnly: ['color-contrast'] } },
 ] as const

@@ -231,6 +231,7 @@ suite('go to id', () => {
     await goTo('5')
     await waitForList(page, '?after=4', '9')
     await page.getByText('No animal has the id 5.').waitFor()
+    assert.ok(!(await page.locator('#search-hint').isVisible()), 'the hint covers the counts')
     assert.equal(await page.locator('#panel').isVisible(), false, 'the panel still shows another animal')
     await goTo('-9223372036854775808')
     await waitForList(page, '', '-9223372036854775808')

@@ -174,7 +174,7 @@ suite('the forms', () => {
         new RegExp(`reads from ${environment} and changes nothing`),
       )
       const output = await send(page, 'createPet')
-      const effect = `adds to ${environment} an animal that cannot be deleted`
+      const effect = `adds an animal to ${environment}, and it cannot be deleted`
       assert.match((await output.textContent()) ?? '', new RegExp(effect))
       await output.getByRole('button', { name: 'Cancel' }).click()
       assert.equal(await output.textContent(), 'Nothing was sent.')
@@ -226,12 +226,12 @@ suite('the forms', () => {
     const { page } = await openReference(t)
     await page.getByLabel('API key').fill(API_KEY)
     await page.locator('#createPet textarea').fill('{"name": ""}')
-    assert.match((await (await sendCreation(page)).textContent()) ?? '', /^Refused: 400 Bad Request/)
+    assert.match((await (await sendCreation(page)).textContent()) ?? '', /^Rejected: 400 Bad Request/)
     assert.match((await response(page, 'createPet').textContent()) ?? '', /categoryId is required/)
     await page.getByLabel('API key').fill('wrong')
     const getPet = await send(page, 'getPet')
     assert.equal(await getPet.getAttribute('class'), 'refused')
-    assert.match((await getPet.textContent()) ?? '', /^Refused: 401 Unauthorized/)
+    assert.match((await getPet.textContent()) ?? '', /^Rejected: 401 Unauthorized/)
     await page.route('**/v1/pets/*', route => route.fulfill({ status: 503, json: {} }))
     assert.match((await (await send(page, 'getPet')).textContent()) ?? '', /^Failed: 503 Service Unavailable/)
   })
@@ -407,7 +407,7 @@ suite('the page', () => {
   test('says how animals are ordered while others are added, and how to read one after the removal', async t => {
     const { page } = await openReference(t)
     await page.locator('#paging').getByText('the one with the larger id may appear first').waitFor()
-    await page.locator('#start').getByText('Its answer: 200').waitFor()
+    await page.locator('#start').getByText('Response: 200').waitFor()
     await page.locator('#deprecation').getByText('store.findAnimal(1234n)').waitFor()
   })
 

@@ -156,7 +156,7 @@ suite('the search', () => {
     const downloaded = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Download CSV' }).click()
     const text = readFileSync(await (await downloaded).path(), 'utf8')
-    assert.equal((await downloaded).suggestedFilename(), 'animals-none.csv')
+    assert.equal((await downloaded).suggestedFilename(), 'animals-search-none.csv')
     assert.equal(text.trimEnd().split('\r\n').length, 303)
   })
 

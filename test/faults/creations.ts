@@ -10,6 +10,7 @@ import { waitUntil } from '../support/wait.ts'
 
 const REQUEST_TIMEOUT_MS = 20_000
 const RETRY_MS = 20
+const READ_TIMEOUT_MS = 120_000
 
 export interface Creations {
   /** How often each status was received. A connection that broke counts as `no answer`. */
@@ -132,10 +133,12 @@ export type Acknowledged = Pick<StoredAnimal, 'name'> & Partial<StoredAnimal>
 export async function readCatalogue(address: string, apiKey = API_KEY): Promise<StoredAnimal[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const animals: StoredAnimal[] = []
+  const deadline = performance.now() + READ_TIMEOUT_MS
   let path: string | undefined = '/v1/pets?limit=100'
   while (path !== undefined) {
     const reply = await send(address, agent, 'GET', path, { apiKey })
     if (reply?.status !== 200) {
+      if (performance.now() > deadline) throw new Error(`the animals cannot be listed: ${reply?.status}`)
       await delay(RETRY_MS)
       continue
     }

@@ -24,7 +24,7 @@ export interface Operation {
  * - an animal is missing in a list or fetch that covers its id, and began after another request had shown the animal
  * - an animal, a name or an idempotency key has two ids, or an id has two animals
  * - an animal differs from the one that was sent, or is there before it was sent
- * - a list is not by ascending id, or has an animal outside its range
+ * - a list is not by ascending id, longer than its limit, or has an animal outside its range
  */
 export function findViolations(history: readonly Operation[]): string[] {
   const violations = new Set<string>()
@@ -75,6 +75,8 @@ export function findViolations(history: readonly Operation[]): string[] {
   for (const { request, start, animals } of history) {
     if (request.kind === 'create' || animals === undefined) continue
     const what = `the ${request.kind} of ${start} ms`
+    if (request.kind === 'list' && animals.length > request.limit)
+      violations.add(`${what} has ${animals.length} animals, more than ${request.limit}`)
     const [first, last] = rangeOf(request, animals)
     const end = rankFrom(sorted, last + 1n)
     let next = rankFrom(sorted, first)

@@ -8,6 +8,7 @@ import { findViolations, type Operation, type Request } from './history.ts'
 
 const ANSWER_TIMEOUT_MS = 10_000
 const RETRY_MS = 50
+const CHECK_TIMEOUT_MS = 120_000
 const PAGE = 100
 
 /** How many violations are printed. */
@@ -22,7 +23,10 @@ export interface Answer {
 export interface Recorder {
   /** Sends the request to the service at this address. Never rejects. */
   send(address: string, request: Request): Promise<Answer>
-  /** Lists all animals page by page, then prints how many requests contradict each other. Returns whether none does. */
+  /**
+   * Lists all animals page by page, then prints how many requests contradict each other. Returns whether none does.
+   * Rejects if the animals cannot be listed within two minutes.
+   */
   check(address: string): Promise<boolean>
 }
 
@@ -40,9 +44,11 @@ export function startRecorder(apiKey: string): Recorder {
     send,
 
     async check(address) {
+      const deadline = performance.now() + CHECK_TIMEOUT_MS
       for (let after = 0n; ; ) {
-        const { animals } = await send(address, { kind: 'list', limit: PAGE, after })
+        const { status, animals } = await send(address, { kind: 'list', limit: PAGE, after })
         if (animals === undefined) {
+          if (performance.now() > deadline) throw new Error(`the animals cannot be listed: ${status}`)
           await delay(RETRY_MS)
           continue
         }

@@ -51,7 +51,8 @@ func (s postgresStore) list(ctx context.Context, requested page) (result, error)
 		query = "select exists (select 1 from animals where status = $2 and id <= $1)"
 		args = append(args, requested.status)
 	}
-	return found, s.pool.QueryRow(ctx, query, args...).Scan(&found.hasPrevious)
+	err = s.pool.QueryRow(ctx, query, args...).Scan(&found.hasPrevious)
+	return found, err
 }
 
 func (s postgresStore) find(ctx context.Context, id int64) (*animal, error) {

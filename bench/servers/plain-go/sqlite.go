@@ -82,13 +82,15 @@ func (s sqliteStore) list(ctx context.Context, requested page) (result, error) {
 	if err := rows.Err(); err != nil {
 		return result{}, err
 	}
+	rows.Close()
 	if len(found.animals) > requested.limit {
 		found.animals, found.hasNext = found.animals[:requested.limit], true
 	}
 	if requested.after == 0 || len(found.animals) == 0 {
 		return found, nil
 	}
-	return found, hasPrevious.QueryRowContext(ctx, append(filter, requested.after)...).Scan(&found.hasPrevious)
+	err = hasPrevious.QueryRowContext(ctx, append(filter, requested.after)...).Scan(&found.hasPrevious)
+	return found, err
 }
 
 func (s sqliteStore) find(ctx context.Context, id int64) (*animal, error) {

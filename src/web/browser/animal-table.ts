@@ -160,7 +160,11 @@ function renderRow({ id, name, categoryId, status }: Animal): HTMLTableRowElemen
     {},
     createElement('td', { class: 'number', 'data-label': 'id' }, String(id)),
     createElement('th', { scope: 'row' }, createElement('button', { type: 'button', class: 'name' }, text)),
-    createElement('td', { class: 'number', 'data-label': 'category' }, String(categoryId)),
+    createElement(
+      'td',
+      { class: 'number', 'data-label': 'category', title: String(categoryId) },
+      String(categoryId),
+    ),
     createElement('td', {}, createStatusBadge(status)),
   )
 }

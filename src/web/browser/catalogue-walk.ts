@@ -1,5 +1,6 @@
 // Walks through the whole catalogue in the background, one request at a time, to count the animals of each status and to
-// search their names. Animals never change, so the tab keeps them: after a reload the walk continues where it was.
+// search their names. Animals never change, so the tab keeps them, if its storage has room: after a reload the walk continues
+// where it was.
 
 import { type Animal, type AnimalStore, AnimalStoreError } from '../../../client/src/animal-store.ts'
 import { PAGE_LIMIT } from '../../animal.ts'

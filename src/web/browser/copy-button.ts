@@ -31,7 +31,7 @@ async function copy(text: string): Promise<boolean> {
     return true
   } catch {
     // Browsers offer `navigator.clipboard` only in secure contexts. The older way works everywhere else.
-    const source = createElement('span', { class: 'visually-hidden' }, text)
+    const source = createElement('span', { class: 'visually-hidden', 'aria-hidden': 'true' }, text)
     document.body.append(source)
     getSelection()?.selectAllChildren(source)
     const isCopied = document.execCommand('copy')

@@ -62,7 +62,8 @@ export function enableCsvDownload({ notice, pace, session, state, walk }: CsvDow
         formulas += safe.filter(({ name }, index) => name !== animals[index]?.name).length
         notice.show(describeProgress(count, walk.walked, status), { action: cancel })
       }
-      save(file, status === undefined ? 'animals.csv' : `animals-${status}.csv`)
+      const words = ['animals', ...(isSearch(location) ? ['search'] : []), ...(status ? [status] : [])]
+      save(file, `${words.join('-')}.csv`)
       const isPart = isSearch(location) && walk.walked.state === 'capped'
       notice.show(describe(count, formulas, isPart), { forMs: MESSAGE_MS })
     } catch (error) {

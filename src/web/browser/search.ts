@@ -24,6 +24,8 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
   const field = find('#search-field', HTMLInputElement)
   const hint = find('#search-hint', HTMLElement)
   // People write "#1204" for an id.
+  /** The id that the user has gone to. */
+  let shown = ''
   const typed = () => field.value.trim().replace(/^#\s*(?=[+-]?\d)/, '')
 
   function showHint(): void {
@@ -32,7 +34,7 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
     if (id !== undefined) hint.textContent = `Press Enter to go to id ${id}.`
     else hint.textContent = isInteger(typed()) ? 'No animal can have this id: it is out of range.' : HINT
     // The results of a search say enough.
-    hint.hidden = typed() !== '' && !isInteger(typed())
+    hint.hidden = typed() !== '' && (!isInteger(typed()) || typed() === shown)
   }
 
   field.addEventListener('input', () => {
@@ -51,8 +53,11 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
   find('#search', HTMLFormElement).addEventListener('submit', event => {
     event.preventDefault()
     const id = parseInteger(typed())
-    if (id !== undefined) onGoToId(id)
-    else if (!isInteger(typed()) && typed() !== '') onDone()
+    if (id !== undefined) {
+      shown = typed()
+      showHint()
+      onGoToId(id)
+    } else if (!isInteger(typed()) && typed() !== '') onDone()
   })
 
   return {

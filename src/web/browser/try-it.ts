@@ -95,7 +95,7 @@ export function enableForm(form: HTMLFormElement, key: KeyField): void {
     try {
       const answer = await send(readForm(form, key.value))
       const { status, statusText } = answer.response
-      const prefix = status >= 500 ? 'Failed: ' : status >= 400 ? 'Refused: ' : ''
+      const prefix = status >= 500 ? 'Failed: ' : status >= 400 ? 'Rejected: ' : ''
       const outcome = createElement('strong', {}, `${prefix}${status} ${statusText}`.trim())
       // Screen readers announce this line only.
       say(status >= 400 ? 'refused' : 'accepted', outcome, ` in ${formatNumber(Math.round(answer.ms))} ms`)
