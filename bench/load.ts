@@ -51,7 +51,9 @@ export async function generateLoad(plan: LoadPlan): Promise<LoadResult> {
   try {
     const script = join(folder, 'load.lua')
     writeFileSync(script, luaScript(plan))
-    const wrk = ['wrk', '-t1', `-c${CONNECTIONS}`, `-d${plan.seconds}s`, '-s', script, plan.address]
+    // A virtual machine may stall for seconds. Without its own time-out, wrk would count that as failed requests.
+    const options = ['-t1', `-c${CONNECTIONS}`, `-d${plan.seconds}s`, `--timeout=${OVERTIME_SECONDS}s`]
+    const wrk = ['wrk', ...options, '-s', script, plan.address]
     const [program = '', ...args] = [...ON_LAST_CORE, ...wrk]
     const timeout = (plan.seconds + OVERTIME_SECONDS) * 1_000
     const { stdout } = await promisify(execFile)(program, args, { signal: interrupted, timeout })
