@@ -1,5 +1,6 @@
 // Programs that some tests need. Where one is missing, its tests are skipped, and the end of the run says so.
 
+import { spawnSync } from 'node:child_process'
 import { appendFileSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +12,10 @@ export function skipWithout(program: string, isInstalled: boolean): string | fal
   if (process.env.GITHUB_ACTIONS !== undefined) throw new Error(reason)
   if (process.env.TEST_RUN !== undefined) appendFileSync(listFile(), `${reason}\n`)
   return reason
+}
+
+export function withoutCurl(): string | false {
+  return skipWithout('curl', spawnSync('curl', ['--version']).status === 0)
 }
 
 /** Prints once for each program that tests were skipped. Called at the end of all tests. */
