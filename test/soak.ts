@@ -13,16 +13,14 @@ import {
   type Acknowledged,
   compare,
   describe,
-  describeStatuses,
   isIntact,
-  readCatalogue,
   type StoredAnimal,
   send,
 } from './faults/creations.ts'
 import { type Figure, runExperiments } from './faults/figure.ts'
+import { startLoad } from './faults/mixed-load.ts'
 import { inScope } from './faults/processes.ts'
 import { createCommands } from './soak/commands.ts'
-import { startLoad } from './soak/load.ts'
 import { watchMemory } from './soak/memory.ts'
 import { type Size, startServices } from './soak/services.ts'
 import { startPostgres } from './support/postgres.ts'
@@ -86,9 +84,8 @@ if (!(minutes > 0) || !chosen.every(key => key in DATABASES))
 for (const key of chosen) {
   const database = DATABASES[key] as Database
   await runExperiments(
-    `npm run test:soak on ${database.name}`,
     { [`${minutes} minutes on ${database.name}`]: () => inScope(scope => soak(scope, database)) },
-    { quick: minutes < FULL_MINUTES },
+    { quick: minutes < FULL_MINUTES, writeTo: `npm run test:soak on ${database.name}` },
   )
 }
 
@@ -103,7 +100,6 @@ async function soak(scope: Scope, database: Database): Promise<Figure[]> {
   scope.after(load.stop)
   const memory = watchMemory(services, minutes, path)
   const imported: Acknowledged[] = []
-  const acknowledged = () => [...load.acknowledged, ...imported]
 
   const end = new AbortController()
   const lengthMs = minutes * MINUTE_MS
@@ -141,7 +137,7 @@ async function soak(scope: Scope, database: Database): Promise<Figure[]> {
 
   /** Fails if one of the animals that were acknowledged before is missing. */
   async function checkCopy(copy: () => Promise<StoredAnimal[]>): Promise<void> {
-    const before = acknowledged()
+    const before = [...load.acknowledged, ...imported]
     const { lost, duplicated } = compare(before, await copy())
     if (lost + duplicated > 0) throw new Error(`${lost} of ${before.length} lost, ${duplicated} duplicated`)
   }
@@ -189,11 +185,7 @@ async function soak(scope: Scope, database: Database): Promise<Figure[]> {
   await running
   await load.stop()
   await services.killAll()
-  const outcome = {
-    ...compare(acknowledged(), await readCatalogue(address(), key.key)),
-    statuses: describeStatuses(load.statuses),
-    unexpected: load.unexpected(),
-  }
+  const outcome = await load.check(imported)
   return [
     {
       promise: `${services.kills()} kills: nothing acknowledged is lost or stored twice, every answer is right, 503 or missing`,

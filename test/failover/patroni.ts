@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, cpSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../support/postgres.ts'
@@ -86,12 +86,8 @@ export async function startCluster(programs: Programs, folder: string): Promise<
       },
       signal(signal) {
         // Patroni first, so that it does not start PostgreSQL again.
-        const postmaster = Number(readText(join(data, 'postmaster.pid')).split('\n')[0])
-        const processes = [
-          patroni?.pid,
-          ...(postmaster > 0 ? [postmaster, ...childrenIfAny(postmaster)] : []),
-        ]
-        for (const pid of processes) sendSignal(pid, signal)
+        sendSignal(Number(patroni?.pid), signal)
+        for (const pid of processesOf(data)) sendSignal(pid, signal)
       },
     }
   }
@@ -229,32 +225,21 @@ function spawnAsPostgres(
   return spawn(file, rest, { env, cwd: '/', stdio: ['ignore', log, log] })
 }
 
-/** Creates the folder of the cluster, in which the user postgres may create files. */
-export function openToPostgres(folder: string): void {
-  mkdirSync(folder, { recursive: true })
-  chmodSync(folder, 0o777)
-}
-
-function childrenIfAny(pid: number): number[] {
+/** The processes of the PostgreSQL that runs in this folder. */
+function processesOf(data: string): number[] {
   try {
-    return childrenOf(pid)
+    const postmaster = Number.parseInt(readFileSync(join(data, 'postmaster.pid'), 'utf8'), 10)
+    return [postmaster, ...childrenOf(postmaster)]
   } catch {
+    // It does not run.
     return []
   }
 }
 
-function sendSignal(pid: number | undefined, signal: NodeJS.Signals): void {
+function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
-    if (pid !== undefined) process.kill(pid, signal)
+    process.kill(pid, signal)
   } catch {
     // The process has already ended.
-  }
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return ''
   }
 }

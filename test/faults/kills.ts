@@ -1,15 +1,11 @@
 // The service is killed again and again while clients create animals, on both databases.
-//
-//   node test/faults/kills.ts [--quick]
 
-import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { serve } from '../support/command.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { API_KEY, type Scope, temporaryFolder } from '../support/service.ts'
-import { waitUntil } from '../support/wait.ts'
-import { createContinuously, describe, isIntact } from './creations.ts'
-import { type Figure, type Options, report } from './figure.ts'
+import { createContinuously, createdMore, describe, isIntact } from './creations.ts'
+import type { Figure, Options } from './figure.ts'
 import { inScope } from './processes.ts'
 
 const MAX_PAUSE_MS = 400
@@ -33,16 +29,11 @@ async function killOn(scope: Scope, database: string, url: string, count: number
   let service = await start()
   const creations = createContinuously(() => service.address)
   for (let kill = 1; kill <= count; kill++) {
-    const enough = creations.acknowledged() + 20
-    await waitUntil(() => creations.acknowledged() >= enough, {
-      what: 'animals are created',
-      timeoutMs: 60_000,
-    })
+    await createdMore(creations)
     // Each kill comes at another moment of a commit.
     await delay((kill * 37) % MAX_PAUSE_MS)
-    const ended = once(service.child, 'exit')
     service.child.kill('SIGKILL')
-    await ended
+    await service.ended
     service = await start()
   }
   const outcome = await creations.finish()
@@ -52,5 +43,3 @@ async function killOn(scope: Scope, database: string, url: string, count: number
     holds: isIntact(outcome),
   }
 }
-
-if (import.meta.main) await report(kills)

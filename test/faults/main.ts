@@ -1,27 +1,39 @@
 // `npm run test:faults`: all experiments with faults, overload and strangers. The full run takes up to 20 minutes and
-// writes test/faults/results.md; `-- --quick` takes up to three, and every change must pass it.
+// writes test/faults/results.md; `-- --quick` takes up to three, and every change must pass it. With the names of
+// experiments, such as `-- kills disks`, only those run, and nothing is written.
 
+import { parseArgs } from 'node:util'
 import { databases } from './databases.ts'
 import { disks } from './disks.ts'
-import { type Experiment, runExperiments } from './figure.ts'
-import { hostile } from './hostile.ts'
+import { runExperiments } from './figure.ts'
 import { kills } from './kills.ts'
-import { locks } from './locks.ts'
 import { overload } from './overload.ts'
 import { smuggling } from './smuggling.ts'
 import { strangers } from './strangers.ts'
 import { unknownKeys } from './unknown-keys.ts'
 
-const EXPERIMENTS: Readonly<Record<string, Experiment>> = {
+const EXPERIMENTS = {
   'The service is killed': kills,
   'The disk fails': disks,
-  'The database is locked': locks,
   'PostgreSQL fails': databases,
   'Too many requests': overload,
   'Strangers and slow clients': strangers,
   'Unknown keys': unknownKeys,
   'Request smuggling': smuggling,
-  'Hostile requests': hostile,
 }
 
-await runExperiments('npm run test:faults', EXPERIMENTS, { quick: process.argv.includes('--quick') })
+const { values, positionals } = parseArgs({
+  options: { quick: { type: 'boolean', default: false } },
+  allowPositionals: true,
+})
+const chosen = Object.entries(EXPERIMENTS).filter(
+  ([, { name }]) => positionals.length === 0 || positionals.includes(name),
+)
+if (chosen.length < positionals.length) {
+  const names = Object.values(EXPERIMENTS).map(({ name }) => name)
+  throw new Error(`The experiments are ${names.join(', ')}.`)
+}
+await runExperiments(Object.fromEntries(chosen), {
+  quick: values.quick,
+  ...(positionals.length === 0 && { writeTo: 'npm run test:faults' }),
+})

@@ -1,14 +1,11 @@
 // Overload: thousands of connections that all retry at once, half of them creating, half of them listing.
-//
-//   node test/faults/overload.ts [--quick]
 
-import { once } from 'node:events'
-import { Agent, request } from 'node:http'
-import { text } from 'node:stream/consumers'
+import { Agent } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import { API_KEY, type Scope } from '../support/service.ts'
-import { type Figure, report } from './figure.ts'
-import { inScope, startProgram, startService } from './processes.ts'
+import type { Scope } from '../support/service.ts'
+import { waitUntil } from '../support/wait.ts'
+import type { Figure, Options } from './figure.ts'
+import { generateLoad, inScope, isAnswered, startService } from './processes.ts'
 
 /** How often health checks are sent, as by a load balancer. */
 const CHECK_INTERVAL_MS = 200
@@ -27,7 +24,7 @@ interface Load {
   readonly openConnectionMs: number
 }
 
-export function overload({ quick }: { quick: boolean }): Promise<Figure[]> {
+export function overload({ quick }: Options): Promise<Figure[]> {
   return inScope(async scope => {
     const { address } = await startService(scope)
     // Warms up: the first seconds would measure the compiler.
@@ -82,12 +79,9 @@ async function putUnderLoad(
 ): Promise<Load> {
   const open = new Agent({ keepAlive: true, maxSockets: 1 })
   await livez(address, open)
-  const generators = ['create', 'list'].map(async kind => {
-    const args = [address, String(connections / 2), String(seconds), kind, API_KEY]
-    const generator = startProgram(scope, 'load-generator.ts', args)
-    const [printed] = await Promise.all([text(generator.stdout), once(generator, 'close')])
-    return JSON.parse(printed) as Record<string, number>
-  })
+  const generators = ['create', 'list'].map(kind =>
+    generateLoad(scope, address, connections / 2, seconds, kind),
+  )
   let isRunning = true
   async function slowest(agent: Agent | false): Promise<number> {
     let longest = 0
@@ -118,16 +112,7 @@ function sum(one: Record<string, number>, other: Record<string, number>): Record
   return Object.fromEntries(keys.map(key => [key, (one[key] ?? 0) + (other[key] ?? 0)]))
 }
 
-/** Resolves once `/livez` is answered. The request is sent again if the connection is reset. */
+/** The request is sent again if the connection is reset. */
 function livez(address: string, agent: Agent | false): Promise<void> {
-  return new Promise(resolve => {
-    const retry = () => setTimeout(() => resolve(livez(address, agent)), 100)
-    request(`${address}/livez`, { agent }, response =>
-      response.resume().on('end', resolve).on('error', retry),
-    )
-      .on('error', retry)
-      .end()
-  })
+  return waitUntil(() => isAnswered(address, agent), { what: '/livez is answered', timeoutMs: 60_000 })
 }
-
-if (import.meta.main) await report(overload)

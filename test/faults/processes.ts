@@ -2,14 +2,12 @@
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { request } from 'node:http'
+import { type Agent, request } from 'node:http'
 import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { MAIN, serve } from '../support/command.ts'
+import { serve } from '../support/command.ts'
 import { API_KEY, type Scope, temporaryFolder } from '../support/service.ts'
-
-/** Every connection takes a file descriptor. Runs the command that follows with the highest limit that it may have. */
-const MANY_DESCRIPTORS = ['sh', '-c', 'ulimit -n $(ulimit -Hn); exec "$@"', 'sh'] as const
 
 /** Runs the clean-ups of an experiment when it ends, the last one first. */
 export async function inScope<Result>(work: (scope: Scope) => Promise<Result>): Promise<Result> {
@@ -21,28 +19,37 @@ export async function inScope<Result>(work: (scope: Scope) => Promise<Result>): 
   }
 }
 
-export async function startService(scope: Scope): Promise<{ address: string; pid: number }> {
-  const { address, child } = await serve(scope, ['--log-level', 'warn'], {
-    cwd: temporaryFolder(scope),
-    env: { ANIMAL_STORE_API_KEY: API_KEY },
-    program: [...MANY_DESCRIPTORS, process.execPath, MAIN],
-  })
-  return { address, pid: child.pid ?? 0 }
+/** Starts the service, by default on a new SQLite file. */
+export async function startService(scope: Scope, databaseUrl = 'sqlite:animals.db') {
+  const env = { ANIMAL_STORE_API_KEY: API_KEY, DATABASE_URL: databaseUrl }
+  const { address, child } = await serve(scope, ['--log-level', 'warn'], { cwd: temporaryFolder(scope), env })
+  return { address, pid: Number(child.pid) }
 }
 
 /** Starts a program of this folder. It is killed at the end of the experiment. */
 export function startProgram(
   scope: Scope,
   name: string,
-  args: readonly string[],
+  ...args: readonly (string | number)[]
 ): ChildProcessByStdio<null, Readable, null> {
-  const [file, ...first] = MANY_DESCRIPTORS
   const program = fileURLToPath(new URL(name, import.meta.url))
-  const child = spawn(file, [...first, process.execPath, program, ...args], {
+  const child = spawn(process.execPath, [program, ...args.map(String)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   scope.after(() => child.kill('SIGKILL'))
   return child
+}
+
+/** Runs load-generator.ts, and returns what it counted. */
+export async function generateLoad(
+  scope: Scope,
+  address: string,
+  connections: number,
+  seconds: number,
+  kind: string,
+): Promise<Record<string, number>> {
+  const generator = startProgram(scope, 'load-generator.ts', address, connections, seconds, kind, API_KEY)
+  return JSON.parse(await text(generator.stdout))
 }
 
 /** The memory that a process uses now, in MiB. Linux only. */
@@ -51,11 +58,14 @@ export function memoryOf(pid: number): number {
   return Number(kibibytes) / 1_024
 }
 
-/** Asks `/livez` on a new connection. Resolves with false if the connection is reset. */
-export function isAnswered(address: string): Promise<boolean> {
+/** Asks `/livez`, by default on a new connection. Resolves with false if the connection is reset. */
+export function isAnswered(address: string, agent: Agent | false = false): Promise<boolean> {
   return new Promise(resolve => {
-    request(`${address}/livez`, { agent: false, timeout: 10_000 }, response =>
-      response.resume().on('end', () => resolve(response.statusCode === 200)),
+    request(`${address}/livez`, { agent, timeout: 10_000 }, response =>
+      response
+        .resume()
+        .on('end', () => resolve(response.statusCode === 200))
+        .on('error', () => resolve(false)),
     )
       .on('timeout', () => resolve(false))
       .on('error', () => resolve(false))

@@ -1,41 +1,21 @@
-// Strangers that take all connections or pipeline requests, and clients that never read their responses.
-//
-//   node test/faults/strangers.ts [--quick]
+// Strangers that pipeline requests, and clients that never read their responses.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { SERVER_LIMITS } from '../../src/http/server/limits.ts'
 import { API_KEY, client } from '../support/service.ts'
 import { waitUntil } from '../support/wait.ts'
-import { type Figure, report } from './figure.ts'
+import type { Figure, Options } from './figure.ts'
 import { inScope, isAnswered, memoryOf, startProgram, startService } from './processes.ts'
 
 /** How long the memory is watched after the last request. */
 const WATCH_MS = 3_000
 
-/** What the process may need: the requests and responses that wait (`SERVER_LIMITS`), 2,000 connections, and garbage. */
+/** What the process may need: the requests and responses that wait (`SERVER_LIMITS` in src/http/server/limits.ts), 2,000 connections, and garbage. */
 const MAX_GROWTH_MIB = 160
 
-export async function strangers({ quick }: { quick: boolean }): Promise<Figure[]> {
-  return [await idleConnections(), ...(await pipelines()), await slowReaders(quick ? 500 : 2_000)]
-}
-
-function idleConnections(): Promise<Figure> {
-  return inScope(async scope => {
-    const { address } = await startService(scope)
-    const { connections } = SERVER_LIMITS
-    const stranger = startProgram(scope, 'stranger.ts', [address, String(connections), '/livez', 'reads'])
-    await once(stranger.stdout, 'data')
-    const attempts = 50
-    let answered = 0
-    for (let attempt = 0; attempt < attempts; attempt++) if (await isAnswered(address)) answered++
-    return {
-      promise: `${connections} idle connections of a stranger: new clients are answered`,
-      measured: `${answered} of ${attempts}`,
-      holds: answered === attempts,
-    }
-  })
+export async function strangers({ quick }: Options): Promise<Figure[]> {
+  return [...(await pipelines()), await slowReaders(quick ? 500 : 2_000)]
 }
 
 function pipelines(): Promise<Figure[]> {
@@ -43,7 +23,7 @@ function pipelines(): Promise<Figure[]> {
     const { address, pid } = await startService(scope)
     const before = memoryOf(pid)
     const connections = 1_000
-    const stranger = startProgram(scope, 'stranger.ts', [address, String(connections), '/docs', 'pipelines'])
+    const stranger = startProgram(scope, 'stranger.ts', address, connections, '/docs', 'pipelines')
     await once(stranger.stdout, 'data')
     const start = performance.now()
     let most = before
@@ -78,9 +58,7 @@ function slowReaders(connections: number): Promise<Figure> {
     const path = '/v1/pets?limit=100'
     const bytes = await fillPage(address, path)
     const before = memoryOf(pid)
-    const stranger = startProgram(scope, 'stranger.ts', [
-      ...[address, String(connections), path, 'never-reads', API_KEY],
-    ])
+    const stranger = startProgram(scope, 'stranger.ts', address, connections, path, 'never-reads', API_KEY)
     let isOpening = true
     once(stranger.stdout, 'data').then(() => {
       isOpening = false
@@ -111,5 +89,3 @@ async function fillPage(address: string, path: string): Promise<number> {
   close()
   return text.length
 }
-
-if (import.meta.main) await report(strangers)

@@ -1,16 +1,12 @@
 // A flood of well-formed keys that do not exist, on PostgreSQL: what it costs, and whether known keys are served.
-//
-//   node test/faults/unknown-keys.ts [--quick]
 
-import { text } from 'node:stream/consumers'
 import { median } from '../../bench/measure.ts'
 import { cpuMicrosOfServer, usageOf } from '../../bench/usage.ts'
-import { serve } from '../support/command.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
-import { API_KEY, type Scope, temporaryFolder } from '../support/service.ts'
+import type { Scope } from '../support/service.ts'
 import { send } from './creations.ts'
-import { type Figure, type Options, report } from './figure.ts'
-import { inScope, startProgram } from './processes.ts'
+import type { Figure, Options } from './figure.ts'
+import { generateLoad, inScope, startService } from './processes.ts'
 
 const CONNECTIONS = 64
 const MAX_TIMES = 2
@@ -26,12 +22,7 @@ export function unknownKeys({ quick }: Options): Promise<Figure[]> {
   return inScope(async scope => {
     const postgres = await startPostgres([])
     scope.after(() => postgres.stop())
-    const env = { ANIMAL_STORE_API_KEY: API_KEY, DATABASE_URL: postgres.url }
-    const { address, child } = await serve(scope, ['--log-level', 'warn'], {
-      cwd: temporaryFolder(scope),
-      env,
-    })
-    const service = { address, pid: child.pid ?? 0, postgres }
+    const service = { ...(await startService(scope, postgres.url)), postgres }
     // Warms up: the first seconds would measure the compiler.
     for (const kind of ['no-key', 'unknown-keys']) await flood(scope, service, kind, 2)
     const times: number[] = []
@@ -44,7 +35,10 @@ export function unknownKeys({ quick }: Options): Promise<Figure[]> {
       cpuMicros.push(unknown)
     }
     // Only now, because these requests cost much more than those of the flood.
-    const { sent, served } = await sendKnownKey(address, flood(scope, service, 'unknown-keys', SECONDS))
+    const { sent, served } = await sendKnownKey(
+      service.address,
+      flood(scope, service, 'unknown-keys', SECONDS),
+    )
     return [
       {
         promise: `a flood of unknown keys costs at most ${MAX_TIMES} times the CPU of one without keys (PostgreSQL included)`,
@@ -70,9 +64,7 @@ async function flood(
 ): Promise<number> {
   const cpuMicros = () => usageOf(pid).cpuMicros + cpuMicrosOfServer(postgres.processes)
   const before = cpuMicros()
-  const args = [address, String(CONNECTIONS), String(seconds), kind, '']
-  const output = await text(startProgram(scope, 'load-generator.ts', args).stdout)
-  const answers = JSON.parse(output) as Record<string, number>
+  const answers = await generateLoad(scope, address, CONNECTIONS, seconds, kind)
   return (cpuMicros() - before) / ((answers['401'] ?? 0) + (answers['503'] ?? 0))
 }
 
@@ -93,5 +85,3 @@ async function sendKnownKey(
   }
   return { sent, served }
 }
-
-if (import.meta.main) await report(unknownKeys)

@@ -1,0 +1,256 @@
+// Clients that create, list and fetch animals at a modest rate, and check every answer.
+
+import { Agent } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { parseJson } from '../../client/src/json.ts'
+import { type Animal, type NewAnimal, STATUSES } from '../../src/animal.ts'
+import { INT64_MAX, renderJson } from '../../src/json.ts'
+import { API_KEY } from '../support/service.ts'
+import { waitUntil } from '../support/wait.ts'
+import {
+  type Acknowledged,
+  compare,
+  describe,
+  describeStatuses,
+  isIntact,
+  type Outcome,
+  readCatalogue,
+  type Sent,
+  send,
+} from './creations.ts'
+
+const CLIENTS = 8
+
+/** The pause of a client before each request. All clients together send at most 270 requests per second. */
+const PAUSE_MS = 30
+
+/**
+ * How often a client uses the same connection: about 50 requests. Otherwise all clients would soon be connected to the
+ * process that is never killed.
+ */
+const ROUNDS_PER_CONNECTION = 4
+
+/** How many problems are described. All are counted. */
+const MAX_DESCRIBED = 20
+
+const PAGE_LIMIT = 20
+
+export interface Phase {
+  readonly name: string
+  acknowledged: number
+  /** How often each status was received. A connection that broke counts as `no answer`. */
+  readonly statuses: Map<string, number>
+  /** The longest time without a new animal. */
+  longestGapMs: number
+  inFlight: number
+}
+
+export interface Load {
+  /** The animals that were answered with 201, in that order. */
+  readonly acknowledged: readonly Animal[]
+  readonly phases: readonly Phase[]
+  /** Begins a phase, and waits until all requests of the one before are answered. */
+  begin(name: string): Promise<void>
+  /** Resolves when this many more animals were acknowledged. */
+  createdMore(count: number): Promise<void>
+  stop(): Promise<void>
+  /** Reads the catalogue, and compares it with all answers, and with animals that were added by others. */
+  check(added?: readonly Acknowledged[]): Promise<Outcome>
+}
+
+export interface Destination {
+  /** An address at which a service listens now. */
+  address(): string
+  apiKey?(): string
+}
+
+export function startLoad({ address, apiKey = () => API_KEY }: Destination): Load {
+  const acknowledged: Animal[] = []
+  /** The id of every animal that any answer has shown. Every name is used only once. */
+  const shown = new Map<string, bigint>()
+  const phases: Phase[] = []
+  let newestId = 0n
+  let acknowledgedAt = performance.now()
+  let unexpected = 0
+  let isStopping = false
+
+  function beginPhase(name: string): Phase {
+    acknowledgedAt = performance.now()
+    const phase = { name, acknowledged: 0, statuses: new Map(), longestGapMs: 0, inFlight: 0 }
+    phases.push(phase)
+    return phase
+  }
+  let phase = beginPhase('start')
+
+  function report(problem: string): void {
+    unexpected++
+    if (unexpected <= MAX_DESCRIBED) console.log(`unexpected: ${problem}`)
+  }
+
+  function acknowledge(animal: Animal): void {
+    acknowledged.push(animal)
+    if (animal.id > newestId) newestId = animal.id
+    phase.acknowledged++
+    phase.longestGapMs = Math.max(phase.longestGapMs, performance.now() - acknowledgedAt)
+    acknowledgedAt = performance.now()
+  }
+
+  /** Resolves with undefined if the answer is missing or not the expected one. Each request may get 503 or no answer. */
+  async function ask(agent: Agent, request: string, expected: number, sent?: Sent): Promise<unknown> {
+    const [method = '', path = ''] = request.split(' ')
+    await delay(PAUSE_MS)
+    const sentIn = phase
+    sentIn.inFlight++
+    const reply = await send(address(), agent, method, path, { apiKey: apiKey(), ...sent })
+    sentIn.inFlight--
+    const status = String(reply?.status ?? 'no answer')
+    sentIn.statuses.set(status, (sentIn.statuses.get(status) ?? 0) + 1)
+    if (reply?.status === expected) return parseJson(reply.text)
+    if (reply !== undefined && reply.status !== 503) report(`${request}: ${reply.status} ${reply.text}`)
+    return undefined
+  }
+
+  async function list(agent: Agent, query: string): Promise<readonly Animal[] | undefined> {
+    const page = (await ask(agent, `GET /v1/pets?limit=${PAGE_LIMIT}${query}`, 200)) as Animal[] | undefined
+    const isWrong = page?.some(({ id }, index) => index >= PAGE_LIMIT || id <= (page[index - 1]?.id ?? 0n))
+    if (isWrong) report(`the page ${query} is too long or not in ascending order`)
+    for (const { id, name } of page ?? []) {
+      if ((shown.get(name) ?? id) !== id) report(`${name} has the ids ${shown.get(name)} and ${id}`)
+      shown.set(name, id)
+    }
+    return page
+  }
+
+  function expectAnimal(what: string, expected: Animal, found: unknown): void {
+    if (!isDeepStrictEqual({ ...expected }, { ...(found as Animal) }))
+      report(`${what}: found ${renderJson(found)}, not ${renderJson(expected)}`)
+  }
+
+  async function runClient(client: number): Promise<void> {
+    let agent: Agent
+    let creations = 0
+
+    function newAnimal(): NewAnimal {
+      const name = `${client}-${creations++}`
+      const status = STATUSES[creations % (STATUSES.length + 1)]
+      return { name, categoryId: INT64_MAX - BigInt(creations), ...(status && { status }) }
+    }
+
+    /** Without an Idempotency-Key it is sent once: after no answer, nobody knows whether the animal is stored. */
+    async function create(animal: NewAnimal, idempotencyKey?: string): Promise<Animal | undefined> {
+      const sent = { body: renderJson(animal), ...(idempotencyKey && { idempotencyKey }) }
+      let created: Animal | undefined
+      do created = (await ask(agent, 'POST /v1/pets', 201, sent)) as Animal | undefined
+      while (created === undefined && idempotencyKey !== undefined && !isStopping)
+      if (created === undefined) return undefined
+      expectAnimal('creation', { id: created.id, ...animal }, created)
+      acknowledge(created)
+      return created
+    }
+
+    /** Another retry and another animal with the same key must be recognised. */
+    async function createWithKey(): Promise<void> {
+      const animal = newAnimal()
+      const idempotencyKey = animal.name
+      const created = await create(animal, idempotencyKey)
+      if (created === undefined) return
+      const again = await ask(agent, 'POST /v1/pets', 201, { body: renderJson(animal), idempotencyKey })
+      if (again !== undefined) expectAnimal('retry', created, again)
+      await ask(agent, 'POST /v1/pets', 422, { body: renderJson(newAnimal()), idempotencyKey })
+    }
+
+    async function read(): Promise<void> {
+      await list(agent, '')
+      const newest = newestId
+      const last = await list(agent, `&before=${INT64_MAX}`)
+      if (last && (last.at(-1)?.id ?? 0n) < newest) report(`the last page lacks ${newest}`)
+      const status = STATUSES[creations % STATUSES.length]
+      const filtered = await list(agent, `&status=${status}`)
+      if (filtered?.some(animal => animal.status !== status)) report(`status=${status}: others are listed`)
+      const animal = acknowledged[Math.floor(Math.random() * acknowledged.length)]
+      if (animal === undefined) return
+      const { id } = animal
+      const following = await list(agent, `&after=${id - 1n}`)
+      if (following) expectAnimal('after', animal, following[0])
+      const preceding = await list(agent, `&before=${id + 1n}`)
+      if (preceding) expectAnimal('before', animal, preceding.at(-1))
+      const fetched = await ask(agent, `GET /v1/pets/${id}`, 200)
+      if (fetched) expectAnimal('fetch', animal, fetched)
+    }
+
+    async function sendInvalid(): Promise<void> {
+      await ask(agent, 'GET /v1/pets?limit=0', 400)
+      await ask(agent, 'GET /v1/pets', 401, { apiKey: 'wrong' })
+      await ask(agent, 'GET /v1/pets/0', 404)
+      await ask(agent, 'POST /v1/pets', 400, { body: '{}' })
+    }
+
+    while (!isStopping) {
+      agent = new Agent({ keepAlive: true, maxSockets: 1 })
+      await sendInvalid()
+      for (let round = 0; round < ROUNDS_PER_CONNECTION && !isStopping; round++) {
+        await create(newAnimal())
+        await createWithKey()
+        await createWithKey()
+        await read()
+      }
+      agent.destroy()
+    }
+  }
+
+  const running = Array.from({ length: CLIENTS }, (_, client) => runClient(client))
+  return {
+    acknowledged,
+    phases,
+    async begin(name) {
+      const before = phase
+      phase = beginPhase(name)
+      await waitUntil(() => before.inFlight === 0, { what: 'every request has an answer', timeoutMs: 60_000 })
+    },
+    async createdMore(count) {
+      const enough = acknowledged.length + count
+      await waitUntil(() => acknowledged.length >= enough, {
+        what: 'the clients have created animals',
+        timeoutMs: 180_000,
+      })
+    },
+    async stop() {
+      isStopping = true
+      await Promise.all(running)
+    },
+    async check(added = []) {
+      const stored = await readCatalogue(address(), apiKey())
+      const seen = Array.from(shown, ([name, id]) => ({ name, id }))
+      const { lost } = compare(seen, stored)
+      if (lost > 0) report(`${lost} animals were listed and are not stored`)
+      const statuses = new Map<string, number>()
+      for (const [status, count] of phases.flatMap(each => [...each.statuses]))
+        statuses.set(status, (statuses.get(status) ?? 0) + count)
+      return {
+        ...compare([...acknowledged, ...added], stored),
+        statuses: describeStatuses(statuses),
+        unexpected,
+      }
+    },
+  }
+}
+
+/** Prints what a load has measured, and sets the exit code. `mayFail` tells in which phases requests may fail, and how. */
+export async function reportLoad(
+  load: Load,
+  mayFail: (phase: string, status: string) => boolean,
+): Promise<void> {
+  for (const { name, acknowledged, statuses, longestGapMs } of load.phases)
+    console.log(
+      `${name}: ${acknowledged} acknowledged, at most ${(longestGapMs / 1_000).toFixed(1)} s without a 201 (${describeStatuses(statuses)})`,
+    )
+  const outcome = await load.check()
+  console.log(`${describe(outcome)}; ${outcome.unexpected} wrong answers`)
+  const hasFailed = load.phases.some(({ name, statuses }) =>
+    ['503', 'no answer'].some(status => statuses.has(status) && !mayFail(name, status)),
+  )
+  const hasPassed = isIntact(outcome) && !hasFailed
+  console.log(hasPassed ? '1 passed, 0 failed' : '0 passed, 1 failed')
+  process.exitCode = hasPassed ? 0 : 1
+}
