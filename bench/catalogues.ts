@@ -3,14 +3,13 @@
 
 import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import pg from 'pg'
 import { systemClock } from '../src/clock.ts'
 import { openPostgresStore } from '../src/database/postgres/store.ts'
 import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import type { Creation } from '../src/store.ts'
+import { administer } from '../test/support/postgres.ts'
 import { CACHE_FOLDER, type Contender } from './contenders.ts'
-import { interrupted } from './interruption.ts'
 import { animalAt } from './workloads.ts'
 
 const BATCH_SIZE = 5_000
@@ -35,7 +34,6 @@ async function cachedSqliteFile(size: number): Promise<string> {
   const store = openSqliteStore({ path: unfinished, clock: systemClock, create: true })
   try {
     for (let first = 1; first <= size; first += BATCH_SIZE) {
-      interrupted.throwIfAborted()
       const count = Math.min(BATCH_SIZE, size - first + 1)
       await store.createAnimals(Array.from({ length: count }, (_, index) => creationAt(first + index)))
     }
@@ -55,36 +53,21 @@ function creationAt(id: number): Creation {
 /** Creates the catalogue on a PostgreSQL server, in place of the one before. Returns its URL. */
 export async function createPostgresCatalogue(size: number, serverUrl: string): Promise<string> {
   const url = Object.assign(new URL(serverUrl), { pathname: '/animals' }).href
-  await execute(serverUrl, 'drop database if exists animals with (force)')
-  await execute(serverUrl, 'create database animals')
+  await administer('drop database if exists animals with (force)', serverUrl)
+  await administer('create database animals', serverUrl)
   const store = await openPostgresStore({ url, clock: systemClock })
   await store.close()
-  await execute(
-    url,
+  await administer(
     `insert into animals (name, category_id, status)
      select 'Animal number ' || id, id % 50, (array['available', 'pending', 'sold'])[id % 4]
      from generate_series(1, ${size}) as id order by id`,
+    url,
   )
-  await execute(url, 'vacuum analyze animals')
+  await administer('vacuum analyze animals', url)
   return url
 }
 
 export async function versionOfPostgres(url: string): Promise<string> {
-  const [row] = await execute(url, 'show server_version')
-  return row?.server_version ?? 'unknown'
-}
-
-/** Executes one SQL statement on a connection of its own. */
-async function execute(url: string, sql: string): Promise<Record<string, string>[]> {
-  interrupted.throwIfAborted()
-  const client = new pg.Client({ connectionString: url })
-  const end = () => client.end()
-  await client.connect()
-  interrupted.addEventListener('abort', end)
-  try {
-    return (await client.query(sql)).rows
-  } finally {
-    interrupted.removeEventListener('abort', end)
-    await end()
-  }
+  const { rows } = await administer('show server_version', url)
+  return rows[0].server_version
 }

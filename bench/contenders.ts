@@ -5,7 +5,6 @@ import { execFile } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { interrupted } from './interruption.ts'
 
 /** Builds and catalogues that are kept for the next run. */
 export const CACHE_FOLDER = fileURLToPath(new URL('.data/', import.meta.url))
@@ -72,7 +71,7 @@ export async function buildContenders(): Promise<Contender[]> {
   for (const { contender, toolchain, folder, command } of BUILDS) {
     console.log(`Building ${contender.name}. The first build takes a few minutes.`)
     const [program = '', ...args] = command
-    const options = { cwd: folder, signal: interrupted, timeout: BUILD_TIMEOUT_MS }
+    const options = { cwd: folder, timeout: BUILD_TIMEOUT_MS }
     try {
       await promisify(execFile)(program, args, options)
       built.push(contender)

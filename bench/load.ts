@@ -5,7 +5,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { interrupted } from './interruption.ts'
 import type { HttpRequest } from './workloads.ts'
 
 export const CONNECTIONS = 64
@@ -56,7 +55,7 @@ export async function generateLoad(plan: LoadPlan): Promise<LoadResult> {
     const wrk = ['wrk', ...options, '-s', script, plan.address]
     const [program = '', ...args] = [...ON_LAST_CORE, ...wrk]
     const timeout = (plan.seconds + OVERTIME_SECONDS) * 1_000
-    const { stdout } = await promisify(execFile)(program, args, { signal: interrupted, timeout })
+    const { stdout } = await promisify(execFile)(program, args, { timeout })
     return JSON.parse(stdout.slice(stdout.indexOf('{')))
   } finally {
     rmSync(folder, { recursive: true })

@@ -8,7 +8,6 @@ import { type PostgresServer, startPostgres } from '../test/support/postgres.ts'
 import { createPostgresCatalogue, createSqliteCatalogue, versionOfPostgres } from './catalogues.ts'
 import { chart } from './chart.ts'
 import { ANIMAL_STORE, BARE, buildContenders, type Contender } from './contenders.ts'
-import { runInterruptibly } from './interruption.ts'
 import { isInstalled } from './load.ts'
 import { type Comparison, type Measurement, measure, ROUND_SECONDS, type Rounds } from './measure.ts'
 import { type RunningContender, startContender } from './processes.ts'
@@ -32,7 +31,9 @@ const passes = [
   ...sizes.slice(0, 1).map(size => ({ size, log: true })),
 ]
 
-await runInterruptibly(run)
+// The processes that were started end with this one.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
+await run()
 
 function readOptions(): { isQuick: boolean; sizes: number[]; rounds: Rounds } {
   const values = parseOptions()

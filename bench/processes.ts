@@ -2,16 +2,14 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
 import { freePort, type PostgresServer } from '../test/support/postgres.ts'
+import { waitUntil } from '../test/support/wait.ts'
 import type { Contender } from './contenders.ts'
-import { interrupted } from './interruption.ts'
 import { ON_OTHER_CORES } from './load.ts'
 import { cpuMicrosOfServer, type Usage, usageOf } from './usage.ts'
 import { API_KEY, type HttpRequest } from './workloads.ts'
 
 const START_TIMEOUT_MS = 120_000
-const START_POLL_MS = 50
 const RESPONSE_TIMEOUT_MS = 30_000
 
 export interface HttpResponse {
@@ -39,7 +37,6 @@ export async function startContender(
   environment: Readonly<Record<string, string>>,
   postgres?: PostgresServer,
 ): Promise<RunningContender> {
-  interrupted.throwIfAborted()
   const port = await freePort()
   const address = `http://127.0.0.1:${port}`
   const [program = '', ...args] = [...ON_OTHER_CORES, ...contender.command]
@@ -59,7 +56,6 @@ export async function startContender(
   child.once('exit', (code, signal) =>
     ended.abort(new Error(`${contender.name} ended with ${signal ?? `exit code ${code}`}`)),
   )
-  const stopWaiting = AbortSignal.any([interrupted, ended.signal])
 
   async function send({ method, path, body }: HttpRequest, key = API_KEY): Promise<HttpResponse> {
     const response = await fetch(`${address}${path}`, {
@@ -70,7 +66,7 @@ export async function startContender(
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(body !== undefined && { body }),
-      signal: AbortSignal.any([stopWaiting, AbortSignal.timeout(RESPONSE_TIMEOUT_MS)]),
+      signal: AbortSignal.any([ended.signal, AbortSignal.timeout(RESPONSE_TIMEOUT_MS)]),
     })
     return {
       status: response.status,
@@ -79,29 +75,25 @@ export async function startContender(
     }
   }
 
-  async function waitUntilListening(): Promise<void> {
-    const deadline = performance.now() + START_TIMEOUT_MS
-    while (performance.now() < deadline) {
-      stopWaiting.throwIfAborted()
-      try {
-        await send({ method: 'GET', path: '/' })
-        return
-      } catch {
-        await delay(START_POLL_MS)
-      }
-    }
-    throw new Error(`${contender.name} did not start within ${START_TIMEOUT_MS / 1_000} seconds`)
-  }
-
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
   async function stop(): Promise<void> {
+    process.off('exit', kill)
     if (ended.signal.aborted) return
     const end = once(ended.signal, 'abort')
-    child.kill('SIGKILL')
+    kill()
     await end
   }
 
+  const isListening = () => {
+    ended.signal.throwIfAborted()
+    return send({ method: 'GET', path: '/' }).then(
+      () => true,
+      () => false,
+    )
+  }
   try {
-    await waitUntilListening()
+    await waitUntil(isListening, { what: `${contender.name} listens`, timeoutMs: START_TIMEOUT_MS })
   } catch (error) {
     await stop()
     throw error

@@ -2,19 +2,18 @@
 // of deploy/prometheus and every query of the dashboard in deploy/grafana. Needs prometheus and promtool.
 
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { spawnSync } from 'node:child_process'
+import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { MAIN } from './support/command.ts'
+import { startLoad } from './faults/mixed-load.ts'
+import { inScope } from './faults/processes.ts'
+import { serve, start } from './support/command.ts'
 import { freePort } from './support/postgres.ts'
+import { API_KEY, type Scope, temporaryFolder } from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
 
-const API_KEY = 'prometheus-key-0123456789'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const CLIENTS = 4
 
 /** The longest that any step may take. */
 const LIMIT_MS = 60_000
@@ -34,46 +33,34 @@ if (missing.length > 0) {
   console.error(`This test needs ${missing.join(' and ')}, from the Debian package prometheus.`)
   process.exit(1)
 }
+checkRules()
+await inScope(main)
 
-const folder = mkdtempSync(join(tmpdir(), 'animal-store-prometheus-'))
-const [servicePort, metricsPort, prometheusPort] = [await freePort(), await freePort(), await freePort()]
-const address = `http://127.0.0.1:${servicePort}`
-const prometheus = `http://127.0.0.1:${prometheusPort}`
-const children: ChildProcess[] = []
-const stopped = new AbortController()
-let clients: Promise<unknown> | undefined
-try {
-  checkRules()
-  start(process.execPath, [MAIN, 'serve', '--workers', '2', '--database-url', 'sqlite:animals.db'], {
-    PORT: String(servicePort),
-    METRICS_PORT: String(metricsPort),
-    ANIMAL_STORE_API_KEY: API_KEY,
-    LOG_LEVEL: 'warn',
-    SHUTDOWN_DELAY: '0s',
+async function main(scope: Scope): Promise<void> {
+  const folder = temporaryFolder(scope)
+  const [metricsPort, prometheusPort] = [await freePort(), await freePort()]
+  const { address } = await serve(scope, ['--workers', '2', '--database-url', 'sqlite:animals.db'], {
+    cwd: folder,
+    env: {
+      METRICS_PORT: String(metricsPort),
+      ANIMAL_STORE_API_KEY: API_KEY,
+      LOG_LEVEL: 'warn',
+    },
   })
-  await waitUntil(() => isReady(`${address}/readyz`), { what: 'the service is ready', timeoutMs: LIMIT_MS })
-  startPrometheus()
-  await waitUntil(() => isReady(`${prometheus}/-/ready`), {
-    what: 'Prometheus is ready',
-    timeoutMs: LIMIT_MS,
-  })
-  clients = Promise.all(Array.from({ length: CLIENTS }, runClient))
-  // Awaited below. Until then, a rejection must not end the process and hide another failure.
-  clients.catch(() => {})
-  const isScraped = async () => (await rateOfRequests()) > 0
-  await waitUntil(isScraped, { what: 'Prometheus knows a rate', timeoutMs: LIMIT_MS })
-  await runDashboard()
-  stopped.abort()
-  await clients
-  await checkDatabaseAlert()
-} finally {
-  stopped.abort()
-  for (const child of children) {
-    if (child.exitCode !== null || child.signalCode !== null) continue
-    child.kill('SIGTERM')
-    await once(child, 'exit')
+  await startPrometheus(scope, folder, metricsPort, prometheusPort)
+  const query = queryAt(`http://127.0.0.1:${prometheusPort}`)
+  const load = startLoad({ address: () => address })
+  scope.after(load.stop)
+  const isScraped = async () => {
+    const [result] = await query(
+      'sum(rate(animal_store_http_request_duration_seconds_count{operation="createPet"}[10s]))',
+    )
+    return Number(result?.value[1] ?? 0) > 0
   }
-  rmSync(folder, { recursive: true, force: true })
+  await waitUntil(isScraped, { what: 'Prometheus knows a rate', timeoutMs: LIMIT_MS })
+  await runDashboard(query)
+  await load.stop()
+  await checkDatabaseAlert(query, folder)
 }
 
 function checkRules(): void {
@@ -91,23 +78,13 @@ function checkRules(): void {
   }
 }
 
-function start(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): void {
-  const { PATH = '' } = process.env
-  const child = spawn(program, args, {
-    cwd: folder,
-    env: { PATH, ...env },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  let messages = ''
-  child.stderr?.setEncoding('utf8').on('data', text => {
-    messages = `${messages}${text}`.slice(-10_000)
-  })
-  child.on('exit', code => code && console.error(`${program} ended with ${code}: ${messages}`))
-  children.push(child)
-}
-
-/** Uses the example as it is, except for the port and the interval. */
-function startPrometheus(): void {
+/** Uses the example as it is, except for the port and the interval. Resolves when Prometheus is ready. */
+async function startPrometheus(
+  scope: Scope,
+  folder: string,
+  metricsPort: number,
+  port: number,
+): Promise<void> {
   cpSync(join(ROOT, 'deploy/prometheus'), folder, { recursive: true })
   const file = join(folder, 'prometheus.yml')
   const example = readFileSync(file, 'utf8')
@@ -116,45 +93,27 @@ function startPrometheus(): void {
     .replace('scrape_interval: 15s', 'scrape_interval: 1s\n  evaluation_interval: 1s')
   assert.notEqual(changed, example)
   writeFileSync(file, changed)
-  start('prometheus', [
-    `--config.file=${file}`,
-    `--storage.tsdb.path=${join(folder, 'data')}`,
-    `--web.listen-address=127.0.0.1:${prometheusPort}`,
-  ])
+  const data = `--storage.tsdb.path=${join(folder, 'data')}`
+  const { said } = start(scope, [`--config.file=${file}`, data, `--web.listen-address=127.0.0.1:${port}`], {
+    cwd: folder,
+    program: ['prometheus'],
+  })
+  await said(/ready to receive web requests/)
 }
 
-async function isReady(url: string): Promise<boolean> {
-  const answer = await fetch(url).catch(() => undefined)
-  return answer?.status === 200
-}
+type Query = (expression: string) => Promise<readonly Result[]>
 
-/** Lists, creates, reads and makes mistakes. */
-async function runClient(): Promise<void> {
-  const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' }
-  const body = '{"name":"Bella","categoryId":7}'
-  while (!stopped.signal.aborted) {
-    await fetch(`${address}/v1/pets`, { method: 'POST', headers, body })
-    for (const path of ['/v1/pets', '/v1/pets/1', '/v1/pets?limit=0', '/livez'])
-      await (await fetch(`${address}${path}`, { headers })).text()
+function queryAt(prometheus: string): Query {
+  return async expression => {
+    const answer = await fetch(`${prometheus}/api/v1/query?query=${encodeURIComponent(expression)}`)
+    const text = await answer.text()
+    assert.equal(answer.status, 200, `${expression}: ${text}`)
+    return JSON.parse(text).data.result
   }
 }
 
-async function query(expression: string): Promise<readonly Result[]> {
-  const answer = await fetch(`${prometheus}/api/v1/query?query=${encodeURIComponent(expression)}`)
-  const text = await answer.text()
-  assert.equal(answer.status, 200, `${expression}: ${text}`)
-  return JSON.parse(text).data.result
-}
-
-async function rateOfRequests(): Promise<number> {
-  const [result] = await query(
-    'sum(rate(animal_store_http_request_duration_seconds_count{operation="createPet"}[10s]))',
-  )
-  return Number(result?.value[1] ?? 0)
-}
-
 /** Every query must be answered with data. */
-async function runDashboard(): Promise<void> {
+async function runDashboard(query: Query): Promise<void> {
   const { panels } = JSON.parse(readFileSync(join(ROOT, 'deploy/grafana/animal-store.json'), 'utf8'))
   for (const { title, targets } of panels as readonly Panel[]) {
     for (const { expr } of targets) {
@@ -170,7 +129,7 @@ async function runDashboard(): Promise<void> {
 }
 
 /** Moves the database away, and waits until Prometheus has noticed. */
-async function checkDatabaseAlert(): Promise<void> {
+async function checkDatabaseAlert(query: Query, folder: string): Promise<void> {
   for (const suffix of ['-wal', '-shm', ''])
     renameSync(join(folder, `animals.db${suffix}`), join(folder, `away.db${suffix}`))
   const isPending = async () =>

@@ -1,5 +1,5 @@
 // `npm run test:faults`: all experiments with faults, overload and strangers. The full run takes up to 20 minutes and
-// writes test/faults/results.md; `-- --quick` takes up to three, and every change must pass it. With the names of
+// writes test/faults/results.md; `-- --quick` takes up to two, and every change must pass it. With the names of
 // experiments, such as `-- kills disks`, only those run, and nothing is written.
 
 import { parseArgs } from 'node:util'

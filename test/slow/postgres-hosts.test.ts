@@ -2,6 +2,8 @@
 // failover.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { suite, test } from 'node:test'
 import pg from 'pg'
 import { parseDatabaseUrl } from '../../src/database/open.ts'
@@ -26,7 +28,6 @@ import {
   temporaryFolder,
   untilReadiness,
 } from '../support/service.ts'
-import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { waitUntil } from '../support/wait.ts'
 
 /** The service promises to store again within 5 seconds of a failover. The machine may be busy, so tests allow more. */
@@ -34,6 +35,17 @@ const MAX_RECOVERY_MS = 20_000
 
 /** A host that does not answer is given up after 3 seconds, which is long enough for a host that answers on a busy machine. */
 const TIMEOUTS = { ...COMMAND_TIMEOUTS, connectMs: 3_000, statementMs: 3_000 }
+
+/** A server that accepts connections and never answers. Its URL is that of another server, except for the port. */
+async function startSilentServer(t: Scope, url: string): Promise<{ url: string }> {
+  const server = createServer(socket => {
+    socket.on('error', () => {})
+    t.after(() => socket.destroy())
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => server.close())
+  return { url: Object.assign(new URL(url), { port: (server.address() as AddressInfo).port }).href }
+}
 
 suite('a PostgreSQL URL', () => {
   const hostsOf = (url: string) =>
@@ -188,8 +200,7 @@ suite('with several hosts, the service', () => {
   test('skips a host that refuses connections and a host that does not answer', async t => {
     const [primary] = pair()
     const refusing = { url: `postgres://127.0.0.1:${await freePort()}` }
-    const silent = await startTcpProxy(t, primary.url)
-    silent.hang()
+    const silent = await startSilentServer(t, primary.url)
     const service = await serviceOn(t, urlOf(refusing, silent, primary), REQUEST_TIMEOUTS)
     assert.equal((await retryWhile503(() => service.create({ name: 'a', categoryId: 1 }))).status, 201)
   })
@@ -207,8 +218,7 @@ suite('with several hosts, the service', () => {
 
   test('skips a host that does not answer and uses the next one in the same call, as commands do', async t => {
     const [primary] = pair()
-    const silent = await startTcpProxy(t, primary.url)
-    silent.hang()
+    const silent = await startSilentServer(t, primary.url)
     const pool = openPool(urlOf(silent, primary), { connections: 1, timeouts: TIMEOUTS, warn: assert.fail })
     t.after(() => pool.close())
     assert.deepEqual((await pool.query('select 1 as one')).rows, [{ one: 1 }])
@@ -278,18 +288,12 @@ suite('with several hosts, the service', () => {
   test('leaves a server that became read-only, and returns to it', async t => {
     const url = await borrowDatabase(t)
     const name = new URL(url).pathname.slice(1)
-    const proxies = [await startTcpProxy(t, url), await startTcpProxy(t, url)]
-    const service = await serviceOn(
-      t,
-      proxies
-        .map(({ url: each }) => each)
-        .join()
-        .replace(/\/\w+,postgres:.*@/, ','),
-    )
+    const { host } = new URL(url)
+    const service = await serviceOn(t, url.replace(host, `${host},${host}`))
     assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
     await administer(`alter database ${name} set default_transaction_read_only = on`)
     t.after(() => administer(`alter database ${name} reset default_transaction_read_only`))
-    for (const proxy of proxies) proxy.closeAll()
+    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
     await waitUntil(async () => (await service.send('GET', '/readyz')).status === 503, {
       what: 'it is not ready',
     })
