@@ -136,7 +136,7 @@ async function runRound(
     p99Ms: load.p99Ms,
     cpuMicros: (after.cpuMicros - before.cpuMicros) / load.requestCount,
     databaseCpuMicros: (after.databaseCpuMicros - before.databaseCpuMicros) / load.requestCount,
-    memoryMiB: after.rssBytes / 2 ** 20,
+    memoryMiB: after.memoryMiB,
   }
 }
 

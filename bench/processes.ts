@@ -3,10 +3,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { freePort, type PostgresServer } from '../test/support/postgres.ts'
+import { cpuMicrosOf, cpuMicrosOfServer, memoryOf } from '../test/support/processes.ts'
 import { waitUntil } from '../test/support/wait.ts'
 import type { Contender } from './contenders.ts'
 import { ON_OTHER_CORES } from './load.ts'
-import { cpuMicrosOfServer, type Usage, usageOf } from './usage.ts'
 import { API_KEY, type HttpRequest } from './workloads.ts'
 
 const START_TIMEOUT_MS = 120_000
@@ -18,7 +18,9 @@ export interface HttpResponse {
   readonly body: string
 }
 
-export interface UsageWithDatabase extends Usage {
+interface Usage {
+  readonly cpuMicros: number
+  readonly memoryMiB: number
   /** The CPU time of its PostgreSQL server. 0 without one. */
   readonly databaseCpuMicros: number
 }
@@ -26,7 +28,7 @@ export interface UsageWithDatabase extends Usage {
 export interface RunningContender {
   readonly contender: Contender
   readonly address: string
-  usage(): UsageWithDatabase
+  usage(): Usage
   send(request: HttpRequest, key?: string): Promise<HttpResponse>
   stop(): Promise<void>
 }
@@ -102,7 +104,8 @@ export async function startContender(
     contender,
     address,
     usage: () => ({
-      ...usageOf(Number(child.pid)),
+      cpuMicros: cpuMicrosOf(Number(child.pid)),
+      memoryMiB: memoryOf(Number(child.pid)),
       databaseCpuMicros: postgres === undefined ? 0 : cpuMicrosOfServer(postgres.processes),
     }),
     send,

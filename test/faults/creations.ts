@@ -18,8 +18,6 @@ export interface Creations {
   acknowledged(): number
   /** Lets the clients finish their last creation, and reads the catalogue. */
   finish(): Promise<Outcome>
-  /** Stops the clients, whether their last creation was acknowledged or not. */
-  abandon(): Promise<void>
 }
 
 export interface Outcome {
@@ -38,7 +36,6 @@ export function createContinuously(addressOf: () => string, clients = 8): Creati
   const statuses = new Map<string, number>()
   const acknowledged: StoredAnimal[] = []
   let isStopping = false
-  let isAbandoned = false
 
   function count(status: string): void {
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
@@ -49,7 +46,7 @@ export function createContinuously(addressOf: () => string, clients = 8): Creati
     for (let number = 0; !isStopping; number++) {
       const name = `${client}-${number}`
       const body = JSON.stringify({ name, categoryId: number })
-      while (!isAbandoned) {
+      for (;;) {
         const reply = await send(addressOf(), agent, 'POST', '/v1/pets', { body, idempotencyKey: name })
         count(reply === undefined ? 'no answer' : String(reply.status))
         if (reply?.status === 201) {
@@ -66,11 +63,6 @@ export function createContinuously(addressOf: () => string, clients = 8): Creati
   return {
     statuses,
     acknowledged: () => acknowledged.length,
-    async abandon() {
-      isStopping = true
-      isAbandoned = true
-      await Promise.all(running)
-    },
     async finish() {
       isStopping = true
       await Promise.all(running)

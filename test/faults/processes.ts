@@ -1,7 +1,6 @@
 // The processes of an experiment: the service, and clients that need thousands of connections.
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { type Agent, request } from 'node:http'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -50,12 +49,6 @@ export async function generateLoad(
 ): Promise<Record<string, number>> {
   const generator = startProgram(scope, 'load-generator.ts', address, connections, seconds, kind, API_KEY)
   return JSON.parse(await text(generator.stdout))
-}
-
-/** The memory that a process uses now, in MiB. Linux only. */
-export function memoryOf(pid: number): number {
-  const [, kibibytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-  return Number(kibibytes) / 1_024
 }
 
 /** Asks `/livez`, by default on a new connection. Resolves with false if the connection is reset. */

@@ -3,10 +3,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import { memoryOf } from '../support/processes.ts'
 import { API_KEY, client } from '../support/service.ts'
 import { waitUntil } from '../support/wait.ts'
 import type { Figure, Options } from './figure.ts'
-import { inScope, isAnswered, memoryOf, startProgram, startService } from './processes.ts'
+import { inScope, isAnswered, startProgram, startService } from './processes.ts'
 
 /** How long the memory is watched after the last request. */
 const WATCH_MS = 3_000

@@ -1,8 +1,8 @@
 // A flood of well-formed keys that do not exist, on PostgreSQL: what it costs, and whether known keys are served.
 
 import { median } from '../../bench/measure.ts'
-import { cpuMicrosOfServer, usageOf } from '../../bench/usage.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { cpuMicrosOf, cpuMicrosOfServer } from '../support/processes.ts'
 import type { Scope } from '../support/service.ts'
 import { send } from './creations.ts'
 import type { Figure, Options } from './figure.ts'
@@ -62,7 +62,7 @@ async function flood(
   kind: string,
   seconds: number,
 ): Promise<number> {
-  const cpuMicros = () => usageOf(pid).cpuMicros + cpuMicrosOfServer(postgres.processes)
+  const cpuMicros = () => cpuMicrosOf(pid) + cpuMicrosOfServer(postgres.processes)
   const before = cpuMicros()
   const answers = await generateLoad(scope, address, CONNECTIONS, seconds, kind)
   return (cpuMicros() - before) / ((answers['401'] ?? 0) + (answers['503'] ?? 0))

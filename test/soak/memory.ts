@@ -3,7 +3,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { MAX_WAL_BYTES } from '../../src/database/sqlite/checkpoint.ts'
 import type { Figure } from '../faults/figure.ts'
-import { memoryOf } from '../faults/processes.ts'
+import { memoryOf } from '../support/processes.ts'
 import type { Services } from './services.ts'
 
 /**
@@ -39,7 +39,6 @@ export function watchMemory(services: Services, minutes: number, path: string | 
     pid,
     samples: [] as Sample[],
   }))
-  let mostOfOthers = 0
   let longestWal = 0
 
   const walMebibytes = () => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) / 2 ** 20
@@ -49,8 +48,6 @@ export function watchMemory(services: Services, minutes: number, path: string | 
     if (at > 1) return
     for (const { pid, samples } of steady)
       samples.push({ at, mebibytes: memoryOf(pid), files: readdirSync(`/proc/${pid}/fd`).length })
-    for (const pid of services.processes())
-      if (steady.every(each => each.pid !== pid)) mostOfOthers = Math.max(mostOfOthers, memoryIfRunning(pid))
   }
 
   function read(what: 'mebibytes' | 'files', isAllowed: (later: number, first: number) => boolean) {
@@ -76,8 +73,7 @@ export function watchMemory(services: Services, minutes: number, path: string | 
     return [
       {
         promise: `memory in MiB of what lives on, ${when}: at most 10 % more than at first`,
-        measured: `${memory.measured}; what was killed had at most ${Math.round(mostOfOthers)}`,
-        holds: memory.holds,
+        ...memory,
         isSpeed: true,
       },
       {
@@ -96,13 +92,4 @@ export function watchMemory(services: Services, minutes: number, path: string | 
     ]
   }
   return { sample, figures }
-}
-
-/** 0 for a process that has just ended. */
-function memoryIfRunning(pid: number): number {
-  try {
-    return memoryOf(pid) || 0
-  } catch {
-    return 0
-  }
 }

@@ -16,7 +16,6 @@ export interface Size {
 export interface Services {
   /** Where each instance listens now. */
   addresses(): string[]
-  processes(): number[]
   /** The processes that `killOther` leaves alone, by name. */
   readonly steady: Readonly<Record<string, number>>
   /** Kills the last worker, or the last instance. */
@@ -63,10 +62,6 @@ export async function startServices(
 
   return {
     addresses: () => running.map(({ address }) => address),
-    processes: () =>
-      running
-        .filter(({ child }) => child.signalCode === null)
-        .flatMap(({ child }) => [Number(child.pid), ...childrenOf(child.pid)]),
     steady: workers > 1 ? { primary: first, 'first worker': firstWorker } : { 'first instance': first },
     killOther: () => (workers > 1 ? killWorker(-1) : killInstance(instances - 1)),
     killAny: () =>
