@@ -1,10 +1,11 @@
 // Load from wrk on one address, for a number of seconds.
 
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { isInstalled } from '../test/support/programs.ts'
 import type { HttpRequest } from './workloads.ts'
 
 export const CONNECTIONS = 64
@@ -107,13 +108,4 @@ function done(summary, latency)
     sum, errors.connect + errors.read + errors.write + errors.timeout))
 end
 `
-}
-
-export function isInstalled(program: string): boolean {
-  try {
-    execFileSync(program, ['--version'], { stdio: 'ignore', timeout: 10_000 })
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ENOENT'
-  }
 }

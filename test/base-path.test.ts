@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { AnimalStore } from '../client/src/animal-store.ts'
-import { startPrefixProxy } from './support/prefix-proxy.ts'
+import { startPrefixProxy } from './support/http-proxy.ts'
 import { API_KEY, type Scope, shared, startTestService } from './support/service.ts'
 
 async function startBehindPrefix(scope: Scope) {

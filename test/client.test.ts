@@ -16,7 +16,7 @@ import {
 } from '../client/src/animal-store.ts'
 import { STATUS_OF } from '../src/error.ts'
 import { INT64_MAX, INT64_MIN } from '../src/json.ts'
-import { type Fault, type FaultyProxy, startFaultyProxy } from './support/faulty-proxy.ts'
+import { type Fault, type FaultyProxy, startFaultyProxy } from './support/http-proxy.ts'
 import { freePort } from './support/postgres.ts'
 import { API_KEY, shared, startTestService, type TestService, temporaryFolder } from './support/service.ts'
 import { runSql } from './support/sqlite.ts'

@@ -10,6 +10,7 @@ import { startLoad } from './faults/mixed-load.ts'
 import { inScope } from './faults/processes.ts'
 import { serve, start } from './support/command.ts'
 import { freePort } from './support/postgres.ts'
+import { isInstalled } from './support/programs.ts'
 import { API_KEY, type Scope, temporaryFolder } from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -28,7 +29,7 @@ interface Result {
   readonly value: readonly [number, string]
 }
 
-const missing = ['prometheus', 'promtool'].filter(program => spawnSync(program, ['--version']).status !== 0)
+const missing = ['prometheus', 'promtool'].filter(program => !isInstalled(program))
 if (missing.length > 0) {
   console.error(`This test needs ${missing.join(' and ')}, from the Debian package prometheus.`)
   process.exit(1)

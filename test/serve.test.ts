@@ -9,7 +9,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { hasKeyFormat } from '../src/api-key.ts'
 import { run, serve } from './support/command.ts'
 import { runInProcess } from './support/in-process.ts'
-import { withoutCurl } from './support/programs.ts'
+import { skipWithout } from './support/programs.ts'
 import { client, startTestService, temporaryFolder } from './support/service.ts'
 
 function startOnHost(t: TestContext, host: string): Promise<{ address: string }> {
@@ -55,7 +55,7 @@ suite('serve', { concurrency: 2 }, () => {
     })
   }
 
-  test('the printed curl command gets []', { skip: withoutCurl() }, async t => {
+  test('the printed curl command gets []', { skip: skipWithout('curl') }, async t => {
     const { said } = await serve(t, [], { cwd: temporaryFolder(t) })
     const command = await said(/(curl .*)/)
     const { out } = await run(t, ['-c', `${command} -s`], {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { startPrefixProxy } from '../support/prefix-proxy.ts'
+import { startPrefixProxy } from '../support/http-proxy.ts'
 import { API_KEY } from '../support/service.ts'
 import { newAnimals, readIds, readStock, signIn, startWithAnimals, useCatalogue } from './catalogue-page.ts'
 

@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { COMPILER_ENV, start } from '../support/command.ts'
 import { freePort } from '../support/postgres.ts'
-import { withoutCurl } from '../support/programs.ts'
+import { skipWithout } from '../support/programs.ts'
 import { temporaryFolder } from '../support/service.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -78,7 +78,7 @@ function copyRepository(t: TestContext): string {
   return folder
 }
 
-test('the commands of the tutorial print what the tutorial says', { skip: withoutCurl() }, async t => {
+test('the commands of the tutorial print what the tutorial says', { skip: skipWithout('curl') }, async t => {
   const cwd = copyRepository(t)
   let document = readFileSync(join(ROOT, 'docs/tutorial.md'), 'utf8')
   for (const port of ['54329', '8080', '8081']) document = document.replaceAll(port, String(await freePort()))

@@ -29,7 +29,6 @@ const nested = (open: string, close: string, depth: number) =>
 /** What each body is, its bytes, and the status of the response. */
 export const COSTLY_BODIES: readonly (readonly [string, Buffer, number])[] = [
   ['arrays of one fraction', inArray('[1.5],'), 201],
-  ['empty objects', inArray('{},'), 201],
   ['objects with different members', inArray(index => `{"a${index.toString(36)}":{}},`), 201],
   ['objects of many shapes', inArray(index => `{"${'abcdefgh'[index % 8]}":1,"${index % 97}":1},`), 201],
   ['empty strings', inArray('"",'), 201],
@@ -37,9 +36,7 @@ export const COSTLY_BODIES: readonly (readonly [string, Buffer, number])[] = [
   ['nested arrays that are not closed', Buffer.from(`{"x":${'['.repeat(65_000)}`), 400],
   ['nested objects', nested('{"":', '}', 13_000), 201],
   ['different members', inObject(index => `"${index.toString(36)}a":1,`), 201],
-  ['members named by integers', inObject(index => `"${index * 7_919}":1,`), 201],
   ['members without a name', inObject('"":0,'), 201],
-  ['one member, repeated', inObject('"categoryId":1,'), 201],
   ['one member, repeated with an escape', inObject('"categor\\u0079Id":1,'), 201],
   ['members named almost like categoryId, with an escape', inObject('"categor\\u0079Ie":1,'), 201],
   ['members with short names in escapes', inObject('"\\/\\/\\/":0,'), 201],
@@ -47,7 +44,6 @@ export const COSTLY_BODIES: readonly (readonly [string, Buffer, number])[] = [
   ['numbers that are hard to round', inArray(`9007199254740993${'0'.repeat(700)}1,`), 201],
   ['an integer of 65,000 digits', Buffer.from(`{"name":"Bella","categoryId":${'9'.repeat(65_000)}}`), 400],
   ['a fraction of 65,000 zeros', Buffer.from(`{"name":"Bella","categoryId":7.${'0'.repeat(65_000)}}`), 201],
-  ['a name of 65,000 characters', Buffer.from(`{"name":"${'a'.repeat(65_000)}","categoryId":7}`), 400],
   ['a name that is an array of arrays', filled('{"name":[', '[1.5],', '0],"categoryId":7}'), 400],
   ['an error at the end', inArray('[1.5],').subarray(0, -1), 400],
 ]

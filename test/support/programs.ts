@@ -5,17 +5,17 @@ import { appendFileSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+export function isInstalled(program: string): boolean {
+  return spawnSync(program, ['--version']).error === undefined
+}
+
 /** Returns the reason to skip a test, or false. In CI on GitHub, every program must be there. */
-export function skipWithout(program: string, isInstalled: boolean): string | false {
-  if (isInstalled) return false
+export function skipWithout(program: string, isFound = isInstalled(program)): string | false {
+  if (isFound) return false
   const reason = `${program} is not installed`
   if (process.env.GITHUB_ACTIONS !== undefined) throw new Error(reason)
   if (process.env.TEST_RUN !== undefined) appendFileSync(listFile(), `${reason}\n`)
   return reason
-}
-
-export function withoutCurl(): string | false {
-  return skipWithout('curl', spawnSync('curl', ['--version']).status === 0)
 }
 
 /** Prints once for each program that tests were skipped. Called at the end of all tests. */
