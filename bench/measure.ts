@@ -62,7 +62,8 @@ export async function measure(
     requestsPerSecond: median(own.map(result => result.requestsPerSecond)),
     p50Ms: median(own.map(result => result.p50Ms)),
     p99Ms: median(own.map(result => result.p99Ms)),
-    ...pickCpu(bestRound(own)),
+    cpuMicros: bestRound(own).cpuMicros,
+    databaseCpuMicros: bestRound(own).databaseCpuMicros,
     memoryMiB: Math.max(...own.map(result => result.memoryMiB)),
     timesOurs: cpuRatio(own, results[find(ANIMAL_STORE)] ?? []),
   }))
@@ -89,10 +90,6 @@ async function runRounds(
 /** Other work on the machine can only add to the cost of a request, so the best round is the most accurate. */
 function bestRound(rounds: readonly RoundResult[]): RoundResult {
   return rounds.reduce((best, round) => (totalCpu(round) < totalCpu(best) ? round : best))
-}
-
-function pickCpu({ cpuMicros, databaseCpuMicros }: RoundResult) {
-  return { cpuMicros, databaseCpuMicros }
 }
 
 function totalCpu({ cpuMicros, databaseCpuMicros }: RoundResult): number {

@@ -68,7 +68,8 @@ async function installProject(t: Scope): Promise<string> {
   const project = temporaryFolder(t)
   writeFileSync(join(project, 'package.json'), '{ "private": true }\n')
   writeFileSync(join(project, 'program.mjs'), PROGRAM)
-  const env = { ...COMPILER_ENV, ...environment() }
+  // npm needs the settings of this machine, such as its registry and its certificates.
+  const env = { ...COMPILER_ENV, ...(process.env as Record<string, string>) }
   const npm = async (args: readonly string[], cwd: string) => {
     const { code, out, err } = await run(t, args, { cwd, program: ['npm'], env })
     assert.equal(code, 0, `npm ${args.join(' ')}\n${err}`)
@@ -77,13 +78,6 @@ async function installProject(t: Scope): Promise<string> {
   const file = await npm(['pack', '--silent', '--workspace', 'client', '--pack-destination', project], ROOT)
   await npm(['install', '--no-audit', '--no-fund', `./${file}`, 'deno', 'bun'], project)
   return project
-}
-
-/** npm needs the settings of this machine, such as its registry and its certificates. */
-function environment(): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  )
 }
 
 async function listen(t: Scope, onConnection: (socket: Socket) => void): Promise<string> {

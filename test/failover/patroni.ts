@@ -29,8 +29,8 @@ export interface Cluster {
   readonly passwords: Readonly<Record<string, string>>
   /** Resolves with the leader once it has a synchronous standby and all nodes stream from it. */
   healthy(): Promise<Node>
-  /** Resolves with the new leader, once a node other than `old` accepts writes. */
-  leaderOtherThan(old: Node): Promise<Node>
+  /** Resolves once a node other than `old` accepts writes. */
+  leaderOtherThan(old: Node): Promise<void>
   /** Asks Patroni to make the synchronous standby the leader. */
   switchOver(): Promise<void>
   stop(): void
@@ -135,18 +135,10 @@ export async function startCluster(programs: Programs, folder: string): Promise<
     passwords,
     healthy,
 
-    async leaderOtherThan(old) {
-      let leader: Node | undefined
-      await waitUntil(
-        async () => {
-          const others = nodes.filter(node => node !== old)
-          const answers = await Promise.all(others.map(isPrimary))
-          leader = others.find((_, index) => answers[index])
-          return leader !== undefined
-        },
-        { what: 'another node is the leader', timeoutMs: TIMEOUT_MS },
-      )
-      return leader as Node
+    leaderOtherThan(old) {
+      const others = nodes.filter(node => node !== old)
+      const hasLeader = async () => (await Promise.all(others.map(isPrimary))).includes(true)
+      return waitUntil(hasLeader, { what: 'another node is the leader', timeoutMs: TIMEOUT_MS })
     },
 
     async switchOver() {

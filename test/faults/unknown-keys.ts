@@ -12,12 +12,6 @@ const CONNECTIONS = 64
 const MAX_TIMES = 2
 const SECONDS = 3
 
-interface Service {
-  readonly address: string
-  readonly pid: number
-  readonly postgres: PostgresServer
-}
-
 export function unknownKeys({ quick }: Options): Promise<Figure[]> {
   return inScope(async scope => {
     const postgres = await startPostgres([])
@@ -58,7 +52,7 @@ export function unknownKeys({ quick }: Options): Promise<Figure[]> {
 /** Returns the CPU time of the service and of PostgreSQL per request. */
 async function flood(
   scope: Scope,
-  { address, pid, postgres }: Service,
+  { address, pid, postgres }: { address: string; pid: number; postgres: PostgresServer },
   kind: string,
   seconds: number,
 ): Promise<number> {

@@ -3,6 +3,7 @@
 
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { isRunning } from './processes.ts'
 
 const COVERAGE_FILE = /^coverage-(\d+)-\d+-\d+\.json$/
 
@@ -17,15 +18,6 @@ function deleteIncomplete(folder: string): void {
     const path = join(folder, name)
     // A process that still runs may be writing its file.
     if (pid > 0 && !isRunning(pid) && !isComplete(path)) rmSync(path, { force: true })
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
   }
 }
 
