@@ -100,20 +100,17 @@ async function run(): Promise<void> {
 
 async function runOnSqlite(contenders: readonly Contender[]): Promise<Comparison[]> {
   const folder = mkdtempSync(join(tmpdir(), 'animal-store-bench-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const comparisons: Comparison[] = []
-  try {
-    for (const pass of passes) {
-      const start = async (contender: Contender) =>
-        startContender(contender, {
-          ...logging(pass.log),
-          ...(await createSqliteCatalogue(contender, pass.size, folder)),
-        })
-      comparisons.push(await compare({ database: 'SQLite', ...pass }, contenders, start))
-    }
-    return comparisons
-  } finally {
-    rmSync(folder, { recursive: true })
+  for (const pass of passes) {
+    const start = async (contender: Contender) =>
+      startContender(contender, {
+        ...logging(pass.log),
+        ...(await createSqliteCatalogue(contender, pass.size, folder)),
+      })
+    comparisons.push(await compare({ database: 'SQLite', ...pass }, contenders, start))
   }
+  return comparisons
 }
 
 /** Each contender has a PostgreSQL server of its own, so that the CPU time of the server can be added to its own. */
