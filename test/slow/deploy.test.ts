@@ -6,7 +6,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { cpSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -55,6 +55,25 @@ async function startBalancer(t: Scope, ports: readonly number[]): Promise<string
   return address
 }
 
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
+
+/** Starts an instance that is ready, and calls `onData` for everything else that it receives. Returns its port. */
+async function startFakeInstance(
+  t: Scope,
+  onData: (socket: Socket, received: string) => void,
+): Promise<number> {
+  const server = createServer(socket => {
+    socket.on('error', () => {})
+    socket.on('data', data => {
+      if (String(data).includes('/readyz')) socket.end(OK)
+      else onData(socket, String(data))
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => server.close())
+  return (server.address() as AddressInfo).port
+}
+
 async function assertAnswers(address: string, status: number): Promise<void> {
   const answers = () => fetch(`${address}/livez`).then(reply => reply.status === status)
   await waitUntil(answers, { what: `the answer is ${status}` })
@@ -75,17 +94,7 @@ function assertError(received: string, status: number, code: string): void {
 suite('deploy/haproxy.cfg', { skip: skipWithout('haproxy') }, () => {
   test('sends a request that can be repeated to another instance if the connection breaks', async t => {
     const service = await startTestService(t)
-    // Answers health checks and resets all other connections, like an instance that has just ended.
-    const half = createServer(socket => {
-      socket.on('error', () => {})
-      socket.once('data', data => {
-        if (String(data).includes('/readyz')) socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
-        else socket.resetAndDestroy()
-      })
-    })
-    await once(half.listen(0, '127.0.0.1'), 'listening')
-    t.after(() => half.close())
-    const port = (half.address() as { port: number }).port
+    const port = await startFakeInstance(t, socket => socket.resetAndDestroy())
     const address = await startBalancer(t, [Number(new URL(service.address).port), port])
     await assertAnswers(address, 200)
     const { send, close } = client(address)
@@ -102,19 +111,11 @@ suite('deploy/haproxy.cfg', { skip: skipWithout('haproxy') }, () => {
 
   test('sends a creation without Idempotency-Key only once, if it was delivered', async t => {
     let delivered = 0
-    const broken = createServer(socket => {
-      socket.on('error', () => {})
-      socket.on('data', data => {
-        if (String(data).includes('/readyz')) socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
-        else if (String(data).startsWith('POST')) {
-          delivered++
-          socket.destroy()
-        } else socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
-      })
+    const port = await startFakeInstance(t, (socket, received) => {
+      if (!received.startsWith('POST')) return void socket.end(OK)
+      delivered++
+      socket.destroy()
     })
-    await once(broken.listen(0, '127.0.0.1'), 'listening')
-    t.after(() => broken.close())
-    const { port } = broken.address() as { port: number }
     const address = await startBalancer(t, [port, port])
     await assertAnswers(address, 200)
     const body = '{"name":"a","categoryId":1}'

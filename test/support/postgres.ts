@@ -62,19 +62,9 @@ export async function startPostgres(
   const { programs, identity } = prepare(folder, await installedBinaries())
   const options = { ...identity, cwd: folder, env: { LC_ALL: 'C' } }
   writeFileSync(join(folder, 'password'), 'postgres\n', { mode: 0o644 })
-  const init = [
-    '--pgdata',
-    data,
-    '--auth',
-    'scram-sha-256',
-    '--username',
-    'postgres',
-    '--encoding',
-    'UTF8',
-    '--no-sync',
-  ]
-  if (primary === undefined)
-    await promisify(execFile)(programs.initdb, [...init, '--pwfile', join(folder, 'password')], options)
+  const access = ['--auth=scram-sha-256', '--username=postgres', `--pwfile=${join(folder, 'password')}`]
+  const init = [`--pgdata=${data}`, '--encoding=UTF8', '--no-sync', ...access]
+  if (primary === undefined) await promisify(execFile)(programs.initdb, init, options)
   else await copyToStandby(primary, data)
 
   const settings = [
