@@ -46,7 +46,7 @@ await inScope(async scope => {
     const candidates = ready.length > 0 ? ready : instances
     return candidates[turn++ % candidates.length]?.address() ?? ''
   }
-  const load = startLoad({ address })
+  const load = startLoad({ address, isRecorded: true })
   scope.after(load.stop)
 
   await step(load, 'rolling restarts', async () => {
