@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import type { ServerLimits } from '../src/http/server/limits.ts'
 import { jsonReply, type Reply } from '../src/http/server/reply.ts'
+import type { HttpServerOptions } from '../src/http/server/server.ts'
 import { startTestServer } from './support/http-server.ts'
 import { type RawConnection, requestHead, statusesOf } from './support/raw-http.ts'
 import { waitUntil } from './support/wait.ts'
@@ -14,7 +14,7 @@ const MIB = 1024 * 1024
 /** Far more than the operating system buffers for a client that does not read. */
 const LARGE_BODY = JSON.stringify('x'.repeat(16 * MIB))
 
-async function startServer(t: TestContext, limits: Partial<ServerLimits>) {
+async function startServer(t: TestContext, limits: NonNullable<HttpServerOptions['limits']>) {
   const gate = Promise.withResolvers<Reply>()
   const answers: Record<string, () => Reply | Promise<Reply>> = {
     '/quick': () => jsonReply(200, '{}'),

@@ -259,7 +259,7 @@ suite('the format of a key', () => {
 })
 
 suite('the cache of credentials', () => {
-  test('has the last unknown keys, and a flood of them evicts no valid key', async () => {
+  test('is shared by concurrent requests, and a flood of unknown keys evicts no valid key', async () => {
     const newKey = () => generateKey({ name: 'x', environment: 'production', createdAt: new Date() })
     const { secret, apiKey } = newKey()
     let lookUps = 0
@@ -274,11 +274,9 @@ suite('the cache of credentials', () => {
       extraKey: undefined,
     })
     const isAccepted = async (key: string) => (await authenticate([`Bearer ${key}`])).rejected === undefined
-    assert.ok(await isAccepted(secret))
+    assert.deepEqual(await Promise.all([secret, secret].map(isAccepted)), [true, true])
     const wrong = Array.from({ length: 1_200 }, () => newKey().secret)
-    // First concurrently, then one after the other.
     assert.ok((await Promise.all(wrong.map(isAccepted))).every(accepted => !accepted))
-    for (const key of wrong.slice(-60)) assert.equal(await isAccepted(key), false)
     assert.ok(await isAccepted(secret))
     assert.equal(lookUps, 1_201)
   })

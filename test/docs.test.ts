@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { defaultText } from '../src/cli/help.ts'
 import { SETTINGS, type Setting } from '../src/cli/settings.ts'
 import { STATUS_OF } from '../src/error.ts'
-import { inKib, MAX_BODY_BYTES, MAX_HEADER_BYTES } from '../src/http/server/limits.ts'
+import { inKib, MAX_BODY_BYTES, MAX_HEADER_BYTES } from '../src/http/server/protocol-errors.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PAGES = filesOf('*.md', 'docs/**/*.md')

@@ -1,25 +1,24 @@
 // The application: the checks that every request passes, in a fixed order, and the routes behind them.
 
 import type { Logger } from 'pino'
-import type { Environment } from '../api-key.ts'
-import type { Clock } from '../clock.ts'
 import { ServiceError, unavailable } from '../error.ts'
-import type { Store } from '../store.ts'
-import { rateLimited, unauthorized } from './api/api-errors.ts'
-import { createAuthenticator } from './api/authentication.ts'
-import { deprecationHeaders } from './api/deprecation.ts'
-import { ANIMAL_ROUTE, ANIMALS_ROUTE, createOperations } from './api/operations.ts'
-import type { RateLimiter, RateLimitResult } from './api/rate-limit.ts'
+import { type AuthenticatorOptions, createAuthenticator, unauthorized } from './api/authentication.ts'
+import {
+  ANIMAL_ROUTE,
+  ANIMALS_ROUTE,
+  createOperations,
+  deprecationHeaders,
+  type OperationOptions,
+} from './api/operations.ts'
+import { type RateLimiter, rateLimited } from './api/rate-limit.ts'
 import { type Document, documentResource } from './documents.ts'
-import { createOutageLog, type RequestKind } from './outage-log.ts'
 import { createClientAddress } from './server/client-address.ts'
 import { createCors } from './server/cors.ts'
-import { headerValues } from './server/headers.ts'
-import { checkExpectation, checkMessage } from './server/message-checks.ts'
+import { createOutageLog, createRequestIds, type RequestKind } from './server/log.ts'
 import { internalError, notFound } from './server/protocol-errors.ts'
 import { type Exchange, errorReply, jsonReply, type Reply } from './server/reply.ts'
-import { createRequestIds } from './server/request-log.ts'
-import { createRouter, handlerFor, isRead, type Match } from './server/routes.ts'
+import { checkExpectation, checkMessage, headerValues, isRead } from './server/request.ts'
+import { createRouter, handlerFor } from './server/routes.ts'
 import { createHttpServer, type HttpServer } from './server/server.ts'
 
 export type Operation = 'listPets' | 'createPet' | 'getPet' | 'other'
@@ -32,16 +31,9 @@ export type RequestObserver = (
   keyId: string | undefined,
 ) => void
 
-export interface AppOptions {
-  readonly store: Store
+export interface AppOptions extends AuthenticatorOptions, OperationOptions {
   /** Rejects if requests cannot be served. */
   readonly checkDatabase: () => Promise<void>
-  readonly clock: Clock
-  readonly environment: Environment
-  /** The path of the public base URL, such as `/v1` or `/animals/v1`. The service itself always serves `/v1`. */
-  readonly basePath: string
-  /** The API key from the environment variable, accepted in addition to the stored ones. */
-  readonly extraKey: string | undefined
   /** For each API key. By default there is no limit. */
   readonly rateLimiter?: RateLimiter | undefined
   /** The origins whose pages may use the API from a browser, in addition to the service's own. `*` allows all. */
@@ -54,8 +46,6 @@ export interface AppOptions {
   readonly onRequest?: RequestObserver | undefined
   readonly documents: readonly Document[]
   readonly state: () => ServiceState
-  /** The most reads, and the most creations, that wait for the database. */
-  readonly maxWaiting: number
 }
 
 /** While it is starting, it serves requests, but load balancers should wait. */
@@ -71,39 +61,24 @@ const UNAUTHORIZED = {
   invalid: errorReply(unauthorized(true)),
 }
 
-export function createApp({
-  store,
-  checkDatabase,
-  clock,
-  environment,
-  basePath,
-  extraKey,
-  rateLimiter,
-  corsOrigins,
-  trustedProxies = 0,
-  log,
-  writeLogLine,
-  onRequest,
-  documents,
-  state,
-  maxWaiting,
-}: AppOptions): HttpServer {
-  const authenticate = createAuthenticator({ store, clock, environment, extraKey })
-  const cors = createCors(corsOrigins)
+export function createApp(options: AppOptions): HttpServer {
+  const { basePath, extraKey, rateLimiter, corsOrigins, log, onRequest, state } = options
+  const authenticate = createAuthenticator(options)
+  const cors = corsOrigins.length === 0 ? undefined : createCors(corsOrigins)
   const outageLog = createOutageLog(log)
-  const { listPets, createPet, getPet } = createOperations({ store, clock, basePath, maxWaiting })
+  const { listPets, createPet, getPet } = createOperations(options)
   const findRoute = createRouter([
     { route: ANIMALS_ROUTE, get: listPets, post: createPet },
     { route: ANIMAL_ROUTE, get: getPet, headers: deprecationHeaders(basePath) },
     { route: LIVENESS, get: () => OK },
     { route: READINESS, get: checkReadiness },
-    ...documents.map(documentResource),
+    ...options.documents.map(documentResource),
   ])
 
   async function checkReadiness(): Promise<Reply> {
     const current = state()
     if (current !== 'ready') throw unavailable(undefined, `The service is ${current}.`)
-    await checkDatabase()
+    await options.checkDatabase()
     return OK
   }
 
@@ -114,32 +89,30 @@ export function createApp({
       const match = findRoute(path)
       exchange.route = match?.resource.route
       const isApi = path === '/v1' || path.startsWith('/v1/')
-      if (isApi) exchange.headers = cors.headersFor(request)
+      if (isApi && cors !== undefined) exchange.headers = cors.headersFor(request)
       checkMessage(request)
       if (isApi) {
-        const preflightReply = cors.preflight(request)
+        const preflightReply = cors?.preflight(request)
         if (preflightReply !== undefined) return preflightReply
         const { apiKey, rejected } = await authenticate(headerValues(request, 'authorization'))
         if (rejected !== undefined) return UNAUTHORIZED[rejected]
         exchange.apiKey = apiKey
       }
       if (match?.resource.headers !== undefined && isRead(request))
-        exchange.headers = [...exchange.headers, ...match.resource.headers]
-      if (rateLimiter !== undefined && exchange.apiKey !== undefined)
-        checkRate(exchange, await rateLimiter.take(exchange.apiKey.id))
-      const reply = await run(exchange, match)
+        addHeaders(exchange, match.resource.headers)
+      if (rateLimiter !== undefined && exchange.apiKey !== undefined) {
+        const { headers, retryAfterSeconds } = await rateLimiter.take(exchange.apiKey.id)
+        addHeaders(exchange, headers)
+        if (retryAfterSeconds !== undefined) throw rateLimited(retryAfterSeconds)
+      }
+      checkExpectation(request)
+      if (match === undefined) throw notFound()
+      const reply = await handlerFor(match.resource, request)(exchange, match.parameter)
       if (isFromDatabase(exchange, reply)) outageLog.succeeded(kindOf(exchange))
       return reply
     } catch (error) {
       return reportError(error, exchange)
     }
-  }
-
-  function run(exchange: Exchange, match: Match | undefined): Reply | Promise<Reply> {
-    const { request } = exchange
-    checkExpectation(request)
-    if (match === undefined) throw notFound()
-    return handlerFor(match.resource, request)(exchange, match.parameter)
   }
 
   function reportError(cause: unknown, exchange: Exchange): Reply {
@@ -156,12 +129,12 @@ export function createApp({
 
   return createHttpServer({
     requestId: createRequestIds(extraKey),
-    clientAddress: createClientAddress(trustedProxies),
+    clientAddress: createClientAddress(options.trustedProxies ?? 0),
     answer,
     isAccepting: () => state() !== 'stopping',
     isUrgent: isHealthCheck,
     log,
-    writeLogLine,
+    writeLogLine: options.writeLogLine,
     onAnswered:
       onRequest &&
       ((exchange, status, durationMs) =>
@@ -169,9 +142,8 @@ export function createApp({
   })
 }
 
-function checkRate(exchange: Exchange, { headers, retryAfterSeconds }: RateLimitResult): void {
+function addHeaders(exchange: Exchange, headers: readonly string[]): void {
   exchange.headers = [...exchange.headers, ...headers]
-  if (retryAfterSeconds !== undefined) throw rateLimited(retryAfterSeconds)
 }
 
 function kindOf({ request, route }: Exchange): RequestKind {

@@ -5,9 +5,11 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import { chooseEncoding, type Encoding, joinedHeader } from './server/headers.ts'
 import type { Reply } from './server/reply.ts'
+import { joinedHeader } from './server/request.ts'
 import type { Resource } from './server/routes.ts'
+
+type Encoding = 'br' | 'gzip' | 'identity'
 
 export interface Document {
   readonly path: string
@@ -51,15 +53,8 @@ export function documentResource({ path, mediaType, body }: Document): Resource 
   async function encode(encoding: Encoding): Promise<Reply> {
     const { rendered, etag } = await render()
     const body = await COMPRESS[encoding](rendered)
-    const headers = [
-      'content-type',
-      mediaType,
-      'content-length',
-      String(body.length),
-      'etag',
-      etag,
-      ...COMMON_HEADERS,
-    ]
+    const content = ['content-type', mediaType, 'content-length', String(body.length)]
+    const headers = [...content, 'etag', etag, ...COMMON_HEADERS]
     if (encoding !== 'identity') headers.push('content-encoding', encoding)
     return { status: 200, headers, body }
   }
@@ -86,6 +81,16 @@ function hasCurrent(request: IncomingMessage, etag: string): boolean {
   if (header === undefined) return false
   if (header.trim() === '*') return true
   return header.match(/"[^"]*"/g)?.some(tag => etag === `W/${tag}`) ?? false
+}
+
+/** Returns the smallest encoding that the client accepts. A weight of 0 means that it does not (RFC 9110, section 12.4.2). */
+function chooseEncoding(acceptEncoding = ''): Encoding {
+  const accepted = acceptEncoding
+    .toLowerCase()
+    .split(',')
+    .filter(item => !/;\s*q=0(\.0*)?\s*$/.test(item))
+    .map(item => item.split(';')[0]?.trim())
+  return (['br', 'gzip'] as const).find(encoding => accepted.includes(encoding)) ?? 'identity'
 }
 
 /** Returns a function that does the work on the first call only, unless it fails. */

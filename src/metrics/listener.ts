@@ -2,12 +2,9 @@
 // error object.
 
 import { ServiceError } from '../error.ts'
-import { SERVER_LIMITS } from '../http/server/limits.ts'
-import { checkExpectation, checkMessage } from '../http/server/message-checks.ts'
 import { methodNotAllowed } from '../http/server/protocol-errors.ts'
 import { API_HEADERS, type Exchange, errorReply, type Reply } from '../http/server/reply.ts'
-import { newRequestId } from '../http/server/request-log.ts'
-import { isRead } from '../http/server/routes.ts'
+import { checkExpectation, checkMessage, isRead } from '../http/server/request.ts'
 import { createHttpServer, type HttpServer, type HttpServerOptions } from '../http/server/server.ts'
 import { CONTENT_TYPE } from './metrics.ts'
 
@@ -39,12 +36,9 @@ export function createMetricsServer(
   }
 
   return createHttpServer({
-    requestId: newRequestId,
     answer: exchange => scrape(exchange).catch(reportError),
-    isAccepting: () => true,
-    isUrgent: () => false,
     log,
-    limits: { ...SERVER_LIMITS, connections: MAX_CONNECTIONS },
+    limits: { connections: MAX_CONNECTIONS },
   })
 }
 

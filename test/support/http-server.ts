@@ -3,33 +3,21 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
-import { SERVER_LIMITS, type ServerLimits } from '../../src/http/server/limits.ts'
 import type { Exchange, Reply } from '../../src/http/server/reply.ts'
-import { newRequestId } from '../../src/http/server/request-log.ts'
-import { createHttpServer } from '../../src/http/server/server.ts'
+import { createHttpServer, type HttpServerOptions } from '../../src/http/server/server.ts'
 import { connectRaw, type RawConnection } from './raw-http.ts'
 import type { Scope } from './service.ts'
 
-export interface TestServerOptions {
+export interface TestServerOptions extends Omit<HttpServerOptions, 'answer' | 'log'> {
   readonly answer: (path: string, exchange: Exchange) => Reply | Promise<Reply>
-  readonly isUrgent?: (path: string) => boolean
-  readonly limits?: Partial<ServerLimits>
-  readonly writeLogLine?: (line: string) => void
 }
 
-export async function startTestServer(
-  t: Scope,
-  { answer, isUrgent = () => false, limits, writeLogLine }: TestServerOptions,
-) {
+export async function startTestServer(t: Scope, { answer, ...options }: TestServerOptions) {
   const lines: string[] = []
   const { server } = createHttpServer({
-    requestId: newRequestId,
+    ...options,
     answer: exchange => answer(exchange.path, exchange),
-    isAccepting: () => true,
-    isUrgent,
-    writeLogLine,
     log: pino({ level: 'warn', base: null }, { write: line => void lines.push(line) }),
-    limits: { ...SERVER_LIMITS, ...limits },
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.after(() => {

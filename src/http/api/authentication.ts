@@ -1,21 +1,16 @@
 // Bearer authentication: finds the API key of a request, or rejects the request with 401. Most requests need no look-up,
-// because results are cached.
+// because accepted keys are cached.
 
 import { timingSafeEqual } from 'node:crypto'
 import { type ApiKey, digestOf, type Environment, hasKeyFormat, isActive } from '../../api-key.ts'
 import type { Clock } from '../../clock.ts'
+import { ServiceError } from '../../error.ts'
 import type { Store } from '../../store.ts'
 
-/** How long a result is cached: short enough that a revoked key is rejected within 5 seconds everywhere. */
+/** How long a key is cached: short enough that a revoked key is rejected within 5 seconds everywhere. */
 const CACHED_MS = 3_000
 
-const MAX_ACCEPTED = 1_000
-
-/** Few: in a flood of made-up keys, more entries would survive long enough to reach V8's old generation. */
-const MAX_REJECTED = 64
-
-/** Longer headers are not cached. */
-const MAX_KEY_LENGTH = 512
+const MAX_CACHED = 1_000
 
 const BEARER = /^bearer(?: +(.+))?$/i
 
@@ -26,6 +21,19 @@ export type AuthResult =
 
 /** Takes the values of all `Authorization` headers. */
 export type Authenticate = (authorization: readonly string[]) => Promise<AuthResult>
+
+/** The message is the same for all causes, so that an attacker cannot find out which keys exist. */
+export const unauthorized = (hadToken: boolean) =>
+  new ServiceError(
+    'unauthorized',
+    'A valid API key is required: send it as "Authorization: Bearer <API_KEY>".',
+    {
+      headers: [
+        'www-authenticate',
+        `Bearer realm="animal-store"${hadToken ? ', error="invalid_token"' : ''}`,
+      ],
+    },
+  )
 
 export interface AuthenticatorOptions {
   readonly store: Store
@@ -38,36 +46,67 @@ export interface AuthenticatorOptions {
 const MISSING: AuthResult = { rejected: 'missing' }
 const INVALID: AuthResult = { rejected: 'invalid' }
 
+interface CacheEntry {
+  readonly apiKey: ApiKey
+  readonly expiresAt: number
+}
+
 export function createAuthenticator({
   store,
   clock,
   environment,
   extraKey,
 }: AuthenticatorOptions): Authenticate {
-  const extra = extraKey === undefined ? undefined : { apiKey: environmentKey(extraKey, environment) }
-  const find = cached(findKey)
+  const extra = extraKey === undefined ? undefined : environmentKey(extraKey, environment)
+  /**
+   * A look-up in a `Map` compares strings only if their hashes are equal, and the seed of the hash is secret, so its timing
+   * reveals nothing about the cached keys. The cache uses real time and not the service's clock, because it limits how long a
+   * revocation can go unnoticed.
+   */
+  const cache = new Map<string, CacheEntry>()
+  /** Concurrent requests with the same header share one look-up. */
+  const pending = new Map<string, Promise<ApiKey | undefined>>()
 
-  /** Does not check whether the key is active: the result is cached, and the key may expire meanwhile. */
-  function findKey(authorization: string): AuthResult | Promise<AuthResult> {
-    const secret = BEARER.exec(authorization)?.[1]
-    if (secret === undefined) return MISSING
-    const digest = digestOf(secret)
-    if (extra !== undefined && isEqualDigest(extra.apiKey.digest, digest)) return extra
-    if (!hasKeyFormat(secret, environment)) return INVALID
-    return store.findKey(digest).then(apiKey => (apiKey === undefined ? INVALID : { apiKey }))
+  function addToCache(authorization: string, entry: CacheEntry): void {
+    cache.delete(authorization)
+    const oldest = cache.size >= MAX_CACHED ? cache.keys().next().value : undefined
+    if (oldest !== undefined) cache.delete(oldest)
+    cache.set(authorization, entry)
   }
 
-  function checkKey(found: AuthResult): AuthResult {
-    const { apiKey } = found
-    if (apiKey === undefined) return found
-    return apiKey.environment === environment && isActive(apiKey, clock()) ? found : INVALID
+  async function lookUp(authorization: string, digest: string): Promise<ApiKey | undefined> {
+    // The time starts before the look-up, because the key may be revoked during it.
+    const expiresAt = performance.now() + CACHED_MS
+    const apiKey = await store.findKey(digest)
+    if (apiKey !== undefined) addToCache(authorization, { apiKey, expiresAt })
+    return apiKey
+  }
+
+  /** Does not check whether the key is active: it is cached, and may expire meanwhile. */
+  function findKey(authorization: string, secret: string): ApiKey | Promise<ApiKey | undefined> | undefined {
+    const digest = digestOf(secret)
+    if (extra !== undefined && isEqualDigest(extra.digest, digest)) {
+      addToCache(authorization, { apiKey: extra, expiresAt: Number.POSITIVE_INFINITY })
+      return extra
+    }
+    if (!hasKeyFormat(secret, environment)) return undefined
+    const found =
+      pending.get(authorization) ?? lookUp(authorization, digest).finally(() => pending.delete(authorization))
+    pending.set(authorization, found)
+    return found
   }
 
   return async authorization => {
     const [first = ''] = authorization
-    // A request with two Authorization headers is rejected.
-    if (authorization.length > 1) return BEARER.exec(first)?.[1] === undefined ? MISSING : INVALID
-    return checkKey(await find(first))
+    const cached = authorization.length === 1 ? cache.get(first) : undefined
+    let apiKey = cached?.apiKey
+    if (cached === undefined || performance.now() >= cached.expiresAt) {
+      const secret = BEARER.exec(first)?.[1]
+      if (secret === undefined) return MISSING
+      // A request with two Authorization headers is rejected.
+      apiKey = authorization.length > 1 ? undefined : await findKey(first, secret)
+    }
+    return apiKey?.environment === environment && isActive(apiKey, clock()) ? { apiKey } : INVALID
   }
 }
 
@@ -87,65 +126,5 @@ function environmentKey(secret: string, environment: Environment): ApiKey {
     createdAt: new Date(0),
     expiresAt: undefined,
     revokedAt: undefined,
-  }
-}
-
-type FindKey = (authorization: string) => AuthResult | Promise<AuthResult>
-
-interface CacheEntry {
-  readonly result: AuthResult
-  readonly expiresAt: number
-}
-
-/**
- * Wraps `find` with a cache. Rejected headers are cached too, because a client with a wrong key keeps trying, but
- * separately, so that a flood of them evicts no valid key. Concurrent calls for one header share one look-up.
- *
- * A look-up in a `Map` compares strings only if their hashes are equal, and the seed of the hash is secret, so its
- * timing reveals nothing about the cached keys. The cache uses real time and not the service's clock, because it
- * limits how long a revocation can go unnoticed.
- */
-function cached(find: FindKey): FindKey {
-  const accepted = new Map<string, CacheEntry>()
-  const rejected = new Map<string, CacheEntry>()
-  const pending = new Map<string, Promise<AuthResult>>()
-
-  function add(authorization: string, entry: CacheEntry): void {
-    if (authorization.length > MAX_KEY_LENGTH) return
-    const [entries, limit] =
-      entry.result.rejected === undefined ? [accepted, MAX_ACCEPTED] : [rejected, MAX_REJECTED]
-    entries.delete(authorization)
-    const oldest = entries.size >= limit ? entries.keys().next().value : undefined
-    if (oldest !== undefined) entries.delete(oldest)
-    entries.set(authorization, entry)
-  }
-
-  function lookUp(authorization: string): AuthResult | Promise<AuthResult> {
-    // The time starts before the look-up, because the key may be revoked during it.
-    const expiresAt = performance.now() + CACHED_MS
-    const found = find(authorization)
-    if (!(found instanceof Promise)) {
-      add(authorization, { result: found, expiresAt })
-      return found
-    }
-    const shared = found.then(
-      result => {
-        pending.delete(authorization)
-        add(authorization, { result, expiresAt })
-        return result
-      },
-      error => {
-        pending.delete(authorization)
-        throw error
-      },
-    )
-    pending.set(authorization, shared)
-    return shared
-  }
-
-  return authorization => {
-    const entry = accepted.get(authorization) ?? rejected.get(authorization)
-    if (entry !== undefined && performance.now() < entry.expiresAt) return entry.result
-    return pending.get(authorization) ?? lookUp(authorization)
   }
 }

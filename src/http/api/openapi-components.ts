@@ -9,10 +9,11 @@ import {
   requestTimeout,
   unsupportedMediaType,
 } from '../server/protocol-errors.ts'
-import { animalNotFound, gone, idempotencyKeyReused, rateLimited, unauthorized } from './api-errors.ts'
-import { DEPRECATED_SINCE, REMOVED_AT } from './deprecation.ts'
+import { unauthorized } from './authentication.ts'
 import { int32, schema } from './openapi-schemas.ts'
+import { animalNotFound, DEPRECATED_SINCE, gone, idempotencyKeyReused, REMOVED_AT } from './operations.ts'
 import { invalidLimit } from './parameters.ts'
+import { rateLimited } from './rate-limit.ts'
 
 /** The path of the public base URL. */
 const PATH = '(/[^>]*)?/v1'

@@ -3,10 +3,10 @@
 import { PAGE_LIMIT } from '../../animal.ts'
 import { KEY_PREFIX } from '../../api-key.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../../store.ts'
-import { inKib, MAX_BODY_BYTES } from '../server/limits.ts'
-import { REMOVAL_DATE } from './deprecation.ts'
+import { inKib, MAX_BODY_BYTES } from '../server/protocol-errors.ts'
 import { AUTHENTICATED_HEADERS, HEADERS, header, RESPONSES, response } from './openapi-components.ts'
 import { int32, int64, SCHEMAS, schema } from './openapi-schemas.ts'
+import { REMOVAL_DATE } from './operations.ts'
 import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_KEY_PATTERN } from './parameters.ts'
 
 /** The public base URLs of the two environments. */

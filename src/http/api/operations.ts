@@ -2,18 +2,42 @@
 
 import { parseAnimalJson, parseNewAnimal, renderAnimal } from '../../animal.ts'
 import type { Clock } from '../../clock.ts'
+import { ServiceError, unavailable } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
 import type { Outcome, Store } from '../../store.ts'
 import { parseBody, readBody } from '../server/body.ts'
-import { joinedHeader } from '../server/headers.ts'
 import { type Exchange, jsonReply, type Reply } from '../server/reply.ts'
-import { animalNotFound, gone, idempotencyKeyReused, notStored, overloaded } from './api-errors.ts'
-import { REMOVED_AT } from './deprecation.ts'
-import { createPageCache } from './page-cache.ts'
+import { joinedHeader } from '../server/request.ts'
 import { pageLinks, parseIdempotencyKey, parseListQuery } from './parameters.ts'
 
 export const ANIMALS_ROUTE = '/v1/pets'
 export const ANIMAL_ROUTE = '/v1/pets/{petId}'
+
+/** getPet is deprecated since 15 November 2026, in the format of RFC 9745. */
+export const DEPRECATED_SINCE = '@1794700800'
+
+/** Written out here instead of formatted by `Intl`, which would take 7 MiB of memory at the start. */
+export const REMOVAL_DATE = '5 December 2030'
+
+export const REMOVED_AT = new Date(`${REMOVAL_DATE} UTC`)
+
+const MAX_CACHED_BYTES = 8 * 1024 * 1024
+
+/** The memory that a cached page takes besides its text. */
+const CACHED_PAGE_BYTES = 1_024
+
+export const animalNotFound = () => new ServiceError('not_found', 'There is no animal with this id.')
+
+export const gone = () =>
+  new ServiceError('gone', `This operation was removed on ${REMOVAL_DATE}. Use GET /v1/pets instead.`)
+
+export const idempotencyKeyReused = () =>
+  new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for another animal.')
+
+const notStored = (cause: unknown) =>
+  unavailable(cause, 'The animal could not be added right now. Try again shortly.')
+
+const overloaded = () => unavailable(undefined, 'The service has too much to do. Try again shortly.')
 
 export interface OperationOptions {
   readonly store: Store
@@ -74,18 +98,21 @@ export function createOperations({ store, clock, basePath, maxWaiting }: Operati
   }
 }
 
-interface Admission {
-  /** Throws `unavailable` if too many wait. */
-  check(): void
-  /** Starts the work, and counts it until it is done. Throws `unavailable` if too many wait. */
-  run<Result>(work: () => Promise<Result>): Promise<Result>
+/** Returns the headers of every reply of getPet: alternating names and values. `/docs` has the same prefix as `/v1`. */
+export function deprecationHeaders(basePath: string): readonly string[] {
+  const docs = `${basePath.slice(0, -'/v1'.length)}/docs#getPet`
+  return [
+    ['deprecation', DEPRECATED_SINCE],
+    ['sunset', REMOVED_AT.toUTCString()],
+    ['link', `<${docs}>; rel="deprecation"; type="text/html", <${basePath}/pets>; rel="successor-version"`],
+  ].flat()
 }
 
 /**
  * Bounds the requests that wait for the database. Requests beyond the limit are refused at once, so that those already waiting
  * are answered in time (docs/decisions/overload.md).
  */
-function createAdmission(limit: number): Admission {
+function createAdmission(limit: number) {
   let waiting = 0
 
   function check(): void {
@@ -97,13 +124,47 @@ function createAdmission(limit: number): Admission {
   }
 
   return {
+    /** Throws `unavailable` if too many wait. */
     check,
-    run(work) {
+
+    /** Starts the work, and counts it until it is done. Throws `unavailable` if too many wait. */
+    run<Result>(work: () => Promise<Result>): Promise<Result> {
       check()
       const result = work()
       waiting++
       result.then(leave, leave)
       return result
+    },
+  }
+}
+
+/** Caches the replies to first pages while the revision of the database is unchanged. Other pages are rarely requested twice. */
+export function createPageCache(maxBytes = MAX_CACHED_BYTES) {
+  const replies = new Map<string, Reply>()
+  let bytes = 0
+  let current: string | undefined
+
+  function clear(): void {
+    replies.clear()
+    bytes = 0
+  }
+
+  return {
+    /** Returns the reply to this query if it was cached for this revision of the database. */
+    get(query: string, revision: string | undefined): Reply | undefined {
+      if (revision !== current) clear()
+      current = revision
+      return replies.get(query)
+    },
+
+    /** `revision` must have been read before the page. If the database changed in between, the next `get` drops the page. */
+    set(query: string, revision: string | undefined, reply: Reply): void {
+      // V8 takes at most two bytes for a character of a string.
+      const size = CACHED_PAGE_BYTES + 2 * (query.length + reply.headers.join('').length + reply.body.length)
+      if (revision === undefined || revision !== current || replies.has(query) || size > maxBytes) return
+      if (bytes + size > maxBytes) clear()
+      replies.set(query, reply)
+      bytes += size
     },
   }
 }

@@ -1,5 +1,7 @@
 // Rate limits per API key: a token bucket for each key, and the headers that report it (docs/decisions/rate-limits.md).
 
+import { ServiceError } from '../../error.ts'
+
 export interface RateLimit {
   /** How many requests a key may send in the window. */
   readonly requests: number
@@ -44,6 +46,11 @@ const TOLERANCE = 1e-6
 const SHARE_IN_ADVANCE = 0.1
 
 const monotonic: Now = () => performance.now()
+
+export const rateLimited = (retryAfterSeconds: number) =>
+  new ServiceError('rate_limited', 'This API key has sent too many requests. Try again later.', {
+    headers: ['retry-after', String(retryAfterSeconds)],
+  })
 
 export function createBuckets({ requests, windowSeconds }: RateLimit, now = monotonic): Buckets {
   const windowMs = windowSeconds * 1_000

@@ -3,9 +3,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalid, ServiceError } from '../../error.ts'
-import { headerValues, joinedHeader } from './headers.ts'
-import { MAX_BODY_BYTES } from './limits.ts'
-import { bodyTooLarge, unsupportedEncoding, unsupportedMediaType } from './protocol-errors.ts'
+import { bodyTooLarge, MAX_BODY_BYTES, unsupportedEncoding, unsupportedMediaType } from './protocol-errors.ts'
+import { headerValues, joinedHeader } from './request.ts'
 
 const JSON_TYPE = /^application\/json[ \t]*(?:$|(?=;))/i
 

@@ -3,13 +3,13 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { headerValues } from './headers.ts'
+import { headerValues } from './request.ts'
 
 /** Undefined if the client has already disconnected. */
 export type ClientAddress = (socket: Duplex, request?: IncomingMessage) => string | undefined
 
+/** An IPv4 address in the form of IPv6: the client of a socket that accepts both. */
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
-const MAPPED_HEXADECIMAL = /^::ffff:([\da-f]+):([\da-f]+)$/
 
 /** An IPv4 address with a port, or an IPv6 address in brackets with or without one. Some proxies write these. */
 const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([^\]]+)\](?::\d+)?)$/
@@ -21,10 +21,12 @@ const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([^\]]+)\](?::\d+)?)$/
 export function createClientAddress(trustedProxies: number): ClientAddress {
   return (socket, request) => {
     const forwarded = trustedProxies > 0 && request && forwardedAddress(request, trustedProxies)
-    return forwarded || socketAddress(socket as Socket)
+    const address = forwarded || (socket as Socket).remoteAddress
+    return address && (MAPPED.exec(address)?.[1] ?? address)
   }
 }
 
+/** Returns undefined for anything but an IP address, such as `unknown`, so that no other text gets into the log. */
 function forwardedAddress(request: IncomingMessage, trustedProxies: number): string | undefined {
   const entries = headerValues(request, 'x-forwarded-for')
     .join()
@@ -32,37 +34,9 @@ function forwardedAddress(request: IncomingMessage, trustedProxies: number): str
     .map(entry => entry.trim())
     // An empty element of a list does not count (RFC 9110, section 5.6.1).
     .filter(entry => entry !== '')
-  return parseAddress(entries.at(-trustedProxies) ?? '')
-}
-
-/** Returns undefined for anything but an IP address, such as `unknown`, so that no other text gets into the log. */
-function parseAddress(entry: string): string | undefined {
+  const entry = entries.at(-trustedProxies) ?? ''
   const [, v4, v6] = WITH_PORT.exec(entry) ?? []
   const address = v4 ?? v6 ?? entry
-  switch (isIP(address)) {
-    case 4:
-      return address
-    case 6:
-      return compactIpv6(address)
-    default:
-      return undefined
-  }
-}
-
-/** Returns the shortest form. An IPv4 address in the form of IPv6 becomes IPv4. */
-function compactIpv6(address: string): string | undefined {
-  const url = `http://[${address}]`
-  // An address with a zone, such as fe80::1%eth0, means something only to the machine that wrote it.
-  if (!URL.canParse(url)) return undefined
-  const compact = new URL(url).hostname.slice(1, -1)
-  const [, high = '', low = ''] = MAPPED_HEXADECIMAL.exec(compact) ?? []
-  if (low === '') return compact
-  return [high, low]
-    .map(part => Number.parseInt(part, 16))
-    .flatMap(part => [part >> 8, part & 255])
-    .join('.')
-}
-
-function socketAddress({ remoteAddress }: Socket): string | undefined {
-  return remoteAddress === undefined ? undefined : (MAPPED.exec(remoteAddress)?.[1] ?? remoteAddress)
+  // A zone, such as that of fe80::1%eth0, may be any text.
+  return isIP(address) === 0 || address.includes('%') ? undefined : address
 }

@@ -4,26 +4,10 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
+import { createThrottledLog } from './log.ts'
 import type { Exchange } from './reply.ts'
-import { createThrottledLog } from './throttled-log.ts'
 
-export interface Connections {
-  /** Closes another connection, or this one, if there are too many. Requests that are in flight when it closes are abandoned. */
-  add(socket: Socket, onAbandoned: (exchange: Exchange) => void): void
-  /** Returns the number of requests in flight on this connection. */
-  begin(socket: Duplex, exchange: Exchange): number
-  /** Called when the response was handed to the operating system. */
-  end(socket: Duplex, exchange: Exchange): void
-  /** Returns the requests that are still in flight, in order. A pipelining client has several. */
-  inFlight(socket: Duplex): Exchange[]
-  /** Returns the number of open connections. */
-  count(): number
-  /** Returns the number of requests in flight on all connections. */
-  requestCount(): number
-  sockets(): Iterable<Duplex>
-}
-
-export function createConnections(limit: number, log: Logger): Connections {
+export function createConnections(limit: number, log: Logger) {
   /**
    * The requests in flight on each connection, in the order in which each connection was last answered, or opened if it was
    * never answered. So of all idle connections, the one that has been idle longest comes first.
@@ -55,7 +39,8 @@ export function createConnections(limit: number, log: Logger): Connections {
   }
 
   return {
-    add(socket, onAbandoned) {
+    /** Closes another connection, or this one, if there are too many. Requests in flight when it closes are abandoned. */
+    add(socket: Socket, onAbandoned: (exchange: Exchange) => void): void {
       connections.set(socket, [])
       socket.once('close', () => {
         connections.get(socket)?.forEach(onAbandoned)
@@ -64,7 +49,8 @@ export function createConnections(limit: number, log: Logger): Connections {
       if (connections.size > limit) closeLongestIdle(socket)
     },
 
-    begin(socket, exchange) {
+    /** Returns the number of requests in flight on this connection. */
+    begin(socket: Duplex, exchange: Exchange): number {
       const exchanges = connections.get(socket)
       if (exchanges === undefined) return 1
       while (exchanges[0] !== undefined && isDone(exchanges[0])) {
@@ -75,7 +61,8 @@ export function createConnections(limit: number, log: Logger): Connections {
       return exchanges.push(exchange)
     },
 
-    end(socket, exchange) {
+    /** Called when the response was handed to the operating system. */
+    end(socket: Duplex, exchange: Exchange): void {
       const exchanges = connections.get(socket)
       if (exchanges === undefined) return
       // If the list kept the request until the next one arrived, the request would survive into the old generation.
@@ -88,12 +75,14 @@ export function createConnections(limit: number, log: Logger): Connections {
       connections.set(socket, exchanges)
     },
 
-    inFlight(socket) {
+    /** Returns the requests that are still in flight, in order. A pipelining client has several. */
+    inFlight(socket: Duplex): Exchange[] {
       return (connections.get(socket) ?? []).filter(exchange => !isDone(exchange))
     },
 
     count: () => connections.size,
 
+    /** Returns the number of requests in flight on all connections. */
     requestCount: () => requestCount,
 
     sockets: () => connections.keys(),

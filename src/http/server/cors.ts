@@ -1,8 +1,8 @@
 // CORS: which pages of other origins may use the API from a browser (docs/decisions/cross-origin.md).
 
 import type { IncomingMessage } from 'node:http'
-import { headerValues } from './headers.ts'
 import { API_HEADERS, type Reply } from './reply.ts'
+import { headerValues } from './request.ts'
 
 const EXPOSED_HEADERS =
   'Link, Location, Deprecation, Sunset, Retry-After, X-Request-Id, Idempotent-Replayed, RateLimit-Policy, RateLimit'
@@ -16,17 +16,8 @@ const PREFLIGHT_HEADERS = Object.entries({
 
 const PREFLIGHT_REPLY: Reply = { status: 204, headers: [...API_HEADERS, ...PREFLIGHT_HEADERS], body: '' }
 
-const NO_HEADERS: readonly string[] = []
-
-export interface Cors {
-  /** Returns the CORS headers of every reply to this request: alternating names and values. */
-  headersFor(request: IncomingMessage): readonly string[]
-  /** Returns the reply if the request is a preflight from an allowed origin, otherwise undefined. */
-  preflight(request: IncomingMessage): Reply | undefined
-}
-
 /** `*` among the origins allows all of them. */
-export function createCors(origins: readonly string[]): Cors {
+export function createCors(origins: readonly string[]) {
   const allowsAll = origins.includes('*')
 
   function allowedOrigin(request: IncomingMessage): string | undefined {
@@ -36,8 +27,8 @@ export function createCors(origins: readonly string[]): Cors {
   }
 
   return {
-    headersFor(request) {
-      if (origins.length === 0) return NO_HEADERS
+    /** Returns the CORS headers of every reply to this request: alternating names and values. */
+    headersFor(request: IncomingMessage): readonly string[] {
       const allowed = allowedOrigin(request)
       // Caches must keep the replies to different origins apart, including those to origins that are not allowed.
       const headers = allowsAll ? [] : ['vary', 'Origin']
@@ -49,10 +40,10 @@ export function createCors(origins: readonly string[]): Cors {
       ]
     },
 
-    preflight(request) {
+    /** Returns the reply if the request is a preflight from an allowed origin, otherwise undefined. */
+    preflight(request: IncomingMessage): Reply | undefined {
       const isPreflight =
         request.method === 'OPTIONS' &&
-        origins.length > 0 &&
         headerValues(request, 'origin').length === 1 &&
         headerValues(request, 'access-control-request-method').length === 1
       return isPreflight && allowedOrigin(request) !== undefined ? PREFLIGHT_REPLY : undefined

@@ -16,23 +16,8 @@ const SERVED_BESIDE_ACCEPTING = 8
 /** How many connections with health checks are read in addition. */
 const URGENT_PER_TURN = 4
 
-export interface TurnsOptions {
-  readonly connectionCount: () => number
-  /** Whether a request to this path must be answered soon even under overload. */
-  readonly isUrgent: (path: string) => boolean
-}
-
-export interface Turns {
-  addConnection(socket: Socket): void
-  /**
-   * Called for each request. Returns a promise if the request must wait, because the turn has too many. It resolves in a
-   * later turn. Connections are then also read in rotation: one that was answered is read again after those that wait.
-   * Until then its next request stays in the operating system's buffers.
-   */
-  addRequest(exchange: Exchange, isPipelined: boolean): Promise<void> | undefined
-}
-
-export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns {
+/** `isUrgent` returns whether a request to this path must be answered soon even under overload. */
+export function createTurns(connectionCount: () => number, isUrgent: (path: string) => boolean) {
   /** Connections that are not read until it is their turn, in order. */
   const urgent = new Set<Socket>()
   const others = new Set<Socket>()
@@ -76,8 +61,11 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
   }
 
   function resume(sockets: Set<Socket>, count: number): number {
-    const first = takeFirst(sockets, count)
-    for (const socket of first) socket.resume()
+    const first = [...sockets.values().take(count)]
+    for (const socket of first) {
+      sockets.delete(socket)
+      socket.resume()
+    }
     return first.length
   }
 
@@ -95,13 +83,18 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
   }
 
   return {
-    addConnection(socket) {
+    addConnection(socket: Socket): void {
       hasAccepted = true
       // The requests that wait on it are then never served.
       socket.once('close', () => waiting.delete(socket))
     },
 
-    addRequest(exchange, isPipelined) {
+    /**
+     * Called for each request. Returns a promise if the request must wait, because the turn has too many. It resolves in a
+     * later turn. Connections are then also read in rotation: one that was answered is read again after those that wait.
+     * Until then its next request stays in the operating system's buffers.
+     */
+    addRequest(exchange: Exchange, isPipelined: boolean): Promise<void> | undefined {
       if (!isPipelined && connectionCount() < MANY_CONNECTIONS) return
       requests++
       schedule()
@@ -120,11 +113,4 @@ export function createTurns({ connectionCount, isUrgent }: TurnsOptions): Turns 
       })
     },
   }
-}
-
-/** Removes the first elements from a set, and returns them. */
-function takeFirst<Element>(set: Set<Element>, count: number): Element[] {
-  const first = [...set.values().take(count)]
-  for (const element of first) set.delete(element)
-  return first
 }

@@ -1,7 +1,21 @@
-// The errors of HTTP itself, one function for each. The OpenAPI document takes its examples from here.
+// The errors of HTTP itself, one function for each, and the limits that they name. The OpenAPI document takes its examples
+// from here.
 
-import { ServiceError } from '../../error.ts'
-import { inKib, MAX_BODY_BYTES, MAX_CHUNK_EXTENSION_BYTES, MAX_HEADER_BYTES } from './limits.ts'
+import { invalid, ServiceError } from '../../error.ts'
+
+export const MAX_HEADER_BYTES = 16 * 1024
+
+/** The largest animal takes about 12 KiB, with every character of its name escaped. */
+export const MAX_BODY_BYTES = 64 * 1024
+
+/** Node.js enforces this limit itself. */
+const MAX_CHUNK_EXTENSION_BYTES = 16 * 1024
+
+export const TIMEOUT_CODE = 'ERR_HTTP_REQUEST_TIMEOUT'
+
+export function inKib(bytes: number): string {
+  return `${bytes / 1024} KiB`
+}
 
 export const notFound = () => new ServiceError('not_found', 'There is nothing at this path.')
 
@@ -14,7 +28,7 @@ export const requestTimeout = () => new ServiceError('request_timeout', 'The req
 export const bodyTooLarge = () =>
   new ServiceError('payload_too_large', `The body must be at most ${inKib(MAX_BODY_BYTES)}.`)
 
-export const chunkExtensionsTooLarge = () =>
+const chunkExtensionsTooLarge = () =>
   new ServiceError(
     'payload_too_large',
     `The chunk extensions must be at most ${inKib(MAX_CHUNK_EXTENSION_BYTES)}.`,
@@ -39,3 +53,17 @@ export const internalError = (cause: unknown) =>
   new ServiceError('internal_error', 'Something went wrong on our side. Quote the request id to get help.', {
     cause,
   })
+
+/** Takes the error with which Node's HTTP parser rejected a request. */
+export function fromParserError({ code }: NodeJS.ErrnoException): ServiceError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return headersTooLarge()
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return chunkExtensionsTooLarge()
+    case TIMEOUT_CODE:
+      return requestTimeout()
+    default:
+      return invalid('The request is not well-formed HTTP/1.1.')
+  }
+}

@@ -1,6 +1,7 @@
 // One request with its response, a reply as a plain value, and how it is sent.
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { ApiKey } from '../../api-key.ts'
 import { renderError, type ServiceError } from '../../error.ts'
 
@@ -55,11 +56,7 @@ export function jsonReply(status: number, json: string, headers: readonly string
   const body = json.length < LARGE_CHARACTERS ? json : Buffer.from(json)
   const length = Buffer.byteLength(body)
   const contentHeaders = ['content-type', 'application/json', 'content-length', String(length)]
-  return {
-    status,
-    headers: [...contentHeaders, ...API_HEADERS, ...headers],
-    body,
-  }
+  return { status, headers: [...contentHeaders, ...API_HEADERS, ...headers], body }
 }
 
 /** The JSON error object, with the headers that belong to the error. */
@@ -103,4 +100,28 @@ export function isWaiting({ request, response }: Exchange): boolean {
 function closeAfterLinger(request: Exchange['request']): void {
   const timer = setTimeout(() => request.complete || request.socket.destroy(), LINGER_MS)
   request.once('close', () => clearTimeout(timer))
+}
+
+/**
+ * Writes the error to a connection that cannot be used any further, and closes it: Node would send an empty body, or nothing.
+ * Returns false if the connection was already closed. There is no exchange if the parser rejected the headers.
+ */
+export function writeRawError(
+  socket: Duplex,
+  error: ServiceError,
+  requestId: string,
+  exchange?: Exchange,
+): boolean {
+  if (!socket.writable) {
+    socket.destroy()
+    return false
+  }
+  const { status, headers, body } = errorReply(error)
+  const all = ['x-request-id', requestId, 'date', new Date().toUTCString(), 'connection', 'close', ...headers]
+  if (exchange !== undefined) all.push(...exchange.headers)
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`]
+  for (let index = 0; index < all.length; index += 2) lines.push(`${all[index]}: ${all[index + 1]}`)
+  const sentBody = exchange?.request.method === 'HEAD' ? '' : body
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${sentBody}`, () => socket.destroy())
+  return true
 }

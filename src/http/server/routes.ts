@@ -1,34 +1,9 @@
-// Splits a request target into path and query, and finds the resource of the path and the handler of the method.
+// The routes: which resource a path names, and which handler of it a method.
 
 import type { IncomingMessage } from 'node:http'
 import { methodNotAllowed } from './protocol-errors.ts'
 import type { Exchange, Reply } from './reply.ts'
-
-const ORIGIN = /^https?:\/\/[^/?#]*/i
-
-export interface Target {
-  readonly path: string
-  readonly query: string
-}
-
-/** A path with malformed percent-encoding becomes one that no route matches. */
-export function parseTarget(target: string): Target {
-  const relative = target.startsWith('/') ? target : target.replace(ORIGIN, '')
-  const queryAt = relative.indexOf('?')
-  const path = queryAt === -1 ? relative : relative.slice(0, queryAt)
-  const query = queryAt === -1 ? '' : relative.slice(queryAt + 1)
-  return { path: decode(path) || '/', query }
-}
-
-function decode(path: string): string {
-  if (!path.includes('%')) return path
-  try {
-    return decodeURI(path)
-  } catch {
-    // No route except `/` ends in a slash.
-    return `${path}/`
-  }
-}
+import { isRead } from './request.ts'
 
 /** `parameter` is the last segment of the path if the route ends in a parameter, otherwise ''. */
 export type Handler = (exchange: Exchange, parameter: string) => Reply | Promise<Reply>
@@ -67,11 +42,6 @@ export function createRouter(resources: readonly Resource[]): (path: string) => 
     if (resource === undefined || parameterAt === path.length) return undefined
     return { resource, parameter: path.slice(parameterAt) }
   }
-}
-
-/** HEAD is answered like GET; Node leaves the body out. */
-export function isRead({ method }: IncomingMessage): boolean {
-  return method === 'GET' || method === 'HEAD'
 }
 
 export function handlerFor({ get, post }: Resource, request: IncomingMessage): Handler {

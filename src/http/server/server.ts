@@ -8,15 +8,12 @@ import { invalid, type ServiceError } from '../../error.ts'
 import { type ClientAddress, createClientAddress } from './client-address.ts'
 import { createConnections } from './connections.ts'
 import { createTurns } from './event-loop-turns.ts'
-import { MAX_HEADER_BYTES, SERVER_LIMITS, type ServerLimits } from './limits.ts'
-import { fromParserError, TIMEOUT_CODE, writeRawError } from './malformed-requests.ts'
-import { isLastRequest } from './message-checks.ts'
+import { createThrottledLog, newRequestId, renderRequest, statusOf } from './log.ts'
 import { skipRequests } from './node-internals.ts'
-import { type Exchange, isDelivered, isWaiting, type Reply, send } from './reply.ts'
-import { newRequestId, type OnAnswered, reportRequest } from './request-log.ts'
-import { parseTarget } from './routes.ts'
+import { fromParserError, MAX_HEADER_BYTES, TIMEOUT_CODE } from './protocol-errors.ts'
+import { type Exchange, isDelivered, isWaiting, type Reply, send, writeRawError } from './reply.ts'
+import { isLastRequest, parseTarget } from './request.ts'
 import { createSlowReaders } from './slow-readers.ts'
-import { createThrottledLog } from './throttled-log.ts'
 
 const OPTIONS = {
   headersTimeout: 10_000,
@@ -32,23 +29,35 @@ const OPTIONS = {
   optimizeEmptyRequests: true,
 }
 
+/** The most that one process keeps for all of its clients together. */
+export const SERVER_LIMITS = {
+  connections: 10_000,
+  /** With this many requests in flight, no further pipelined request is accepted. */
+  requests: 5_000,
+  /** The size of all responses that wait for clients to read them. */
+  waitingBytes: 64 * 1024 * 1024,
+}
+
 const NO_HEADERS: readonly string[] = []
 
 export interface HttpServerOptions {
-  readonly requestId: (request: IncomingMessage) => string
-  /** For the log. The default is the address of the connection. */
-  readonly clientAddress?: ClientAddress
   /** Must not throw or reject: it must turn a failure into a reply. */
   readonly answer: (exchange: Exchange) => Reply | Promise<Reply>
-  /** False once the service is stopping. */
-  readonly isAccepting: () => boolean
-  /** Whether a request to this path must be answered soon even under overload. */
-  readonly isUrgent: (path: string) => boolean
   readonly log: Logger
+  readonly limits?: Partial<typeof SERVER_LIMITS>
+  readonly requestId?: (request: IncomingMessage) => string
+  /** For the log. The default is the address of the connection. */
+  readonly clientAddress?: ClientAddress
+  /** False once the service is stopping. */
+  readonly isAccepting?: () => boolean
+  /** Whether a request to this path must be answered soon even under overload. By default, none must. */
+  readonly isUrgent?: (path: string) => boolean
   /** Takes the log line of each request. */
   readonly writeLogLine?: ((line: string) => void) | undefined
-  readonly onAnswered?: OnAnswered | undefined
-  readonly limits?: ServerLimits
+  /** Called for each request that was answered. There is no exchange if the HTTP parser rejected the request. */
+  readonly onAnswered?:
+    | ((exchange: Exchange | undefined, status: number, durationMs: number) => void)
+    | undefined
 }
 
 export interface HttpServer {
@@ -60,25 +69,24 @@ export interface HttpServer {
 }
 
 export function createHttpServer({
-  requestId,
-  clientAddress = createClientAddress(0),
   answer,
-  isAccepting,
-  isUrgent,
   log,
+  limits: givenLimits,
+  requestId = newRequestId,
+  clientAddress = createClientAddress(0),
+  isAccepting = () => true,
+  isUrgent = () => false,
   writeLogLine,
   onAnswered,
-  limits = SERVER_LIMITS,
 }: HttpServerOptions): HttpServer {
+  const limits = { ...SERVER_LIMITS, ...givenLimits }
   const connections = createConnections(limits.connections, log)
-  const turns = createTurns({ connectionCount: connections.count, isUrgent })
-  const slowReaders = createSlowReaders(limits.waitingBytes, log)
+  const turns = createTurns(connections.count, isUrgent)
+  const addSlowReader = createSlowReaders(limits.waitingBytes, log)
   const logPipelined = createThrottledLog(count =>
     log.warn({ closed: count, limit: limits.requests }, 'closed connections that pipeline too many requests'),
   )
-  const requestLog = { write: writeLogLine, onAnswered }
   const isReported = writeLogLine !== undefined || onAnswered !== undefined
-  const openedAt = new WeakMap<Duplex, number>()
   const broken = new WeakSet<Duplex>()
   /** Connections whose last request has arrived. Nothing that follows on them is treated as a request. */
   const finished = new WeakSet<Duplex>()
@@ -93,7 +101,7 @@ export function createHttpServer({
     }
     const isLast = isLastRequest(request)
     if (isLast) finished.add(socket)
-    const { path, query } = parseTarget(request.url ?? '/')
+    const { path, query } = parseTarget(request)
     const exchange: Exchange = {
       id: requestId(request),
       request,
@@ -129,7 +137,7 @@ export function createHttpServer({
     } else {
       if (response.closed) report(exchange)
       else response.once('close', () => report(exchange))
-      if (isWaiting(exchange)) slowReaders.add(exchange)
+      if (isWaiting(exchange)) addSlowReader(exchange)
       const end = () => {
         if (response.closed && request.complete) connections.end(socket, exchange)
       }
@@ -138,10 +146,14 @@ export function createHttpServer({
     }
   }
 
+  /** Called when the response was handed to the operating system, or will never be. */
   function report(exchange: Exchange): void {
     if (!isReported || exchange.isReported) return
     exchange.isReported = true
-    reportRequest(requestLog, exchange)
+    const status = statusOf(exchange.response)
+    const durationMs = performance.now() - exchange.startedAt
+    if (status !== null) onAnswered?.(exchange, status, durationMs)
+    writeLogLine?.(renderRequest(exchange, status, durationMs))
   }
 
   /** Closes the connection after the requests that are in flight on it, if there are any. */
@@ -158,7 +170,6 @@ export function createHttpServer({
   server.maxHeadersCount = 0
   server.on('connection', socket => {
     connections.add(socket, report)
-    if (onAnswered !== undefined) openedAt.set(socket, performance.now())
     turns.addConnection(socket)
   })
   // Without these two listeners Node answers by itself, before the credential is checked.
@@ -206,17 +217,11 @@ export function createHttpServer({
   ): void {
     const id = newRequestId()
     const address = clientAddress(socket, request)
-    const durationMs = durationOfFirstRequest(socket)
     if (writeRawError(socket, error, id)) {
       log.info({ requestId: id, address, status: error.status, reason }, 'request')
-      onAnswered?.(undefined, error.status, durationMs)
+      // The parser does not say when the request began.
+      onAnswered?.(undefined, error.status, 0)
     }
-  }
-
-  /** The parser does not say when a request began. The first one began with its connection, a later one counts as 0. */
-  function durationOfFirstRequest(socket: Duplex): number {
-    const isFirst = (socket as Socket).bytesWritten === 0
-    return isFirst ? performance.now() - (openedAt.get(socket) ?? performance.now()) : 0
   }
 
   return {

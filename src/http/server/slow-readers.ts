@@ -3,17 +3,12 @@
 
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
+import { createThrottledLog } from './log.ts'
 import { unsentBytes } from './node-internals.ts'
 import type { Exchange } from './reply.ts'
-import { createThrottledLog } from './throttled-log.ts'
 
 /** How often the progress of slow readers is checked. */
 const CHECK_INTERVAL_MS = 1_000
-
-export interface SlowReaders {
-  /** Takes an exchange whose response could not be handed to the operating system at once. */
-  add(exchange: Exchange): void
-}
 
 interface Reader {
   /** The size of its responses that wait. */
@@ -23,7 +18,8 @@ interface Reader {
   readonly onClose: () => void
 }
 
-export function createSlowReaders(limitBytes: number, log: Logger): SlowReaders {
+/** Returns a function that takes each exchange whose response could not be handed to the operating system at once. */
+export function createSlowReaders(limitBytes: number, log: Logger): (exchange: Exchange) => void {
   /** In the order of their last progress. */
   const readers = new Map<Socket, Reader>()
   let totalBytes = 0
@@ -77,20 +73,18 @@ export function createSlowReaders(limitBytes: number, log: Logger): SlowReaders 
     }
   }
 
-  return {
-    add({ request: { socket }, response }) {
-      const bytes = response.writableLength
-      const reader = readers.get(socket) ?? newReader(socket)
-      reader.bytes += bytes
-      totalBytes += bytes
-      response.once('close', () => {
-        // The connection was closed, and is no longer counted.
-        if (readers.get(socket) !== reader) return
-        reader.bytes -= bytes
-        totalBytes -= bytes
-        if (reader.bytes === 0) remove(socket)
-      })
-      closeSlowest()
-    },
+  return ({ request: { socket }, response }) => {
+    const bytes = response.writableLength
+    const reader = readers.get(socket) ?? newReader(socket)
+    reader.bytes += bytes
+    totalBytes += bytes
+    response.once('close', () => {
+      // The connection was closed, and is no longer counted.
+      if (readers.get(socket) !== reader) return
+      reader.bytes -= bytes
+      totalBytes -= bytes
+      if (reader.bytes === 0) remove(socket)
+    })
+    closeSlowest()
   }
 }
