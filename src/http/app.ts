@@ -1,5 +1,6 @@
 // The application: the checks that every request passes, in a fixed order, and the routes behind them.
 
+import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import { ServiceError, unavailable } from '../error.ts'
 import { type AuthenticatorOptions, createAuthenticator, unauthorized } from './api/authentication.ts'
@@ -15,10 +16,9 @@ import { type Document, documentResource } from './documents.ts'
 import { createClientAddress } from './server/client-address.ts'
 import { createCors } from './server/cors.ts'
 import { createOutageLog, createRequestIds, type RequestKind } from './server/log.ts'
-import { internalError, notFound } from './server/protocol-errors.ts'
+import { internalError, methodNotAllowed, notFound } from './server/protocol-errors.ts'
 import { type Exchange, errorReply, jsonReply, type Reply } from './server/reply.ts'
 import { checkExpectation, checkMessage, headerValues, isRead } from './server/request.ts'
-import { createRouter, handlerFor } from './server/routes.ts'
 import { createHttpServer, type HttpServer } from './server/server.ts'
 
 export type Operation = 'listPets' | 'createPet' | 'getPet' | 'other'
@@ -51,6 +51,17 @@ export interface AppOptions extends AuthenticatorOptions, OperationOptions {
 /** While it is starting, it serves requests, but load balancers should wait. */
 export type ServiceState = 'starting' | 'ready' | 'stopping'
 
+type Handler = (exchange: Exchange) => Reply | Promise<Reply>
+
+interface Resource {
+  /** The path as the documentation writes it. */
+  readonly route: string
+  readonly get: Handler
+  readonly post?: Handler
+  /** Headers of every reply to GET and HEAD: alternating names and values. */
+  readonly headers?: readonly string[]
+}
+
 const LIVENESS = '/livez'
 const READINESS = '/readyz'
 
@@ -67,13 +78,20 @@ export function createApp(options: AppOptions): HttpServer {
   const cors = corsOrigins.length === 0 ? undefined : createCors(corsOrigins)
   const outageLog = createOutageLog(log)
   const { listPets, createPet, getPet } = createOperations(options)
-  const findRoute = createRouter([
+  const headersOfGetPet = deprecationHeaders(basePath)
+  const resources: readonly Resource[] = [
     { route: ANIMALS_ROUTE, get: listPets, post: createPet },
-    { route: ANIMAL_ROUTE, get: getPet, headers: deprecationHeaders(basePath) },
     { route: LIVENESS, get: () => OK },
     { route: READINESS, get: checkReadiness },
     ...options.documents.map(documentResource),
-  ])
+  ]
+  const resourceAt = new Map(resources.map(resource => [resource.route, resource]))
+
+  function findResource(path: string): Resource | undefined {
+    const petId = path.startsWith(`${ANIMALS_ROUTE}/`) ? path.slice(ANIMALS_ROUTE.length + 1) : ''
+    if (petId === '' || petId.includes('/')) return resourceAt.get(path)
+    return { route: ANIMAL_ROUTE, get: exchange => getPet(exchange, petId), headers: headersOfGetPet }
+  }
 
   async function checkReadiness(): Promise<Reply> {
     const current = state()
@@ -86,28 +104,27 @@ export function createApp(options: AppOptions): HttpServer {
   async function answer(exchange: Exchange): Promise<Reply> {
     try {
       const { request, path } = exchange
-      const match = findRoute(path)
-      exchange.route = match?.resource.route
+      const resource = findResource(path)
+      exchange.route = resource?.route
       const isApi = path === '/v1' || path.startsWith('/v1/')
       if (isApi && cors !== undefined) exchange.headers = cors.headersFor(request)
       checkMessage(request)
       if (isApi) {
         const preflightReply = cors?.preflight(request)
         if (preflightReply !== undefined) return preflightReply
-        const { apiKey, rejected } = await authenticate(headerValues(request, 'authorization'))
-        if (rejected !== undefined) return UNAUTHORIZED[rejected]
+        const apiKey = await authenticate(headerValues(request, 'authorization'))
+        if (typeof apiKey === 'string') return UNAUTHORIZED[apiKey]
         exchange.apiKey = apiKey
       }
-      if (match?.resource.headers !== undefined && isRead(request))
-        addHeaders(exchange, match.resource.headers)
+      if (resource?.headers !== undefined && isRead(request)) addHeaders(exchange, resource.headers)
       if (rateLimiter !== undefined && exchange.apiKey !== undefined) {
         const { headers, retryAfterSeconds } = await rateLimiter.take(exchange.apiKey.id)
         addHeaders(exchange, headers)
         if (retryAfterSeconds !== undefined) throw rateLimited(retryAfterSeconds)
       }
       checkExpectation(request)
-      if (match === undefined) throw notFound()
-      const reply = await handlerFor(match.resource, request)(exchange, match.parameter)
+      if (resource === undefined) throw notFound()
+      const reply = await handlerFor(resource, request)(exchange)
       if (isFromDatabase(exchange, reply)) outageLog.succeeded(kindOf(exchange))
       return reply
     } catch (error) {
@@ -140,6 +157,12 @@ export function createApp(options: AppOptions): HttpServer {
       ((exchange, status, durationMs) =>
         onRequest(operationOf(exchange), status, durationMs, exchange?.apiKey?.id)),
   })
+}
+
+function handlerFor({ get, post }: Resource, request: IncomingMessage): Handler {
+  if (isRead(request)) return get
+  if (request.method === 'POST' && post !== undefined) return post
+  throw methodNotAllowed(post === undefined ? 'GET, HEAD' : 'GET, HEAD, POST')
 }
 
 function addHeaders(exchange: Exchange, headers: readonly string[]): void {

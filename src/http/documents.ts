@@ -5,9 +5,8 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import type { Reply } from './server/reply.ts'
+import type { Exchange, Reply } from './server/reply.ts'
 import { joinedHeader } from './server/request.ts'
-import type { Resource } from './server/routes.ts'
 
 type Encoding = 'br' | 'gzip' | 'identity'
 
@@ -32,40 +31,37 @@ const COMMON_HEADERS = Object.entries({
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }
 const GZIP = { level: constants.Z_BEST_COMPRESSION }
 
-const COMPRESS: Readonly<Record<Encoding, (body: Buffer) => Promise<Buffer>>> = {
-  br: body => promisify(brotliCompress)(body, BROTLI),
-  gzip: body => promisify(gzip)(body, GZIP),
-  identity: async body => body,
-}
+/** Returns the resource of a document. It is rendered on the first request, because the server's own address is not known earlier. */
+export function documentResource({ path, mediaType, body }: Document) {
+  let rendering: Promise<{ readonly etag: string; readonly replies: Record<Encoding, Reply> }> | undefined
 
-/** Rendered on the first request, because the server's own address is not known earlier. */
-export function documentResource({ path, mediaType, body }: Document): Resource {
-  const render = once(async () => {
+  async function render() {
     const rendered = Buffer.from(await body())
-    return { rendered, etag: etagOf(rendered) }
-  })
-  const encoded: Readonly<Record<Encoding, () => Promise<Reply>>> = {
-    br: once(() => encode('br')),
-    gzip: once(() => encode('gzip')),
-    identity: once(() => encode('identity')),
-  }
-
-  async function encode(encoding: Encoding): Promise<Reply> {
-    const { rendered, etag } = await render()
-    const body = await COMPRESS[encoding](rendered)
-    const content = ['content-type', mediaType, 'content-length', String(body.length)]
-    const headers = [...content, 'etag', etag, ...COMMON_HEADERS]
-    if (encoding !== 'identity') headers.push('content-encoding', encoding)
-    return { status: 200, headers, body }
+    const etag = etagOf(rendered)
+    const reply = (body: Buffer, ...headers: string[]): Reply => {
+      const content = ['content-type', mediaType, 'content-length', String(body.length)]
+      return { status: 200, headers: [...content, 'etag', etag, ...COMMON_HEADERS, ...headers], body }
+    }
+    const replies = {
+      br: reply(await promisify(brotliCompress)(rendered, BROTLI), 'content-encoding', 'br'),
+      gzip: reply(await promisify(gzip)(rendered, GZIP), 'content-encoding', 'gzip'),
+      identity: reply(rendered),
+    }
+    return { etag, replies }
   }
 
   return {
     route: path,
-    async get({ request }) {
-      const { etag } = await render()
+    async get({ request }: Exchange): Promise<Reply> {
+      rendering ??= render().catch(error => {
+        // The next request tries again.
+        rendering = undefined
+        throw error
+      })
+      const { etag, replies } = await rendering
       if (hasCurrent(request, etag))
         return { status: 304, headers: ['etag', etag, ...COMMON_HEADERS], body: '' }
-      return encoded[chooseEncoding(joinedHeader(request, 'accept-encoding'))]()
+      return replies[chooseEncoding(joinedHeader(request, 'accept-encoding'))]
     },
   }
 }
@@ -91,16 +87,4 @@ function chooseEncoding(acceptEncoding = ''): Encoding {
     .filter(item => !/;\s*q=0(\.0*)?\s*$/.test(item))
     .map(item => item.split(';')[0]?.trim())
   return (['br', 'gzip'] as const).find(encoding => accepted.includes(encoding)) ?? 'identity'
-}
-
-/** Returns a function that does the work on the first call only, unless it fails. */
-function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
-  let result: Promise<Result> | undefined
-  return () => {
-    result ??= work().catch(error => {
-      result = undefined
-      throw error
-    })
-    return result
-  }
 }

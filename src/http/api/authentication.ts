@@ -14,26 +14,18 @@ const MAX_CACHED = 1_000
 
 const BEARER = /^bearer(?: +(.+))?$/i
 
-/** The key that the request was sent with, or why it is rejected: a missing or an invalid credential. */
-export type AuthResult =
-  | { readonly apiKey: ApiKey; readonly rejected?: undefined }
-  | { readonly apiKey?: undefined; readonly rejected: 'missing' | 'invalid' }
-
-/** Takes the values of all `Authorization` headers. */
-export type Authenticate = (authorization: readonly string[]) => Promise<AuthResult>
+/**
+ * Takes the values of all `Authorization` headers. Returns the key that the request was sent with, or why it is rejected: a
+ * missing or an invalid credential.
+ */
+export type Authenticate = (authorization: readonly string[]) => Promise<ApiKey | 'missing' | 'invalid'>
 
 /** The message is the same for all causes, so that an attacker cannot find out which keys exist. */
-export const unauthorized = (hadToken: boolean) =>
-  new ServiceError(
-    'unauthorized',
-    'A valid API key is required: send it as "Authorization: Bearer <API_KEY>".',
-    {
-      headers: [
-        'www-authenticate',
-        `Bearer realm="animal-store"${hadToken ? ', error="invalid_token"' : ''}`,
-      ],
-    },
-  )
+export function unauthorized(hadToken: boolean): ServiceError {
+  const message = 'A valid API key is required: send it as "Authorization: Bearer <API_KEY>".'
+  const challenge = `Bearer realm="animal-store"${hadToken ? ', error="invalid_token"' : ''}`
+  return new ServiceError('unauthorized', message, { headers: ['www-authenticate', challenge] })
+}
 
 export interface AuthenticatorOptions {
   readonly store: Store
@@ -42,9 +34,6 @@ export interface AuthenticatorOptions {
   /** The API key from the environment variable, accepted in addition to the stored ones. */
   readonly extraKey: string | undefined
 }
-
-const MISSING: AuthResult = { rejected: 'missing' }
-const INVALID: AuthResult = { rejected: 'invalid' }
 
 interface CacheEntry {
   readonly apiKey: ApiKey
@@ -102,11 +91,11 @@ export function createAuthenticator({
     let apiKey = cached?.apiKey
     if (cached === undefined || performance.now() >= cached.expiresAt) {
       const secret = BEARER.exec(first)?.[1]
-      if (secret === undefined) return MISSING
+      if (secret === undefined) return 'missing'
       // A request with two Authorization headers is rejected.
       apiKey = authorization.length > 1 ? undefined : await findKey(first, secret)
     }
-    return apiKey?.environment === environment && isActive(apiKey, clock()) ? { apiKey } : INVALID
+    return apiKey?.environment === environment && isActive(apiKey, clock()) ? apiKey : 'invalid'
   }
 }
 

@@ -1,6 +1,9 @@
-// The headers and error responses that the operations of the OpenAPI document refer to.
+// The schemas, headers and error responses that the operations of the OpenAPI document refer to. Limits come from the code
+// that enforces them.
 
-import { type ServiceError, unavailable } from '../../error.ts'
+import { NAME_MAX_LENGTH, NAME_PATTERN, STATUSES } from '../../animal.ts'
+import { type ServiceError, STATUS_OF, unavailable } from '../../error.ts'
+import { INT64_MAX, INT64_MIN } from '../../json.ts'
 import {
   bodyTooLarge,
   expectationFailed,
@@ -10,77 +13,126 @@ import {
   unsupportedMediaType,
 } from '../server/protocol-errors.ts'
 import { unauthorized } from './authentication.ts'
-import { int32, schema } from './openapi-schemas.ts'
 import { animalNotFound, DEPRECATED_SINCE, gone, idempotencyKeyReused, REMOVED_AT } from './operations.ts'
 import { invalidLimit } from './parameters.ts'
 import { rateLimited } from './rate-limit.ts'
+
+export const int32 = { type: 'integer', format: 'int32' }
+export const int64 = { type: 'integer', format: 'int64', minimum: INT64_MIN, maximum: INT64_MAX }
+
+const KNOWN_CODES = Object.entries(STATUS_OF)
+  .map(([code, status]) => `\`${code}\` (${status})`)
+  .join(', ')
+
+const newAnimalProperties = {
+  name: {
+    type: 'string',
+    minLength: 1,
+    maxLength: NAME_MAX_LENGTH,
+    pattern: NAME_PATTERN,
+    description: `The animal's name: 1 to ${NAME_MAX_LENGTH} Unicode code points, not blank, without U+0000 and without lone surrogates. Stored exactly as sent.`,
+    examples: ['Bella'],
+  },
+  categoryId: {
+    ...int64,
+    description: 'Identifier of the category the animal belongs to. Exact over the whole range of int64.',
+    examples: [7],
+  },
+  status: { $ref: '#/components/schemas/Status' },
+}
+
+export const SCHEMAS = {
+  Animal: {
+    type: 'object',
+    description: 'An animal of the catalogue. Further members may be added.',
+    required: ['id', 'name', 'categoryId'],
+    properties: {
+      id: { ...int64, description: 'Unique identifier assigned on creation.', examples: [1] },
+      ...newAnimalProperties,
+    },
+  },
+  NewAnimal: {
+    type: 'object',
+    description: 'An animal to add. Unknown members, `id` included, are ignored.',
+    required: ['name', 'categoryId'],
+    properties: newAnimalProperties,
+  },
+  Status: {
+    type: 'string',
+    enum: STATUSES,
+    description: 'Availability. An animal that was added without a status has none.',
+    examples: ['available'],
+  },
+  // Not `Error` or `Response`: generated code would hide the global class of that name.
+  ErrorObject: {
+    type: 'object',
+    description: 'The body of every response of 400 and above. Further members may be added.',
+    required: ['code', 'message', 'status'],
+    properties: {
+      code: { $ref: '#/components/schemas/ErrorCode' },
+      message: { type: 'string', description: 'Human-readable description.' },
+      status: {
+        ...int32,
+        minimum: 400,
+        maximum: 599,
+        description: 'The HTTP status code of the response.',
+      },
+    },
+  },
+  // Not an enum: a client with a closed list would fail on a code that is added later.
+  ErrorCode: {
+    type: 'string',
+    description: `Machine-readable error code. Further ones may be added. Known codes: ${KNOWN_CODES}.`,
+    examples: ['invalid_request'],
+  },
+}
+
+export function schema(name: keyof typeof SCHEMAS) {
+  return { $ref: `#/components/schemas/${name}` }
+}
 
 /** The path of the public base URL. */
 const PATH = '(/[^>]*)?/v1'
 
 export const HEADERS = {
-  RequestId: {
-    description:
-      'The `X-Request-Id` of the request if it had a usable one, otherwise a new one. Quote it when you ask for help.',
-    schema: { type: 'string', minLength: 1, maxLength: 128 },
-  },
-  CacheControl: {
-    description: 'No cache may store the response.',
-    schema: { type: 'string', const: 'no-store' },
-  },
-  ContentTypeOptions: {
-    description: 'A browser must not guess another media type.',
-    schema: { type: 'string', const: 'nosniff' },
-  },
-  PageLinks: {
-    description:
-      'The URL of the previous page with `rel="prev"` if an animal precedes this page, and that of the next page with `rel="next"` if one follows. Absent if neither does, and on an empty page.',
-    schema: {
-      type: 'string',
-      pattern: `^<${PATH}/pets\\?[^>]+>; rel="(prev|next)"(, <${PATH}/pets\\?[^>]+>; rel="next")?$`,
-    },
-    example: '</v1/pets?limit=20&before=21>; rel="prev", </v1/pets?limit=20&after=40>; rel="next"',
-  },
-  Location: {
-    description: 'The URL of the animal.',
-    schema: { type: 'string', pattern: `^${PATH}/pets/-?\\d+$` },
-    example: '/v1/pets/1',
-  },
-  IdempotentReplayed: {
-    description: 'Present if this is the answer to an earlier request with the same `Idempotency-Key`.',
-    schema: { type: 'string', const: 'true' },
-  },
-  Deprecation: {
-    description: 'The date since which the operation is deprecated (RFC 9745).',
-    schema: { type: 'string', const: DEPRECATED_SINCE },
-  },
-  Sunset: {
-    description: 'When the operation will be removed (RFC 8594).',
-    schema: { type: 'string', const: REMOVED_AT.toUTCString() },
-  },
-  DeprecationLinks: {
-    description: 'The documentation of the deprecation, and the operation that replaces this one.',
-    schema: { type: 'string', pattern: 'rel="deprecation".*rel="successor-version"' },
-  },
-  WwwAuthenticate: {
-    description: 'How to authenticate (RFC 6750).',
-    schema: { type: 'string', pattern: '^Bearer realm="animal-store"(, error="invalid_token")?$' },
-  },
-  RateLimitPolicy: {
-    description: 'The limit of this API key: `q` requests in `w` seconds. Absent if there is no limit.',
-    schema: { type: 'string', pattern: '^"key";q=\\d+;w=\\d+$' },
-    example: '"key";q=600;w=60',
-  },
-  RateLimit: {
-    description:
-      'What this API key has left: `r` requests now, and all of them again after `t` seconds. Absent if there is no limit.',
-    schema: { type: 'string', pattern: '^"key";r=\\d+;t=\\d+$' },
-    example: '"key";r=599;t=1',
-  },
-  RetryAfter: {
-    description: 'Seconds to wait before a retry.',
-    schema: { ...int32, minimum: 1 },
-  },
+  RequestId: textHeader(
+    'The `X-Request-Id` of the request if it had a usable one, otherwise a new one. Quote it when you ask for help.',
+    { minLength: 1, maxLength: 128 },
+  ),
+  CacheControl: textHeader('No cache may store the response.', { const: 'no-store' }),
+  ContentTypeOptions: textHeader('A browser must not guess another media type.', { const: 'nosniff' }),
+  PageLinks: textHeader(
+    'The URL of the previous page with `rel="prev"` if an animal precedes this page, and that of the next page with `rel="next"` if one follows. Absent if neither does, and on an empty page.',
+    { pattern: `^<${PATH}/pets\\?[^>]+>; rel="(prev|next)"(, <${PATH}/pets\\?[^>]+>; rel="next")?$` },
+    '</v1/pets?limit=20&before=21>; rel="prev", </v1/pets?limit=20&after=40>; rel="next"',
+  ),
+  Location: textHeader('The URL of the animal.', { pattern: `^${PATH}/pets/-?\\d+$` }, '/v1/pets/1'),
+  IdempotentReplayed: textHeader(
+    'Present if this is the answer to an earlier request with the same `Idempotency-Key`.',
+    { const: 'true' },
+  ),
+  Deprecation: textHeader('The date since which the operation is deprecated (RFC 9745).', {
+    const: DEPRECATED_SINCE,
+  }),
+  Sunset: textHeader('When the operation will be removed (RFC 8594).', { const: REMOVED_AT.toUTCString() }),
+  DeprecationLinks: textHeader(
+    'The documentation of the deprecation, and the operation that replaces this one.',
+    { pattern: 'rel="deprecation".*rel="successor-version"' },
+  ),
+  WwwAuthenticate: textHeader('How to authenticate (RFC 6750).', {
+    pattern: '^Bearer realm="animal-store"(, error="invalid_token")?$',
+  }),
+  RateLimitPolicy: textHeader(
+    'The limit of this API key: `q` requests in `w` seconds. Absent if there is no limit.',
+    { pattern: '^"key";q=\\d+;w=\\d+$' },
+    '"key";q=600;w=60',
+  ),
+  RateLimit: textHeader(
+    'What this API key has left: `r` requests now, and all of them again after `t` seconds. Absent if there is no limit.',
+    { pattern: '^"key";r=\\d+;t=\\d+$' },
+    '"key";r=599;t=1',
+  ),
+  RetryAfter: { description: 'Seconds to wait before a retry.', schema: { ...int32, minimum: 1 } },
 }
 
 /** The headers of every response. */
@@ -157,4 +209,8 @@ function errorResponse(
     headers: { ...commonHeaders, ...headers },
     content: { 'application/json': { schema: schema('ErrorObject'), example: { code, message, status } } },
   }
+}
+
+function textHeader(description: string, limits: object, example?: string) {
+  return { description, schema: { type: 'string', ...limits }, ...(example && { example }) }
 }

@@ -4,8 +4,17 @@ import { PAGE_LIMIT } from '../../animal.ts'
 import { KEY_PREFIX } from '../../api-key.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../../store.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/protocol-errors.ts'
-import { AUTHENTICATED_HEADERS, HEADERS, header, RESPONSES, response } from './openapi-components.ts'
-import { int32, int64, SCHEMAS, schema } from './openapi-schemas.ts'
+import {
+  AUTHENTICATED_HEADERS,
+  HEADERS,
+  header,
+  int32,
+  int64,
+  RESPONSES,
+  response,
+  SCHEMAS,
+  schema,
+} from './openapi-components.ts'
 import { REMOVAL_DATE } from './operations.ts'
 import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_KEY_PATTERN } from './parameters.ts'
 
@@ -38,32 +47,18 @@ const listPets = {
     'Animals by ascending id, in pages. `Link` has the URL of the next page with `rel="next"`, and that of the previous one with `rel="prev"`. For the newest animals, send the largest int64 as `before`. An unknown query parameter is rejected.',
   tags: ['animals'],
   parameters: [
-    {
-      name: 'limit',
-      in: 'query',
-      description: 'Maximum number of animals returned.',
-      schema: { ...int32, ...PAGE_LIMIT },
-    },
-    {
-      name: 'status',
-      in: 'query',
-      description: 'Keeps only animals with this availability status.',
-      schema: schema('Status'),
-    },
-    {
-      name: 'after',
-      in: 'query',
-      description:
-        'The first animals with a larger id. For the next page, send the last id of this page. Not together with `before`.',
-      schema: int64,
-    },
-    {
-      name: 'before',
-      in: 'query',
-      description:
-        'The last animals with a smaller id, still by ascending id. For the previous page, send the first id of this page. Not together with `after`.',
-      schema: int64,
-    },
+    query('limit', 'Maximum number of animals returned.', { ...int32, ...PAGE_LIMIT }),
+    query('status', 'Keeps only animals with this availability status.', schema('Status')),
+    query(
+      'after',
+      'The first animals with a larger id. For the next page, send the last id of this page. Not together with `before`.',
+      int64,
+    ),
+    query(
+      'before',
+      'The last animals with a smaller id, still by ascending id. For the previous page, send the first id of this page. Not together with `after`.',
+      int64,
+    ),
   ],
   responses: {
     '200': {
@@ -201,6 +196,10 @@ export function openApiDocument({ production, staging }: BaseUrls) {
       responses: shared,
     },
   }
+}
+
+function query(name: string, description: string, schema: object) {
+  return { name, in: 'query', description, schema }
 }
 
 function withHeaders<Response extends { headers: object }>(described: Response, headers: object) {

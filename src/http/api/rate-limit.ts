@@ -32,8 +32,6 @@ export interface Grant {
 export interface Buckets {
   /** Takes up to `wanted` requests out of the bucket of the key. */
   take(keyId: string, wanted: number): Grant
-  /** Returns the number of buckets in memory. */
-  size(): number
 }
 
 /** Returns milliseconds, and must not jump when the clock of the machine is set. */
@@ -75,8 +73,6 @@ export function createBuckets({ requests, windowSeconds }: RateLimit, now = mono
       const remaining = Math.max(Math.floor(available - granted), 0)
       return { granted, remaining, untilFullMs, untilNextMs: granted > 0 ? 0 : (1 - available) * intervalMs }
     },
-
-    size: () => fullAt.size,
   }
 }
 
