@@ -3,12 +3,18 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { requestHead } from './support/raw-http.ts'
 import { API_KEY, parseRaw, sendRaw, shared, startTestService } from './support/service.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
+const JSON_HEADER = 'content-type: application/json'
 
 function body(categoryId: string, name = '"Bella"'): string {
   return `{"name":${name},"categoryId":${categoryId}}`
+}
+
+function head(...headers: readonly string[]): string {
+  return requestHead('POST /v1/pets HTTP/1.1', 'host: x', `authorization: Bearer ${API_KEY}`, ...headers)
 }
 
 suite('the body of POST /v1/pets', () => {
@@ -30,24 +36,13 @@ suite('the body of POST /v1/pets', () => {
       ['a byte order mark', `\ufeff${body('1')}`],
       ['white space only', ' \n '],
       ['Latin-1 bytes', Buffer.from(body('1', '"Caf\u00e9"'), 'latin1')],
-      [
-        'a surrogate encoded in UTF-8',
-        Buffer.from([...Buffer.from('{"name":"'), 0xed, 0xa0, 0x80, ...Buffer.from('","categoryId":1}')]),
-      ],
-      [
-        'an overlong encoding',
-        Buffer.from([...Buffer.from('{"name":"'), 0xc0, 0xaf, ...Buffer.from('","categoryId":1}')]),
-      ],
+      ['a surrogate encoded in UTF-8', Buffer.from(body('1', '"\xed\xa0\x80"'), 'latin1')],
+      ['an overlong encoding', Buffer.from(body('1', '"\xc0\xaf"'), 'latin1')],
       ['UTF-16', Buffer.from(body('1'), 'utf16le')],
-      ['an array', '[]'],
       ['an array that holds an animal', `[${body('1')}]`],
       ['a string', '"Bella"'],
       ['a number', '1'],
       ['null', 'null'],
-      ['true', 'true'],
-      ['an empty object', '{}'],
-      ['an object without name', '{"categoryId":1}'],
-      ['an object without categoryId', '{"name":"Bella"}'],
       ['a deeply nested array', '['.repeat(32_000) + ']'.repeat(32_000)],
       ['a deeply nested array that is not closed', '['.repeat(65_000)],
     ]
@@ -59,22 +54,11 @@ suite('the body of POST /v1/pets', () => {
       })
     }
 
-    for (const type of ['application/json', 'text/plain', undefined]) {
-      for (const framing of ['content-length: 0', 'transfer-encoding: chunked', 'x-none: 1']) {
-        test(`rejects an empty body with 400 (Content-Type ${type ?? 'missing'}, ${framing})`, async () => {
-          const answer = await sendRaw(
-            rejecting().address,
-            [
-              'POST /v1/pets HTTP/1.1',
-              'host: x',
-              'connection: close',
-              `authorization: Bearer ${API_KEY}`,
-              ...(type === undefined ? [] : [`content-type: ${type}`]),
-              framing,
-              '',
-              framing.includes('chunked') ? '0\r\n\r\n' : '',
-            ].join('\r\n'),
-          )
+    for (const type of ['content-type: application/json', 'content-type: text/plain', 'x-no-type: 1']) {
+      for (const framing of ['content-length: 0', 'transfer-encoding: chunked', 'x-no-framing: 1']) {
+        test(`rejects an empty body with 400 (${type}, ${framing})`, async () => {
+          const end = framing.includes('chunked') ? '0\r\n\r\n' : ''
+          const answer = await sendRaw(rejecting().address, head(type, framing, 'connection: close') + end)
           const reply = parseRaw(answer, 'POST', '/v1/pets')
           assert.equal(reply.status, 400)
           assert.match(reply.text, /The body is missing/)
@@ -85,18 +69,10 @@ suite('the body of POST /v1/pets', () => {
 
   suite('media type', () => {
     const accepted = [
-      'application/json',
-      'APPLICATION/JSON',
-      'Application/Json; charset=utf-8',
-      'application/json;charset=UTF-8',
-      'application/json; charset="utf-8"',
-      'application/json; charset=utf8',
+      ...['application/json', 'APPLICATION/JSON', 'application/json;', 'application/json;charset=UTF-8'],
+      ...['application/json ; charset=utf8', 'application/json; charset="utf-8"'],
       'application/json; profile="a;b"; version=1',
-      'application/json;',
-      'application/json ; charset=utf-8',
-      'application/json; charset="ut\\f-8"',
       'application/json; a="\\"; charset=latin1"',
-      `application/json; profile="${'x'.repeat(4_000)}"`,
     ]
     for (const type of accepted) {
       test(`accepts ${type.slice(0, 60)}`, async () => {
@@ -104,29 +80,15 @@ suite('the body of POST /v1/pets', () => {
       })
     }
     const rejected = [
-      'text/plain',
-      'text/json',
-      'application/xml',
-      'application/json5',
-      'application/vnd.api+json',
-      'application/x-www-form-urlencoded',
+      ...['text/plain', 'text/json', 'application/xml', 'application/json5', 'application/vnd.api+json'],
+      ...['application/x-www-form-urlencoded', 'application/json, application/json', 'json', '*/*'],
       'multipart/form-data; boundary=x',
       'application/json; charset=latin1',
-      'application/json; charset=utf-16',
-      'application/json; charset=""',
       'application/json; charset=',
       'application/json; charset=utf-8; charset=latin1',
-      'application/json; charset=latin1; charset=utf-8',
       'application/json; charset =latin1',
       'application/json; a="\\""; charset=latin1',
-      'application/json; a="; charset=latin1',
       'application/json; charset="utf-8',
-      'application/json; charset',
-      'application/jsonp; a=application/json',
-      'application/json, application/json',
-      'json',
-      '/',
-      '*/*',
     ]
     for (const type of rejected) {
       test(`rejects ${type} with 415 and stores nothing`, async () => {
@@ -142,23 +104,13 @@ suite('the body of POST /v1/pets', () => {
         ['application/json', 'application/json'],
       ]) {
         const lines = types.map(type => `content-type: ${type}`)
-        const head = ['POST /v1/pets HTTP/1.1', 'host: x', `authorization: Bearer ${API_KEY}`, ...lines]
-        const answer = await sendRaw(
-          rejecting().address,
-          `${head.join('\r\n')}\r\ncontent-length: ${body('1').length}\r\nconnection: close\r\n\r\n${body('1')}`,
-        )
-        assert.equal(parseRaw(answer, 'POST', '/v1/pets').status, 415)
+        const request = head(...lines, `content-length: ${body('1').length}`, 'connection: close') + body('1')
+        assert.equal(parseRaw(await sendRaw(rejecting().address, request), 'POST', '/v1/pets').status, 415)
       }
     })
     test('rejects a missing Content-Type with 415', async () => {
-      assert.equal((await rejecting().send('POST', '/v1/pets', { body: body('1') })).status, 415)
-    })
-    test('rejects a missing Content-Type with 415 if the body is chunked', async () => {
-      const reply = await rejecting().send('POST', '/v1/pets', {
-        headers: { 'transfer-encoding': 'chunked' },
-        body: body('1'),
-      })
-      assert.equal(reply.status, 415)
+      for (const headers of [{}, { 'transfer-encoding': 'chunked' }])
+        assert.equal((await rejecting().send('POST', '/v1/pets', { headers, body: body('1') })).status, 415)
     })
     for (const encoding of ['identity', 'IDENTITY']) {
       test(`accepts Content-Encoding: ${encoding}`, async () => {
@@ -196,34 +148,14 @@ suite('the body of POST /v1/pets', () => {
       })
     }
 
-    const head = (...lines: string[]) =>
-      [
-        'POST /v1/pets HTTP/1.1',
-        'host: x',
-        `authorization: Bearer ${API_KEY}`,
-        'content-type: application/json',
-        ...lines,
-        '',
-        '',
-      ].join('\r\n')
-
     test('rejects a body that never ends with 413 and closes the connection', async () => {
-      const answers = await Promise.all([
-        sendRaw(rejecting().address, `${head('content-length: 10000000000')}{"name":`),
-        sendRaw(
-          rejecting().address,
-          `${head('transfer-encoding: chunked')}11170\r\n${' '.repeat(70_000)}\r\n`,
-        ),
+      for (const sent of [
+        `${head(JSON_HEADER, 'content-length: 10000000000')}{"name":`,
+        `${head(JSON_HEADER, 'transfer-encoding: chunked')}11170\r\n${' '.repeat(70_000)}\r\n`,
+        // Before it is sent.
+        head(JSON_HEADER, 'expect: 100-continue', 'content-length: 100000'),
       ])
-      for (const answer of answers) assert.equal(parseRaw(answer, 'POST', '/v1/pets').status, 413)
-    })
-
-    test('rejects a body that is too large with 413 before it is sent (Expect: 100-continue)', async () => {
-      const answer = await sendRaw(
-        rejecting().address,
-        head('expect: 100-continue', 'content-length: 100000'),
-      )
-      assert.equal(parseRaw(answer, 'POST', '/v1/pets').status, 413)
+        assert.equal(parseRaw(await sendRaw(rejecting().address, sent), 'POST', '/v1/pets').status, 413)
     })
 
     test('accepts a body that is sent with Expect: 100-continue', async () => {
@@ -235,24 +167,14 @@ suite('the body of POST /v1/pets', () => {
   suite('order of checks', () => {
     const large = ' '.repeat(70_000)
     const rows: [string, number, Record<string, string>, string][] = [
-      [
-        'checks the API key before the media type, the size and the Idempotency-Key',
-        401,
-        { authorization: 'Bearer unknown', 'content-type': 'text/plain', 'idempotency-key': 'a b' },
-        large,
-      ],
-      [
-        'checks the media type before the size',
-        415,
-        { 'content-type': 'text/plain', 'idempotency-key': 'a b' },
-        large,
-      ],
-      ['checks the size before the Idempotency-Key', 413, { ...JSON_TYPE, 'idempotency-key': 'a b' }, large],
-      ['checks the Idempotency-Key before the body', 400, { ...JSON_TYPE, 'idempotency-key': 'a b' }, '{'],
+      ['the media type before the size', 415, { 'content-type': 'text/plain' }, large],
+      ['the size before the Idempotency-Key', 413, JSON_TYPE, large],
+      ['the Idempotency-Key before the body', 400, JSON_TYPE, '{'],
     ]
     for (const [what, status, headers, sent] of rows) {
-      test(what, async () => {
-        const reply = await rejecting().send('POST', '/v1/pets', { headers, body: sent })
+      test(`checks ${what}`, async () => {
+        const sentHeaders = { ...headers, 'idempotency-key': 'a b' }
+        const reply = await rejecting().send('POST', '/v1/pets', { headers: sentHeaders, body: sent })
         assert.equal(reply.status, status)
         if (status === 400) assert.match(reply.text, /Idempotency-Key/)
       })

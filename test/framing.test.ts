@@ -93,49 +93,16 @@ suite('a request with Upgrade', () => {
   })
 })
 
-suite('a body in many chunks', () => {
-  const service = shared(startTestService)
-  const CHUNKED = 'transfer-encoding: chunked'
-
-  /** The animal and spaces, in chunks of one byte. */
-  function inChunks(count: number): string {
-    return `${[...ANIMAL.padEnd(count)].map(byte => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`
-  }
-
-  test('is accepted like any other, and so is what follows', async () => {
-    const before = await count(service())
-    const post = postHead(CHUNKED) + inChunks(60_000)
-    const received = await sendRaw(service().address, post + post + get('connection: close'))
-    assert.deepEqual(statusesOf(received), [201, 201, 200])
-    assert.equal((await count(service())) - before, 2)
-  })
-
-  for (const [what, request, chunks, status] of [
-    ['more than 64 KiB', postHead(CHUNKED), 66_000, 413],
-    ['an invalid key', postHead(CHUNKED).replace(KEY, 'x: y'), 60_000, 401],
-    ['another media type', postHead(CHUNKED).replace('/json', '/xml'), 60_000, 415],
-    ['a GET', get(CHUNKED), 60_000, 200],
-  ] as const) {
-    test(`is answered like any other: ${what}`, async () => {
-      const before = await count(service())
-      const { socket, received } = connectRaw(service().address)
-      socket.on('error', () => {}).write(request + inChunks(chunks))
-      await waitUntil(() => received().includes('\r\n\r\n'), { what: 'it is answered' })
-      assert.deepEqual(statusesOf(received()), [status])
-      assert.equal(await count(service()), before)
-      socket.destroy()
-    })
-  }
+test('a body in tiny chunks is accepted like any other, and so is what follows', async t => {
+  const service = await startTestService(t)
+  const chunks = [...ANIMAL.padEnd(60_000)].map(byte => `1\r\n${byte}\r\n`).join('')
+  const post = `${postHead('transfer-encoding: chunked') + chunks}0\r\n\r\n`
+  const received = await sendRaw(service.address, post + post + get('connection: close'))
+  assert.deepEqual(statusesOf(received), [201, 201, 200])
+  assert.equal(await count(service), 2)
 })
 
 suite('CONNECT', () => {
-  test('is rejected after the requests before it were answered', async t => {
-    const service = await startTestService(t)
-    const received = await sendRaw(service.address, POST + get() + CONNECT + POST)
-    assert.deepEqual(statusesOf(received), [201, 200, 400])
-    assert.equal(await count(service), 1)
-  })
-
   test('is rejected after the requests before it were answered, however long they take', async t => {
     const { service, unlock } = await startLockedService(t)
     const { socket, closed } = connectRaw(service.address)
@@ -164,30 +131,13 @@ suite('CONNECT', () => {
   })
 })
 
-suite('versions of HTTP', () => {
-  const service = shared(startTestService)
-
-  for (const [version, end] of [
-    ['HTTP/0.9', ''],
-    ['HTTP/2.0', ' HTTP/2.0'],
-  ] as const) {
-    test(`${version} is rejected, and the connection is closed`, async () => {
-      const received = await sendRaw(
-        service().address,
-        get('connection: keep-alive').replace(' HTTP/1.1', end) + POST,
-      )
-      assert.deepEqual(statusesOf(received), [400])
-      assert.equal(errorCode(parseRaw(received)), 'invalid_request')
-      assert.equal(await count(service()), 0)
-    })
-  }
-})
-
-suite('Transfer-Encoding', () => {
+suite('Transfer-Encoding and the version of HTTP', () => {
   const service = shared(startTestService)
   const keepAlive = 'connection: keep-alive'
 
   for (const [what, bytes] of [
+    ['HTTP/0.9', get(keepAlive).replace(' HTTP/1.1', '')],
+    ['HTTP/2.0', get(keepAlive).replace('HTTP/1.1', 'HTTP/2.0')],
     ['another coding before chunked', postHead('transfer-encoding: gzip, chunked') + CHUNKED_ANIMAL],
     [
       'another coding before chunked, in two headers',
@@ -203,25 +153,21 @@ suite('Transfer-Encoding', () => {
       (postHead('transfer-encoding: chunked', keepAlive) + CHUNKED_ANIMAL).replace('HTTP/1.1', 'HTTP/1.0'),
     ],
   ] as const) {
-    test(`with ${what} is rejected, and the connection is closed`, async () => {
+    test(`are rejected, and the connection is closed: ${what}`, async () => {
       const received = await sendRaw(service().address, bytes + POST)
       assert.deepEqual(statusesOf(received), [400])
-      const reply = parseRaw(received)
-      assert.deepEqual(
-        [errorCode(reply), reply.headers.connection?.toLowerCase()],
-        ['invalid_request', 'close'],
-      )
+      assert.equal(parseRaw(received).headers.connection?.toLowerCase(), 'close')
       assert.equal(await count(service()), 0)
     })
   }
 
-  test('is checked before the credential', async () => {
+  test('are checked before the credential', async () => {
     const bytes = postHead('transfer-encoding: gzip, chunked').replace(KEY, 'x: y') + CHUNKED_ANIMAL
     assert.deepEqual(statusesOf(await sendRaw(service().address, bytes)), [400])
   })
 
   for (const value of ['chunked', 'Chunked', '\tCHUNKED ']) {
-    test(`is accepted as ${JSON.stringify(value)}`, async t => {
+    test(`Transfer-Encoding is accepted as ${JSON.stringify(value)}`, async t => {
       const own = await startTestService(t)
       const bytes = postHead(`transfer-encoding:${value}`, 'connection: close') + CHUNKED_ANIMAL
       assert.deepEqual(statusesOf(await sendRaw(own.address, bytes)), [201])

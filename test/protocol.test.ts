@@ -5,16 +5,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { connectRaw, requestHead, statusesOf } from './support/raw-http.ts'
-import {
-  API_KEY,
-  errorCode,
-  parseRaw,
-  sendRaw,
-  shared,
-  startTestService as startSqliteService,
-  startTestService,
-  temporaryFolder,
-} from './support/service.ts'
+import { API_KEY, parseRaw, sendRaw, shared, startTestService, temporaryFolder } from './support/service.ts'
 import { lockForWriting } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -32,23 +23,22 @@ const BROKEN_CHUNK = 'zz\r\n'
 const NO_HTTP = 'nonsense\r\n\r\n'
 
 suite('an absolute target', () => {
-  const service = shared(startSqliteService)
+  const service = shared(startTestService)
 
-  for (const [target, status] of [
-    ['http://a/v1/pets', 200],
-    ['HTTPS://a:443/v1/pets?limit=1', 200],
-    ['http:///v1/pets', 400],
-    ['http://:80/v1/pets', 400],
-    ['http://?limit=1', 400],
-    ['http://user@a/v1/pets', 400],
-    ['http://user:password@a/v1/pets', 400],
-    ['http://a:b/v1/pets', 400],
+  for (const [target, path, status] of [
+    ['http://a/v1/pets', '/v1/pets', 200],
+    ['HTTPS://a:443/v1/pets?limit=1', '/v1/pets', 200],
+    ['http://a/v1/nothing', '/v1/nothing', 404],
+    ['http://a', '/', 200],
+    ['http:///v1/pets', '/v1/pets', 400],
+    ['http://:80/v1/pets', '/v1/pets', 400],
+    ['http://user:password@a/v1/pets', '/v1/pets', 400],
+    ['http://a:b/v1/pets', '/v1/pets', 400],
   ] as const) {
     test(`${target} is answered with ${status}`, async () => {
       const head = requestHead(`GET ${target} HTTP/1.1`, 'host: a', KEY, 'connection: close')
-      const received = await sendRaw(service().address, head)
-      assert.deepEqual(statusesOf(received), [status])
-      if (status === 400) assert.equal(errorCode(parseRaw(received)), 'invalid_request')
+      const reply = parseRaw(await sendRaw(service().address, head), 'GET', path)
+      assert.equal(reply.status, status)
     })
   }
 })
@@ -56,45 +46,18 @@ suite('an absolute target', () => {
 suite('Host', () => {
   const service = shared(startTestService)
 
-  const rows: [string, string[], number][] = [
-    ['rejects a request without Host with 400', [KEY], 400],
-    ['rejects a request without Host and without a key with 400', [], 400],
-    ['rejects a second Host header with 400', ['host: a', 'host: b', KEY], 400],
-    ['rejects a second Host header with the same value with 400', ['host: a', 'Host: a', KEY], 400],
-    ['accepts one Host header', ['host: a', KEY], 200],
-    ...[
-      'x y',
-      'a,b',
-      'a, b',
-      'a/b',
-      'a?b',
-      'u@a',
-      'a:b',
-      'a:1:2',
-      '[::1',
-      '[x]',
-      '%zz',
-      'caf\u00e9',
-      '"a"',
-    ].map((host): [string, string[], number] => [
-      `rejects Host: ${host} with 400`,
-      [`host: ${host}`, KEY],
-      400,
-    ]),
-    ...[
-      '',
-      'a:80',
-      'a:',
-      '127.0.0.1:8080',
-      '[::1]',
-      '[::1]:8080',
-      'a_b.example',
-      'xn--caf-dma.example',
-      '%41',
-    ].map((host): [string, string[], number] => [`accepts Host: ${host}`, [`host: ${host}`, KEY], 200]),
+  const invalid = ['x y', 'a,b', 'a/b', 'u@a', 'a:b', 'a:1:2', '[::1', '%zz', 'caf\u00e9', '"a"']
+  const valid = ['', 'a', 'a:80', '127.0.0.1:8080', '[::1]:8080', 'a_b.example', 'xn--caf-dma.example', '%41']
+  const rows: [what: string, headers: string[], status: number][] = [
+    ['none', [KEY], 400],
+    ['none, without a key', [], 400],
+    ['two', ['host: a', 'host: b', KEY], 400],
+    ['two that are equal', ['host: a', 'Host: a', KEY], 400],
+    ...invalid.map((host): [string, string[], number] => [host, [`host: ${host}`, KEY], 400]),
+    ...valid.map((host): [string, string[], number] => [host, [`host: ${host}`, KEY], 200]),
   ]
-  for (const [claim, headers, status] of rows) {
-    test(claim, async () => {
+  for (const [what, headers, status] of rows) {
+    test(`is answered with ${status}: ${what}`, async () => {
       const head = requestHead('GET /v1/pets HTTP/1.1', ...headers, 'connection: close')
       const reply = parseRaw(await sendRaw(service().address, head), 'GET', '/v1/pets')
       assert.equal(reply.status, status)
@@ -102,58 +65,40 @@ suite('Host', () => {
   }
 
   test('may be missing in HTTP/1.0', async () => {
-    for (const path of ['/v1/pets', '/livez']) {
-      const received = await sendRaw(service().address, requestHead(`GET ${path} HTTP/1.0`, KEY))
-      assert.equal(parseRaw(received, 'GET', path).status, 200)
-    }
+    const received = await sendRaw(service().address, requestHead('GET /v1/pets HTTP/1.0', KEY))
+    assert.equal(parseRaw(received, 'GET', '/v1/pets').status, 200)
   })
 })
 
-suite('Expect', () => {
-  const service = shared(startTestService)
-
-  test('is checked after the credential and before the path', async () => {
-    const { send } = service()
-    const headers = { expect: 'a-miracle' }
-    assert.equal((await send('GET', '/v1/nothing', { headers })).status, 417)
-    assert.equal((await send('DELETE', '/v1/pets', { headers })).status, 417)
-    const withoutKey = { headers: { ...headers, authorization: '' } }
-    assert.equal((await send('GET', '/v1/nothing', withoutKey)).status, 401)
-    const reply = await send('GET', '/v1/pets/1', { headers })
-    assert.deepEqual([reply.status, reply.headers.deprecation], [417, '@1794700800'])
-  })
-
-  test('is rejected with 417 unless it is 100-continue', async () => {
-    for (const path of ['/v1/pets', '/livez']) {
-      const reply = await service().send('GET', path, { headers: { expect: 'tea' } })
-      assert.equal(reply.status, 417)
-      assert.equal(errorCode(reply), 'expectation_failed')
-    }
-  })
+test('Expect is rejected unless it is 100-continue, after the credential and before the path', async t => {
+  const { send } = await startTestService(t)
+  for (const [method, path, status, authorization] of [
+    ['GET', '/v1/nothing', 417],
+    ['DELETE', '/v1/pets', 417],
+    ['GET', '/livez', 417],
+    ['GET', '/v1/nothing', 401, ''],
+  ] as const) {
+    const headers = { expect: 'a-miracle', ...(authorization === '' && { authorization }) }
+    assert.equal((await send(method, path, { headers })).status, status)
+  }
+  const { status, headers } = await send('GET', '/v1/pets/1', { headers: { expect: 'tea' } })
+  assert.deepEqual([status, headers.deprecation], [417, '@1794700800'])
 })
 
 suite('X-Request-Id', () => {
   const service = shared(startTestService)
+  const generated = /^[0-9a-f]{16}-\d+$/
 
-  for (const id of ['a', 'x'.repeat(128), '8c0f1f0e-6d5b-4c7e-9d0e-1b2c3d4e5f60', 'a/b:c;d={e}']) {
+  for (const id of ['a', 'x'.repeat(128), 'a/b:c;d={e}']) {
     test(`${id.slice(0, 40)} is returned unchanged`, async () => {
       const reply = await service().send('GET', '/v1/pets', { headers: { 'x-request-id': id } })
       assert.equal(reply.headers['x-request-id'], id)
     })
   }
-
-  for (const id of [
-    '',
-    'x'.repeat(129),
-    'a b',
-    'caf\u00e9',
-    `as_live_${'x'.repeat(38)}`,
-    API_KEY,
-    `id-${API_KEY}`,
-  ]) {
+  for (const id of ['', 'x'.repeat(129), 'a b', 'caf\u00e9', `as_live_${'x'.repeat(38)}`, `id-${API_KEY}`]) {
     test(`${JSON.stringify(id.slice(0, 40))} is replaced by a generated one`, async () => {
       const reply = await service().send('GET', '/v1/pets', { headers: { 'x-request-id': id } })
-      assert.match(String(reply.headers['x-request-id']), /^[0-9a-f]{16}-\d+$/)
+      assert.match(String(reply.headers['x-request-id']), generated)
     })
   }
 })
@@ -161,58 +106,28 @@ suite('X-Request-Id', () => {
 suite('malformed requests', () => {
   const service = shared(startTestService)
 
-  const rows: [string, string, number, string][] = [
-    ['text that is not HTTP', 'hello\r\n\r\n', 400, 'invalid_request'],
-    ['an unknown method', requestHead('FOO /v1/pets HTTP/1.1', 'host: x'), 400, 'invalid_request'],
-    [
-      'CONNECT',
-      requestHead('CONNECT example.test:443 HTTP/1.1', 'host: example.test'),
-      400,
-      'invalid_request',
-    ],
-    ['a TLS handshake', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, 'invalid_request'],
-    ['an unknown HTTP version', requestHead('GET / HTTP/9.9', 'host: x'), 400, 'invalid_request'],
-    [
-      'a header without a colon',
-      requestHead('GET / HTTP/1.1', 'host: x', 'nonsense'),
-      400,
-      'invalid_request',
-    ],
-    ['an invalid Content-Length', postHead('content-length: x'), 400, 'invalid_request'],
-    [
-      'two Content-Length headers',
-      postHead('content-length: 1', 'content-length: 2'),
-      400,
-      'invalid_request',
-    ],
-    [
-      'Content-Length together with Transfer-Encoding',
-      postHead('content-length: 5', 'transfer-encoding: chunked'),
-      400,
-      'invalid_request',
-    ],
-    ['a space in the target', requestHead('GET /v1/ pets HTTP/1.1', 'host: x'), 400, 'invalid_request'],
-    [
-      'headers of 20 KiB',
-      requestHead('GET /v1/pets HTTP/1.1', 'host: x', `x-large: ${'x'.repeat(20_000)}`),
-      431,
-      'headers_too_large',
-    ],
-    [
-      'a target of 20 KiB',
-      requestHead(`GET /v1/pets?${'x'.repeat(20_000)} HTTP/1.1`, 'host: x'),
-      431,
-      'headers_too_large',
-    ],
-    ['a broken chunk', CHUNKED_HEAD + BROKEN_CHUNK, 400, 'invalid_request'],
-    ['chunk extensions of 20 KiB', `${CHUNKED_HEAD}1;${'x'.repeat(20_000)}\r\n{`, 413, 'payload_too_large'],
+  const get = (...headers: string[]) => requestHead('GET /v1/pets HTTP/1.1', 'host: x', ...headers)
+  const rows: [what: string, bytes: string, status: number][] = [
+    ['text that is not HTTP', NO_HTTP, 400],
+    ['an unknown method', get().replace('GET', 'FOO'), 400],
+    ['CONNECT', requestHead('CONNECT example.test:443 HTTP/1.1', 'host: example.test'), 400],
+    ['a TLS handshake', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400],
+    ['an unknown HTTP version', get().replace('1.1', '9.9'), 400],
+    ['a header without a colon', get('nonsense'), 400],
+    ['an invalid Content-Length', postHead('content-length: x'), 400],
+    ['two Content-Length headers', postHead('content-length: 1', 'content-length: 2'), 400],
+    ['two ways to frame a body', postHead('content-length: 5', 'transfer-encoding: chunked'), 400],
+    ['a space in the target', get().replace('pets', ' pets'), 400],
+    ['headers of 20 KiB', get(`x-large: ${'x'.repeat(20_000)}`), 431],
+    ['a target of 20 KiB', get().replace('pets', `pets?${'x'.repeat(20_000)}`), 431],
+    ['a broken chunk', CHUNKED_HEAD + BROKEN_CHUNK, 400],
+    ['chunk extensions of 20 KiB', `${CHUNKED_HEAD}1;${'x'.repeat(20_000)}\r\n{`, 413],
   ]
-  for (const [what, bytes, status, code] of rows) {
+  for (const [what, bytes, status] of rows) {
     test(`rejects ${what} with ${status}, logs it once and keeps serving`, async () => {
       const { address, send, logs: earlier } = service()
       const reply = parseRaw(await sendRaw(address, Buffer.from(bytes, 'latin1')))
       assert.equal(reply.status, status)
-      assert.equal(errorCode(reply), code)
       assert.equal(reply.headers.connection, 'close')
       assert.equal((await send('GET', '/v1/pets')).text, '[]')
       const logged = service()
@@ -225,20 +140,10 @@ suite('malformed requests', () => {
     })
   }
 
-  for (const [line, ...headers] of [
-    ['GET /v1/pets', KEY],
-    ['DELETE /v1/pets', KEY],
-    ['GET /nothing', KEY],
-    ['GET /v1/pets'],
-    ['GET /livez'],
-    ['HEAD /v1/pets', KEY],
-  ] as const) {
-    const credential = headers.length === 0 ? 'without a key' : 'with a key'
-    test(`rejects a broken chunk in ${line} ${credential} with 400, although the body is not needed`, async () => {
-      const { address, send } = service()
-      await send('GET', '/v1/pets')
-      const head = requestHead(`${line} HTTP/1.1`, 'host: x', ...headers, 'transfer-encoding: chunked')
-      const received = await sendRaw(address, head + BROKEN_CHUNK)
+  for (const line of ['GET /v1/pets', 'DELETE /v1/pets', 'GET /nothing', 'GET /livez', 'HEAD /v1/pets']) {
+    test(`rejects a broken chunk in ${line} with 400, although the body is not needed`, async () => {
+      const head = requestHead(`${line} HTTP/1.1`, 'host: x', KEY, 'transfer-encoding: chunked')
+      const received = await sendRaw(service().address, head + BROKEN_CHUNK)
       assert.equal(received.split('HTTP/1.1 ').length, 2)
       if (line.startsWith('HEAD')) assert.match(received, /^HTTP\/1\.1 400 .*\r\n\r\n$/s)
       else assert.equal(parseRaw(received).status, 400)
@@ -252,23 +157,6 @@ suite('connections', () => {
     const others = Array.from({ length: 1_500 }, (_, index) => `x${index}:`)
     const head = postHead(...others, JSON_TYPE, `content-length: ${ANIMAL.length}`, 'connection: close')
     assert.equal(parseRaw(await sendRaw(service.address, head + ANIMAL), 'POST', '/v1/pets').status, 201)
-  })
-
-  test('sets no timer for a rejected request that has arrived completely', async t => {
-    const service = await startTestService(t)
-    const timers = () => process.getActiveResourcesInfo().filter(kind => kind === 'Timeout').length
-    await service.send('GET', '/nothing')
-    const before = timers()
-    for (const [method, path] of [
-      ['GET', '/nothing'],
-      ['DELETE', '/livez'],
-      ['GET', '/v1/nothing'],
-      ['GET', '/v1/pets?limit=0'],
-      ['GET', '/v1/pets/0'],
-    ] as const) {
-      for (let count = 0; count < 10; count++) await service.send(method, path)
-    }
-    assert.ok(timers() - before < 10)
   })
 
   test('answers a request before it rejects the malformed one that follows', async t => {
@@ -311,7 +199,7 @@ suite('connections', () => {
 suite('connections with a request that waits for the database', () => {
   async function startLockedService(t: TestContext) {
     const path = join(temporaryFolder(t), 'animals.db')
-    const service = await startSqliteService(t, { database: { kind: 'sqlite', path } })
+    const service = await startTestService(t, { database: { kind: 'sqlite', path } })
     return { service, unlock: lockForWriting(t, path) }
   }
 
