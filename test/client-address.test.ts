@@ -17,14 +17,8 @@ let requests = 0
 async function logged(service: TestService, fields: readonly string[]): Promise<unknown> {
   const id = `address-${++requests}`
   const forwarded = fields.map(value => `X-Forwarded-For: ${value}`)
-  const head = requestHead(
-    'GET /livez HTTP/1.1',
-    'host: x',
-    `x-request-id: ${id}`,
-    ...forwarded,
-    'connection: close',
-  )
-  await sendRaw(service.address, head)
+  const headers = ['host: x', `x-request-id: ${id}`, ...forwarded, 'connection: close']
+  await sendRaw(service.address, requestHead('GET /livez HTTP/1.1', ...headers))
   await waitUntil(() => addressOf(service, id) !== undefined, { what: 'the request is logged' })
   return addressOf(service, id)
 }
@@ -35,32 +29,20 @@ suite('the address of the client', () => {
   const trusting = [0, 1, 2].map(trustProxy => shared(scope => startTestService(scope, { trustProxy })))
 
   const rows: [number, string, string[], string][] = [
-    [0, 'no header', [], SOCKET],
     [0, 'one entry', ['203.0.113.7'], SOCKET],
     [1, 'no header', [], SOCKET],
-    [1, 'one entry', ['203.0.113.7'], '203.0.113.7'],
     [1, 'two entries', ['198.51.100.1, 203.0.113.7'], '203.0.113.7'],
     [1, 'two fields', ['198.51.100.1', '203.0.113.7'], '203.0.113.7'],
     [1, 'an empty element at the end', ['203.0.113.7,'], '203.0.113.7'],
     [1, 'an empty field', [''], SOCKET],
     [2, 'one entry', ['203.0.113.7'], SOCKET],
-    [2, 'two entries', ['198.51.100.1,203.0.113.7'], '198.51.100.1'],
-    [2, 'two fields', ['198.51.100.1', '203.0.113.7'], '198.51.100.1'],
     [2, 'three entries in two fields', ['192.0.2.1', '198.51.100.1, 203.0.113.7'], '198.51.100.1'],
-    [
-      2,
-      'two fields after text that the client wrote',
-      ['x", "y', '198.51.100.1', '203.0.113.7'],
-      '198.51.100.1',
-    ],
-    [1, 'an IPv6 address', ['2001:db8::1'], '2001:db8::1'],
+    [2, 'text that the client wrote', ['x", "y', '198.51.100.1', '203.0.113.7'], '198.51.100.1'],
     [1, 'an IPv4 address with a port', ['203.0.113.7:4711'], '203.0.113.7'],
-    [1, 'an IPv6 address in brackets', ['[2001:db8::1]'], '2001:db8::1'],
+    [1, 'an IPv6 address', ['2001:db8::1'], '2001:db8::1'],
     [1, 'an IPv6 address with a port', ['[2001:db8::1]:4711'], '2001:db8::1'],
     [1, 'an IPv4 address in the form of IPv6', ['::ffff:203.0.113.7'], '203.0.113.7'],
-    [1, 'a name', ['client.example'], SOCKET],
     [1, 'unknown', ['unknown'], SOCKET],
-    [1, 'an obfuscated name', ['_hidden'], SOCKET],
     [1, 'an IPv4 address with a number that is too large', ['203.0.113.256'], SOCKET],
     [1, 'an address with a zone', ['fe80::1%as_live_SECRET'], SOCKET],
     [1, 'a secret behind a valid entry', ['203.0.113.7, as_live_SECRET'], SOCKET],

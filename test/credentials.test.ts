@@ -91,16 +91,11 @@ onEveryDatabase('credentials', startTestService => {
 
   test('answers 401 before it checks path, method, query, Expect, Idempotency-Key or body', async () => {
     const requests: [string, string, Record<string, string>, string?][] = [
-      ['GET', '/v1', {}],
-      ['GET', '/v1/', {}],
       ['GET', '/v1/nothing', {}],
-      ['GET', '/v1/store/orders', {}],
-      ['GET', '/v1/pets/', {}],
       ['GET', '/v1/pets?limit=0', {}],
-      ['GET', '/v1/pets/%zz', {}],
       ['GET', '/%761/pets', {}],
+      ['HEAD', '/v1/pets', {}],
       ['DELETE', '/v1/pets', {}],
-      ['PROPFIND', '/v1/pets', {}],
       ['OPTIONS', '/v1/pets', {}],
       ['GET', '/v1/pets', { expect: 'something' }],
       ['POST', '/v1/pets', { 'content-type': 'text/plain' }, 'x'],
@@ -111,9 +106,8 @@ onEveryDatabase('credentials', startTestService => {
       const sent = { headers: { authorization: 'Bearer unknown', ...others }, ...(body && { body }) }
       const reply = await service().send(method, path, sent)
       assert.equal(reply.status, 401, `${method} ${path}`)
-      assert.equal(reply.text, UNAUTHORIZED)
+      if (method !== 'HEAD') assert.equal(reply.text, UNAUTHORIZED)
     }
-    assert.equal((await service().send('HEAD', '/v1/pets', { headers: { authorization: '' } })).status, 401)
   })
 
   test('rejects expired and revoked keys, and keys of the other environment, with the same 401', async t => {
@@ -135,23 +129,6 @@ onEveryDatabase('credentials', startTestService => {
     }
   })
 
-  // This test moves the clock instead of waiting for the cache to expire. keys.test.ts waits.
-  test('rejects a key within 5 seconds of its revocation, even if it is in use', async t => {
-    const { secret, apiKey } = await addKey(service())
-    assert.equal((await listWith(service(), secret)).status, 200)
-    await service().store.revokeKey(apiKey.id, 'production', new Date())
-    const now = performance.now.bind(performance)
-    t.mock.method(performance, 'now', () => now() + 5_000)
-    assert.equal((await listWith(service(), secret)).status, 401)
-  })
-
-  test('looks up a key at most once every few seconds while it is in use', async t => {
-    const { secret } = await addKey(service())
-    const lookUps = t.mock.method(service().store, 'findKey')
-    for (let count = 0; count < 50; count++) assert.equal((await listWith(service(), secret)).status, 200)
-    assert.ok(lookUps.mock.callCount() <= 2, `${lookUps.mock.callCount()} look-ups`)
-  })
-
   test('the same Idempotency-Key under different API keys creates different animals', async () => {
     const animal = { name: 'Bella', categoryId: 7 }
     const locations = new Set<unknown>()
@@ -168,20 +145,14 @@ onEveryDatabase('credentials', startTestService => {
 
   test('a key and its successor after a rotation share their Idempotency-Keys', async () => {
     const old = await addKey(service())
-    const next = generateKey({
-      name: 'test',
-      environment: 'production',
-      createdAt: new Date(),
-      idempotencyScope: old.apiKey.idempotencyScope,
-    })
-    await service().store.createKey(next.apiKey)
-    const animal = { name: 'Bella', categoryId: 7 }
-    await service().create(animal, { 'idempotency-key': 'k', authorization: `Bearer ${old.secret}` })
-    const reply = await service().create(animal, {
-      'idempotency-key': 'k',
-      authorization: `Bearer ${next.secret}`,
-    })
-    assert.equal(reply.headers['idempotent-replayed'], 'true')
+    const next = await addKey(service(), { idempotencyScope: old.apiKey.idempotencyScope })
+    const create = ({ secret }: typeof old) =>
+      service().create(
+        { name: 'Bella', categoryId: 7 },
+        { 'idempotency-key': 'k', authorization: `Bearer ${secret}` },
+      )
+    assert.equal((await create(old)).headers['idempotent-replayed'], undefined)
+    assert.equal((await create(next)).headers['idempotent-replayed'], 'true')
   })
 })
 

@@ -73,16 +73,13 @@ suite('a document', () => {
   }
 
   const tags: [name: string, (etag: string) => string | string[], status: number][] = [
-    ['its tag', etag => etag, 304],
     ['its tag as a strong one', etag => etag.slice(2), 304],
     ['any tag', () => '*', 304],
-    ['a list with its tag', etag => `"other", ${etag}, W/"third"`, 304],
-    ['a list without spaces', etag => `"a,b",${etag}`, 304],
+    ['a list with its tag', etag => `"other","a,b",${etag}, W/"third"`, 304],
     ['two headers', etag => ['"other"', etag], 304],
     ['another tag', () => 'W/"other"', 200],
     ['its tag without quotes', etag => etag.slice(3, -1), 200],
     ['an empty header', () => '', 200],
-    ['a part of its tag', etag => `${etag.slice(0, -3)}"`, 200],
   ]
   for (const [name, header, status] of tags) {
     test(`gets ${status} with If-None-Match and ${name}`, async () => {

@@ -74,16 +74,6 @@ suite('hundreds of connections that retry at once', () => {
   })
 })
 
-test('requests that arrive together are served a few in each event-loop turn', async t => {
-  const { openSeveral, requestsPerTurn } = await countingServer(t)
-  const connections = await openSeveral(CONNECTIONS)
-  for (const { socket } of connections) socket.write(requestHead('GET / HTTP/1.1', 'host: x'))
-  const isAnswered = ({ received }: RawConnection) => received().endsWith('{}')
-  await waitUntil(() => connections.every(isAnswered), { what: 'all requests are answered' })
-  const most = Math.max(...requestsPerTurn)
-  assert.ok(most <= 64, `${most} requests in one turn`)
-})
-
 test('beyond the limit, a connection closes after the pipelined requests that were accepted', async t => {
   const gate = Promise.withResolvers<void>()
   const paths: string[] = []

@@ -7,13 +7,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { createPageCache } from '../src/http/api/operations.ts'
 import { jsonReply } from '../src/http/server/reply.ts'
-import { run } from './support/command.ts'
 import { startTestService, temporaryFolder } from './support/service.ts'
 
 suite('a cached first page', () => {
   async function serviceOnFile(t: TestContext) {
-    const folder = temporaryFolder(t)
-    const path = join(folder, 'animals.db')
+    const path = join(temporaryFolder(t), 'animals.db')
     const service = await startTestService(t, { database: { kind: 'sqlite', path } })
     const list = async (query = '') => (await service.send('GET', `/v1/pets${query}`)).text
     await service.create({ name: 'Bella', categoryId: 7, status: 'sold' })
@@ -21,7 +19,7 @@ suite('a cached first page', () => {
     // Twice, because the second reply comes from the cache.
     for (const query of ['', '', '?status=sold', '?status=sold'])
       assert.equal(await list(query), `[${bella}]`)
-    return { folder, path, service, list, bella }
+    return { path, service, list, bella }
   }
 
   test('shows a new animal immediately', async t => {
@@ -47,13 +45,6 @@ suite('a cached first page', () => {
     assert.equal(await list('?status=sold'), '[]')
   })
 
-  test('shows animals that another process imported', async t => {
-    const { folder, path, list, bella } = await serviceOnFile(t)
-    const env = { DATABASE_URL: `sqlite:${path}` }
-    await run(t, ['import', '-'], { cwd: folder, env, input: '{"name":"Kim","categoryId":8}' })
-    assert.equal(await list(), `[${bella},{"id":2,"name":"Kim","categoryId":8}]`)
-  })
-
   test('is not returned while another file is in the place of the database', async t => {
     const { path, service, list } = await serviceOnFile(t)
     const page = await list()
@@ -62,15 +53,6 @@ suite('a cached first page', () => {
     assert.equal((await service.send('GET', '/v1/pets')).status, 503)
     renameSync(`${path}-moved`, path)
     assert.equal(await list(), page)
-  })
-
-  test('includes the Link header', async t => {
-    const { service } = await serviceOnFile(t)
-    for (let count = 0; count < 2; count++) await service.create({ name: 'x', categoryId: 1 })
-    for (let count = 0; count < 2; count++) {
-      const { headers } = await service.send('GET', '/v1/pets?limit=2')
-      assert.equal(headers.link, '</v1/pets?limit=2&after=2>; rel="next"')
-    }
   })
 })
 

@@ -1,4 +1,4 @@
-// HTTP below the operations: Host, Expect, X-Request-Id, malformed requests, pipelining and clients that disconnect.
+// HTTP below the operations: Host, Expect, X-Request-Id, malformed requests and clients that disconnect.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -174,13 +174,6 @@ suite('connections', () => {
     socket.write(BROKEN_CHUNK)
     assert.deepEqual(statusesOf(await closed), [401])
     assert.equal(service.logs.filter(({ msg }) => msg === 'request').length, 1)
-  })
-
-  test('answers pipelined requests in order', async t => {
-    const service = await startTestService(t)
-    const get = requestHead('GET /v1/pets?limit=1 HTTP/1.1', 'host: x', KEY)
-    const last = requestHead('GET /v1/pets?limit=0 HTTP/1.1', 'host: x', KEY, 'connection: close')
-    assert.deepEqual(statusesOf(await sendRaw(service.address, get + get + last)), [200, 200, 400])
   })
 
   test('stores nothing and logs no failure for a client that leaves in the middle of its body', async t => {
