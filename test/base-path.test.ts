@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { AnimalStore } from '../client/src/animal-store.ts'
 import { startPrefixProxy } from './support/http-proxy.ts'
 import { API_KEY, type Scope, shared, startTestService } from './support/service.ts'
 
@@ -39,16 +38,6 @@ suite('below the prefix of a proxy', () => {
     }
     assert.deepEqual(await follow('/shop/animals/v1/pets?limit=2', 'next'), ['ab', 'cd', 'e'])
     assert.deepEqual(await follow('/shop/animals/v1/pets?limit=2&before=6', 'prev'), ['de', 'bc', 'a'])
-  })
-
-  test('the client reads all pages in both directions', async () => {
-    const store = new AnimalStore({ baseUrl: started().baseUrl, apiKey: API_KEY })
-    const names = async (newestFirst: boolean) =>
-      (await Array.fromAsync(store.animals({ newestFirst }))).map(({ name }) => name).join('')
-    assert.equal(await names(false), 'abcde')
-    assert.equal(await names(true), 'edcba')
-    const { next } = await store.listAnimals({ limit: 2 })
-    assert.deepEqual((await store.listAnimals(next)).previous, { status: undefined, limit: 2, before: 3n })
   })
 
   test('Location and the links of the deprecated operation lead to the service', async t => {

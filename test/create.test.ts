@@ -127,15 +127,12 @@ onEveryDatabase('POST /v1/pets', startTestService => {
       ['1,000 characters outside the basic plane', '🐈'.repeat(1000)],
       ['leading and trailing spaces', '  Bella  '],
       ['a decomposed accent', 'Cafe\u0301'],
-      ['a composed accent', 'Caf\u00e9'],
       ['control characters', '\u0001\n\t\u001f\u007f'],
       ['quotes, backslashes and markup', `"\\/<img src=x onerror=alert(1)>'`],
       ['a zero-width space, which is not white space', '\u200b'],
       ['noncharacters', '\uffff\ufdd0\u{10ffff}'],
       ['line separators', 'a\u2028b\u2029c'],
-      ['right-to-left text', 'حيوان'],
       ['SQL', "'; drop table animals; --"],
-      ['a member name', '__proto__'],
     ]
     for (const [what, name] of accepted) {
       test(`accepts ${what} and returns the name unchanged`, async () => {
@@ -198,8 +195,6 @@ onEveryDatabase('POST /v1/pets', startTestService => {
     const integer = 'categoryId must be an integer from -9223372036854775808 to 9223372036854775807'
     const messages: [string, string][] = [
       ['{}', 'name is required; categoryId is required.'],
-      ['{"categoryId":1}', 'name is required.'],
-      ['{"name":"a"}', 'categoryId is required.'],
       ['{"categoryId":1.5}', `name is required; ${integer}.`],
       [
         '{"name":" ","categoryId":"1","status":"lost"}',

@@ -31,22 +31,12 @@ export interface Sources {
 
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
-export interface Metrics {
-  /** `keyId` is the id of the API key, if the request had a valid one. */
-  observeRequest(operation: string, status: number, durationMs: number, keyId: string | undefined): void
-  observeCommit(creations: number): void
-  /** Called once the service has started. Until then, its gauges are 0. */
-  attach(sources: Sources): void
-  /** Returns the values of this process. They can be sent to another one. */
-  values(): Promise<MetricValues>
-  /** Returns the values in the text format of Prometheus. */
-  render(): Promise<string>
-}
+export type Metrics = ReturnType<typeof createMetrics>
 
 export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
 
 /** `droppedLogLines` returns how many lines could not be written. */
-export function createMetrics(droppedLogLines: () => number): Metrics {
+export function createMetrics(droppedLogLines: () => number) {
   const registry = new Registry()
   const registers = [registry]
   let sources: Sources | undefined
@@ -120,15 +110,23 @@ export function createMetrics(droppedLogLines: () => number): Metrics {
   }
 
   return {
-    observeRequest(operation, status, durationMs, keyId) {
+    /** `keyId` is the id of the API key, if the request had a valid one. */
+    observeRequest(operation: string, status: number, durationMs: number, keyId: string | undefined): void {
       durations.observe({ operation, status }, durationMs / 1_000)
       if (operation === 'getPet' && keyId !== undefined) countDeprecated(keyId)
     },
-    observeCommit: creations => creationsPerCommit.observe(creations),
-    attach(given) {
+
+    observeCommit: (creations: number) => creationsPerCommit.observe(creations),
+
+    /** Called once the service has started. Until then, its gauges are 0. */
+    attach(given: Sources): void {
       sources = given
     },
+
+    /** Returns the values of this process. They can be sent to another one. */
     values: () => registry.getMetricsAsJSON(),
+
+    /** Returns the values in the text format of Prometheus. */
     render: () => registry.metrics(),
   }
 }

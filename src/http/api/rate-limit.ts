@@ -29,11 +29,6 @@ export interface Grant {
   readonly untilNextMs: number
 }
 
-export interface Buckets {
-  /** Takes up to `wanted` requests out of the bucket of the key. */
-  take(keyId: string, wanted: number): Grant
-}
-
 /** Returns milliseconds, and must not jump when the clock of the machine is set. */
 type Now = () => number
 
@@ -50,7 +45,7 @@ export const rateLimited = (retryAfterSeconds: number) =>
     headers: ['retry-after', String(retryAfterSeconds)],
   })
 
-export function createBuckets({ requests, windowSeconds }: RateLimit, now = monotonic): Buckets {
+export function createBuckets({ requests, windowSeconds }: RateLimit, now = monotonic) {
   const windowMs = windowSeconds * 1_000
   /** A bucket gets one request back in this time. */
   const intervalMs = windowMs / requests
@@ -58,7 +53,8 @@ export function createBuckets({ requests, windowSeconds }: RateLimit, now = mono
   const fullAt = new Map<string, number>()
 
   return {
-    take(keyId, wanted) {
+    /** Takes up to `wanted` requests out of the bucket of the key. */
+    take(keyId: string, wanted: number): Grant {
       const time = now()
       // A bucket that is full again is like a new one. So only keys that were used within the window are in memory.
       dropWhile(fullAt, at => at <= time)
