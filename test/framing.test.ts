@@ -1,7 +1,6 @@
 // Where a request ends, and which one is the last of its connection: Upgrade, CONNECT and Transfer-Encoding.
 
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { connectRaw, requestHead, statusesOf } from './support/raw-http.ts'
@@ -16,7 +15,6 @@ import {
   temporaryFolder,
 } from './support/service.ts'
 import { lockForWriting } from './support/sqlite.ts'
-import { waitUntil } from './support/wait.ts'
 
 const KEY = `authorization: Bearer ${API_KEY}`
 const ANIMAL = '{"name":"Bella","categoryId":7}'
@@ -113,19 +111,6 @@ suite('CONNECT', () => {
     assert.deepEqual(statusesOf(received), [201, 201, 400])
     assert.equal(errorCode(parseRaw(received.slice(received.lastIndexOf('HTTP/1.1')))), 'invalid_request')
     assert.equal(await count(service), 2)
-  })
-
-  test('of a client that disconnects while it waits does no harm', async t => {
-    const { service, unlock } = await startLockedService(t)
-    const { socket } = connectRaw(service.address)
-    socket.write(POST + CONNECT)
-    await service.send('GET', '/livez')
-    socket.resetAndDestroy()
-    await once(socket, 'close')
-    unlock()
-    const isStored = async () => (await count(service)) === 1
-    await waitUntil(isStored, { what: 'the animal is stored' })
-    assert.ok(!service.logs.some(({ level }) => Number(level) >= 50), service.logText())
   })
 })
 
