@@ -1,9 +1,9 @@
 // Listing animals: order, pages, the status filter, and which queries are accepted.
 
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import { onEveryDatabase, type StartService } from './support/databases.ts'
-import { type Scope, shared, type TestService } from './support/service.ts'
+import { type Scope, shared, startTestService, type TestService } from './support/service.ts'
 
 const STATUSES = ['available', 'pending', 'sold', undefined]
 
@@ -141,6 +141,21 @@ onEveryDatabase('GET /v1/pets', startTestService => {
     })
   }
 
+  test('answers HEAD like GET, without the body', async () => {
+    const service = with30()
+    const get = await service.send('GET', '/v1/pets?limit=3')
+    const head = await service.send('HEAD', '/v1/pets?limit=3')
+    assert.equal(head.status, 200)
+    assert.equal(head.text, '')
+    assert.equal(head.headers.link, get.headers.link)
+    assert.equal(head.headers['content-length'], get.headers['content-length'])
+    assert.equal((await service.send('HEAD', '/v1/pets?limit=0')).status, 400)
+  })
+})
+
+suite('GET /v1/pets', () => {
+  const service = shared(startTestService)
+
   const limits = [
     '0',
     '101',
@@ -175,21 +190,10 @@ onEveryDatabase('GET /v1/pets', startTestService => {
   for (const [message, queries] of rejected) {
     for (const query of queries) {
       test(`rejects the query "${query}" with 400`, async () => {
-        const reply = await with30().send('GET', `/v1/pets${query}`)
+        const reply = await service().send('GET', `/v1/pets${query}`)
         assert.equal(reply.status, 400)
         assert.match((reply.json as { message: string }).message, message)
       })
     }
   }
-
-  test('answers HEAD like GET, without the body', async () => {
-    const service = with30()
-    const get = await service.send('GET', '/v1/pets?limit=3')
-    const head = await service.send('HEAD', '/v1/pets?limit=3')
-    assert.equal(head.status, 200)
-    assert.equal(head.text, '')
-    assert.equal(head.headers.link, get.headers.link)
-    assert.equal(head.headers['content-length'], get.headers['content-length'])
-    assert.equal((await service.send('HEAD', '/v1/pets?limit=0')).status, 400)
-  })
 })
