@@ -62,10 +62,8 @@ suite('a document', () => {
         assert.ok(DECODE[encoding](reply.body).equals(plain.body))
         const again = await get(path, { 'accept-encoding': encoding, 'if-none-match': etag })
         assert.equal(again.status, 304)
-        assert.equal(again.body.length, 0)
-        assert.equal(again.headers.etag, etag)
-        assert.equal(again.headers.vary, 'Accept-Encoding')
-        assert.equal(again.headers['cache-control'], 'no-cache')
+        for (const same of ['etag', 'vary', 'cache-control'])
+          assert.equal(again.headers[same], reply.headers[same], same)
         for (const absent of ['content-encoding', 'content-length', 'content-type', 'transfer-encoding'])
           assert.equal(again.headers[absent], undefined, absent)
       }

@@ -1,8 +1,7 @@
-// Rate limits per API key: what counts, the headers, 429, how workers share them, and the client that waits.
+// Rate limits per API key: what counts, the headers, 429, and how workers share them.
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { AnimalStore } from '../client/src/animal-store.ts'
 import { readSettings } from '../src/cli/read-settings.ts'
 import {
   createBuckets,
@@ -228,15 +227,6 @@ suite('the rate limit', () => {
     assert.match(String(reply.headers['access-control-expose-headers']), /RateLimit-Policy, RateLimit/)
     const rejected = await service.send('GET', '/v1/pets', { headers: { origin } })
     assert.deepEqual([rejected.status, rejected.headers['access-control-allow-origin']], [429, origin])
-  })
-
-  test('is respected by the client, which waits and succeeds', async t => {
-    const service = await startTestService(t, { rateLimit: { requests: 1, windowSeconds: 2 } })
-    const store = new AnimalStore({ baseUrl: `${service.address}/v1`, apiKey: API_KEY, retries: 20 })
-    const create = (name: string) => store.createAnimal({ name, categoryId: 7n })
-    const created = await Promise.all(['Bella', 'Momo', 'Rex'].map(create))
-    assert.equal(new Set(created.map(({ id }) => id)).size, 3)
-    assert.ok(service.logs.some(({ status }) => status === 429n))
   })
 
   for (const [where, isNew] of [
