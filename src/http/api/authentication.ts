@@ -85,7 +85,7 @@ export function createAuthenticator({
     return found
   }
 
-  return async authorization => {
+  return async function authenticate(authorization) {
     const [first = ''] = authorization
     const cached = authorization.length === 1 ? cache.get(first) : undefined
     let apiKey = cached?.apiKey
