@@ -7,12 +7,7 @@ export type ReadModule = (path: string) => string
 interface Module {
   /** The constant that has its exports. */
   readonly variable: string
-  readonly exported: ReadonlySet<string>
-}
-
-interface Name {
-  readonly name: string
-  readonly alias: string
+  readonly names: readonly string[]
 }
 
 const IMPORT = /^import\s*\{([^}]*)\}\s*from\s*'([^']+)';?/gm
@@ -37,24 +32,14 @@ export function bundle(entry: string, read: ReadModule): string {
     if (known !== undefined) return known
     /** The value of each exported name. */
     const exported = new Map<string, string>()
-    const importFrom = (specifier: string, names: readonly Name[]): string => {
-      const target = add(resolve(path, specifier))
-      for (const { name } of names) {
-        if (!target.exported.has(name))
-          throw new Error(`${path} imports ${name}, which ${specifier} does not export`)
-      }
-      return target.variable
-    }
     const code = read(path)
       .replaceAll(IMPORT, (_, list: string, specifier: string) => {
-        const names = parseNames(list)
-        const locals = names.map(({ name, alias }) => (name === alias ? name : `${name}: ${alias}`))
-        return `const { ${locals.join(', ')} } = ${importFrom(specifier, names)};`
+        const { variable } = add(resolve(path, specifier))
+        return `const { ${parseNames(list).join(', ')} } = ${variable};`
       })
       .replaceAll(EXPORT_LIST, (_, list: string, specifier: string | undefined) => {
-        const names = parseNames(list)
-        const prefix = specifier === undefined ? '' : `${importFrom(specifier, names)}.`
-        for (const { name, alias } of names) exported.set(alias, prefix + name)
+        const prefix = specifier === undefined ? '' : `${add(resolve(path, specifier)).variable}.`
+        for (const name of parseNames(list)) exported.set(name, prefix + name)
         return ''
       })
       .replaceAll(EXPORT_DECLARATION, (_, kind: string, name: string) => {
@@ -65,30 +50,22 @@ export function bundle(entry: string, read: ReadModule): string {
       .replaceAll(BLANK_LINES, '')
     const unsupported = UNSUPPORTED.exec(code)
     if (unsupported) throw new Error(`${path} cannot be bundled, because of "${unsupported[0].trim()}"`)
-    const module = { variable: `$${calls.length}`, exported: new Set(exported.keys()) }
-    const result = [...exported]
-      .map(([name, value]) => (name === value ? name : `${name}: ${value}`))
-      .join(', ')
+    const module = { variable: `$${calls.length}`, names: [...exported.keys()] }
+    const result = [...exported].map(([name, value]) => `${name}: ${value}`).join(', ')
     modules.set(path, module)
     calls.push(`const ${module.variable} = (() => {\n${code}\nreturn { ${result} };\n})();\n`)
     return module
   }
 
-  const { variable, exported } = add(entry)
-  const names = [...exported].join(', ')
-  return calls.join('') + (names === '' ? '' : `export const { ${names} } = ${variable};\n`)
+  const { variable, names } = add(entry)
+  return calls.join('') + (names.length === 0 ? '' : `export const { ${names.join(', ')} } = ${variable};\n`)
 }
 
-/** Parses `a, b as c` to names and their aliases. Without `as`, the alias is the name itself. */
-function parseNames(list: string): Name[] {
+function parseNames(list: string): string[] {
   return list
     .split(',')
-    .map(part => part.trim())
-    .filter(part => part !== '')
-    .map(part => {
-      const [name = '', alias = name] = part.split(/\s+as\s+/)
-      return { name, alias }
-    })
+    .map(name => name.trim())
+    .filter(Boolean)
 }
 
 function resolve(importer: string, specifier: string): string {
