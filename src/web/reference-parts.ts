@@ -26,21 +26,12 @@ export interface Section {
 }
 
 export function renderSection({ id, title, text, code }: Section): Html {
-  return html`<section id="${id}"><div class="text">${renderHeading(id, title)}${text}</div>${code !== undefined && html`<div class="code"><div>${code}</div></div>`}</section>`
-}
-
-/** The heading of a section. It links to the section. */
-export function renderHeading(id: string, title: string): Html {
-  return html`<div class="heading row"><h2><a href="#${id}">${title}</a></h2>${renderLinkButton(id, title)}</div>`
+  return html`<section id="${id}"><div class="text"><h2><a href="#${id}">${title}</a></h2>${text}</div>${code !== undefined && html`<div class="code"><div>${code}</div></div>`}</section>`
 }
 
 /** A heading within a section. It links to itself. */
-export function renderSubheading(section: string, id: string, title: string): Html {
-  return html`<div class="heading row" id="${id}"><h3><a href="#${id}">${title}</a></h3>${renderLinkButton(id, `${section}: ${title}`)}</div>`
-}
-
-function renderLinkButton(id: string, title: string): Html {
-  return html`<button class="icon-button copy-link" type="button" data-link="#${id}" aria-label="Copy the link to ${title}" title="Copy link">${icon('link')}</button>`
+export function renderSubheading(id: string, title: string): Html {
+  return html`<h3 id="${id}"><a href="#${id}">${title}</a></h3>`
 }
 
 /** A block of code with a button that copies it. */

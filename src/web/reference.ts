@@ -22,7 +22,6 @@ import {
   errorCode,
   type ReferenceOptions,
   renderCode,
-  renderHeading,
   renderMarkdown,
   renderMember,
   renderMembers,
@@ -57,7 +56,7 @@ export function renderReference(document: object, environment: Environment) {
 <h2>Schemas</h2><ul>${schemas.map(([name]) => html`<li><a href="#${name}">${name}</a></li>`)}</ul>
 </nav>`,
     content: html`<div id="top" class="row"><div><h1>API reference</h1><small id="key-hint" class="needs-script">The key is not stored.</small></div>
-<div id="key" class="needs-script row"><label for="api-key">API key</label><input id="api-key" type="password" autocomplete="off" spellcheck="false" enterkeyhint="done" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="key-hint"><button id="key-back" type="button" hidden></button><div class="check row"><input id="show-key" type="checkbox"><label for="show-key">Show my key in the samples</label></div></div></div>
+<div id="key" class="needs-script row"><label for="api-key">API key</label><input id="api-key" type="password" required autocomplete="off" spellcheck="false" enterkeyhint="done" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="key-hint"></div></div>
 <noscript><p class="text">Without JavaScript, this page cannot send requests, search or copy.</p></noscript>
 ${guide.map(renderSection)}
 ${operations.map(operation => renderOperation(options, operation))}
@@ -76,18 +75,18 @@ function renderOperation(options: ReferenceOptions, operation: LocatedOperation)
       ? `reads from ${environment} and changes nothing`
       : `adds an animal to ${environment}, and it cannot be deleted`
   return html`<section class="operation" id="${operationId}"><form data-operation="${operationId}" data-method="${method}" data-path="v1${path}">
-<div class="text">${renderHeading(operationId, summary)}
+<div class="text"><h2><a href="#${operationId}">${summary}</a></h2>
 <p class="target row">${renderMethod(method)} <code>/v1${path}</code> <small>${operationId}</small>${deprecated && html` <small><a class="warning" href="#deprecation">deprecated, will be removed on ${removal}</a></small>`}</p>
 <p>${renderMarkdown(description)}</p>
-${renderSubheading(summary, `${operationId}-parameters`, 'Parameters')}
+${renderSubheading(`${operationId}-parameters`, 'Parameters')}
 <dl class="members">${parameters.map(parameter => renderParameter(operationId, parameter))}</dl>
 ${renderBody(operation)}</div>
 <div class="code"><div>${renderSamples(operation, baseUrl)}
 <div class="send row"><button class="primary" type="submit">Send</button><small><code class="url">${method} /v1${path}</code><br><span class="effect">${effect}</span></small></div>
 <output hidden></output>
 ${successes.map(([status, response]) => renderExample(status, response))}</div></div>
-<div class="text">${successes.map(([status, response]) => renderSuccess(operation, status, response))}
-${renderSubheading(summary, `${operationId}-errors`, 'Errors')}
+<div class="text">${successes.map(([status, response]) => renderSuccess(`${operationId}-${status}`, status, response))}
+${renderSubheading(`${operationId}-errors`, 'Errors')}
 <dl class="pairs">${errors.map(([status, response]) => html`<dt><a href="#error-${errorCode(response)}">${status}</a></dt><dd>${renderMarkdown(response.description)}</dd>`)}</dl></div>
 </form></section>`
 }
@@ -108,11 +107,11 @@ function renderParameter(operationId: string, parameter: Parameter): Html {
   })
 }
 
-function renderBody({ operationId, summary, requestBody }: LocatedOperation): Html | undefined {
+function renderBody({ operationId, requestBody }: LocatedOperation): Html | undefined {
   if (requestBody === undefined) return undefined
   const { schema, example } = jsonOf(requestBody)
   const id = `${operationId}-body`
-  return html`${renderSubheading(summary, id, 'Body')}
+  return html`${renderSubheading(id, 'Body')}
 <p><label for="${id}-value">${renderMarkdown(requestBody.description)}</label> It is a ${renderType(schema)}, as <code>application/json</code>.</p>
 <textarea class="value" id="${id}-value" name="body" data-in="body" rows="5" spellcheck="false">${renderJson(example, 2)}</textarea>
 ${renderMembers(id, schema)}`
@@ -143,9 +142,8 @@ function renderExample(status: string, response: Response): Html {
 <details hidden><summary>Headers</summary>${COPY_BUTTON}<pre tabindex="0"><code></code></pre></details></div>`
 }
 
-function renderSuccess({ operationId, summary }: LocatedOperation, status: string, response: Response): Html {
-  const id = `${operationId}-${status}`
-  return html`${renderSubheading(summary, id, `Response ${status}`)}
+function renderSuccess(id: string, status: string, response: Response): Html {
+  return html`${renderSubheading(id, `Response ${status}`)}
 <p>${renderMarkdown(response.description)} <small>${describeType(jsonOf(response).schema)}</small></p>
 <details><summary>Headers</summary><dl class="members">${Object.entries(response.headers).map(
     ([name, { description, schema }]) =>

@@ -137,7 +137,6 @@ function difficultSample(service: TestService, language: string): string {
     baseUrl: `${service.address}/v1`,
     path: '/pets',
     fields,
-    apiKey: API_KEY,
   })
   return LANGUAGES.find(({ id }) => id === language)?.render(request) ?? ''
 }

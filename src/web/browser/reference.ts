@@ -1,22 +1,28 @@
-// The script of the API reference: connects the parts of the page, copies code and links, and keeps the language of the
-// samples.
+// The script of the API reference: connects the parts of the page, offers the key of the catalogue, copies code, and keeps
+// the language of the samples.
 
 import { deviceValue } from './browser-storage.ts'
 import { enableCopyButton } from './copy-button.ts'
 import { find } from './elements.ts'
 import { enableContents } from './reference-contents.ts'
-import { createKeyField } from './reference-key.ts'
+import { loadKey, onKeyChange } from './session-key.ts'
 import { enableForm } from './try-it.ts'
 
 const LANGUAGE_BUTTONS = '.languages input'
 
-const key = createKeyField()
+const key = find('#api-key', HTMLInputElement)
+const keyHint = find('#key-hint', HTMLElement)
+const initialHint = keyHint.textContent
 const language = deviceValue('animal-store-language')
 
 for (const form of document.querySelectorAll<HTMLFormElement>('.operation form')) enableForm(form, key)
-for (const button of document.querySelectorAll<HTMLButtonElement>('.copy, .copy-link'))
+for (const button of document.querySelectorAll<HTMLButtonElement>('.copy'))
   enableCopyButton(button, () => textToCopy(button))
 enableContents()
+
+key.addEventListener('input', showKeyHint)
+onKeyChange({ onCleared: () => setKey('') })
+setKey(loadKey() ?? '')
 
 find('main', HTMLElement).addEventListener('change', ({ target }) => {
   if (!(target instanceof HTMLInputElement) || !target.matches(LANGUAGE_BUTTONS)) return
@@ -25,15 +31,24 @@ find('main', HTMLElement).addEventListener('change', ({ target }) => {
 })
 selectLanguage(language.load())
 
+function setKey(value: string): void {
+  key.value = value
+  showKeyHint()
+}
+
+function showKeyHint(): void {
+  const isSessionKey = key.value !== '' && key.value === loadKey()
+  keyHint.textContent = isSessionKey ? 'The key of the catalogue.' : initialHint
+}
+
 /** Selects the language in all operations. */
 function selectLanguage(value: string | undefined): void {
   for (const button of document.querySelectorAll<HTMLInputElement>(LANGUAGE_BUTTONS))
     if (button.value === value) button.checked = true
 }
 
-/** A link, or the code beside the button. Of the samples, only that of the selected language is visible. */
-function textToCopy({ dataset, parentElement }: HTMLButtonElement): string {
-  if (dataset.link !== undefined) return new URL(dataset.link, location.href).href
+/** The code beside the button. Of the samples, only that of the selected language is visible. */
+function textToCopy({ parentElement }: HTMLButtonElement): string {
   const blocks = [...(parentElement?.querySelectorAll('pre') ?? [])]
   return blocks.find(block => block.checkVisibility())?.textContent ?? ''
 }

@@ -4,7 +4,6 @@ import { tokenize } from '../samples/highlight.ts'
 import { LANGUAGES } from '../samples/languages.ts'
 import { buildRequest, type SampleRequest } from '../samples/request.ts'
 import { createElement, find, formatNumber } from './elements.ts'
-import type { KeyField } from './reference-key.ts'
 
 const TIMEOUT_MS = 30_000
 
@@ -17,7 +16,8 @@ interface Answer {
   readonly ms: number
 }
 
-export function enableForm(form: HTMLFormElement, key: KeyField): void {
+/** `key` is the field for the API key, which all forms share. */
+export function enableForm(form: HTMLFormElement, key: HTMLInputElement): void {
   const output = find('output', HTMLOutputElement, form)
   const sendButton = find('.send button', HTMLButtonElement, form)
   const showAnswer = createResponseBlock(find('.response', HTMLElement, form))
@@ -27,7 +27,7 @@ export function enableForm(form: HTMLFormElement, key: KeyField): void {
   let isWaiting = false
 
   function showSamples(): void {
-    const request = readForm(form, key.sampleKey)
+    const request = readForm(form)
     for (const { id, syntax, render } of LANGUAGES)
       find(`[data-language=${id}] code`, HTMLElement, form).replaceChildren(
         ...highlight(syntax, render(request)),
@@ -51,49 +51,34 @@ export function enableForm(form: HTMLFormElement, key: KeyField): void {
     output.replaceChildren(...content)
   }
 
-  /** Shows a question or an explanation. The focus returns to "Send" before the button that has it disappears. */
-  function ask(text: string, ...actions: readonly (readonly [label: string, action: () => void])[]): void {
-    const buttons = actions.map(([label, action]) => {
-      const button = createElement('button', { type: 'button' }, label)
+  /** Asks once before an animal is added. */
+  function askToConfirm(): void {
+    const effect = find('.effect', HTMLElement, form).textContent
+    const buttons = ['Add the animal', 'Cancel'].map(label =>
+      createElement('button', { type: 'button' }, label),
+    )
+    for (const button of buttons)
       button.addEventListener('click', () => {
+        // The button that has the focus disappears.
         sendButton.focus()
-        action()
+        isConfirmed = button === buttons[0]
+        if (isConfirmed) form.requestSubmit()
+        else say('', 'Nothing was sent.')
       })
-      return button
-    })
-    say('question', text, createElement('span', { class: 'row' }, ...buttons))
+    say(
+      'question',
+      `Nothing was sent yet. This request ${effect}.`,
+      createElement('span', { class: 'row' }, ...buttons),
+    )
   }
 
   async function submit(): Promise<void> {
-    if (key.value === '') {
-      const name = find('h2', HTMLElement, form).textContent
-      ask('Nothing was sent: the request needs an API key, which you enter at the top of this page.', [
-        'Enter a key',
-        () => {
-          output.hidden = true
-          key.ask(sendButton, name)
-        },
-      ])
-      return
-    }
-    if (!isConfirmed) {
-      ask(
-        `Nothing was sent yet. This request ${find('.effect', HTMLElement, form).textContent}.`,
-        [
-          'Add the animal',
-          () => {
-            isConfirmed = true
-            form.requestSubmit()
-          },
-        ],
-        ['Cancel', () => say('', 'Nothing was sent.')],
-      )
-      return
-    }
+    if (!key.reportValidity()) return
+    if (!isConfirmed) return askToConfirm()
     isWaiting = true
     say('', 'Waiting for the response …')
     try {
-      const answer = await send(readForm(form, key.value))
+      const answer = await send(readForm(form), key.value.trim())
       const { status, statusText } = answer.response
       const prefix = status >= 500 ? 'Failed: ' : status >= 400 ? 'Rejected: ' : ''
       const outcome = createElement('strong', {}, `${prefix}${status} ${statusText}`.trim())
@@ -112,7 +97,6 @@ export function enableForm(form: HTMLFormElement, key: KeyField): void {
   }
 
   form.addEventListener('input', showSamples)
-  key.onChange(showSamples)
   form.addEventListener('submit', event => {
     event.preventDefault()
     if (!isWaiting) submit()
@@ -124,23 +108,16 @@ export function enableForm(form: HTMLFormElement, key: KeyField): void {
 }
 
 /** The API is beside the page: a proxy may serve both below a prefix. */
-function readForm(form: HTMLFormElement, apiKey: string | undefined): SampleRequest {
+function readForm(form: HTMLFormElement): SampleRequest {
   const { operation = '', method = '', path = '' } = form.dataset
   const fields = [...form.querySelectorAll<HTMLInputElement>('[data-in]')].map(
     ({ name, value, dataset }) => ({ name, value, in: dataset.in ?? '' }),
   )
   const baseUrl = new URL(API_PATH, location.href).href
-  return buildRequest({
-    operationId: operation,
-    method,
-    baseUrl,
-    path: path.slice(API_PATH.length),
-    fields,
-    apiKey,
-  })
+  return buildRequest({ operationId: operation, method, baseUrl, path: path.slice(API_PATH.length), fields })
 }
 
-async function send({ method, url, headers, body, apiKey }: SampleRequest): Promise<Answer> {
+async function send({ method, url, headers, body }: SampleRequest, apiKey: string): Promise<Answer> {
   const startedAt = performance.now()
   const response = await fetch(url, {
     method,

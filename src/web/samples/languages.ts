@@ -11,15 +11,11 @@ export const LANGUAGES = [
   { id: 'go', label: 'Go', syntax: 'go', render: renderGo },
 ] as const
 
-function renderCurl({ method, url, headers, body, apiKey }: SampleRequest): string {
+function renderCurl({ method, url, headers, body }: SampleRequest): string {
   const isDefaultMethod = method === (body === undefined ? 'GET' : 'POST')
-  const key =
-    apiKey === undefined
-      ? `"Authorization: Bearer $${KEY_VARIABLE}"`
-      : quoteShell(`Authorization: Bearer ${apiKey}`)
   return [
     `curl ${isDefaultMethod ? '' : `-X ${method} `}${quoteShell(url)}`,
-    `-H ${key}`,
+    `-H "Authorization: Bearer $${KEY_VARIABLE}"`,
     ...headers.map(([name, value]) => `-H ${quoteShell(`${name}: ${value}`)}`),
     ...(body === undefined ? [] : [`--data-raw ${quoteShell(body)}`]),
   ].join(' \\\n  ')
@@ -30,14 +26,12 @@ function quoteShell(text: string): string {
 }
 
 function renderJavaScript(request: SampleRequest): string {
-  const { baseUrl, apiKey } = request
-  const key = apiKey === undefined ? `process.env.${KEY_VARIABLE}` : quote(apiKey)
   return [
     `import { AnimalStore } from ${quote('animal-store-client')}`,
     ``,
     `const store = new AnimalStore({`,
-    `  baseUrl: ${quote(baseUrl)},`,
-    `  apiKey: ${key},`,
+    `  baseUrl: ${quote(request.baseUrl)},`,
+    `  apiKey: process.env.${KEY_VARIABLE},`,
     `})`,
     ...renderCall(request),
   ].join('\n')
@@ -99,12 +93,10 @@ function quote(text: string): string {
   return `'${escaped}'`
 }
 
-function renderPython({ method, url, headers, body, apiKey }: SampleRequest): string {
-  const key =
-    apiKey === undefined ? `"Bearer " + os.environ["${KEY_VARIABLE}"]` : JSON.stringify(`Bearer ${apiKey}`)
+function renderPython({ method, url, headers, body }: SampleRequest): string {
   return [
     'import json',
-    ...(apiKey === undefined ? ['import os'] : []),
+    'import os',
     'import urllib.request',
     '',
     ...(body === undefined ? [] : [`body = ${quotePython(body)}`]),
@@ -112,7 +104,7 @@ function renderPython({ method, url, headers, body, apiKey }: SampleRequest): st
     `    ${JSON.stringify(url)},`,
     `    method="${method}",`,
     '    headers={',
-    `        "Authorization": ${key},`,
+    `        "Authorization": "Bearer " + os.environ["${KEY_VARIABLE}"],`,
     ...headers.map(([name, value]) => `        ${JSON.stringify(name)}: ${JSON.stringify(value)},`),
     '    },',
     ...(body === undefined ? [] : ['    data=body.encode(),']),
@@ -129,12 +121,8 @@ function quotePython(text: string): string {
 
 const CHECK = ['\tif err != nil {', '\t\tlog.Fatal(err)', '\t}']
 
-function renderGo({ method, url, headers, body, apiKey }: SampleRequest): string {
-  const packages = ['fmt', 'io', 'log', 'net/http']
-  if (apiKey === undefined) packages.push('os')
-  if (body !== undefined) packages.push('strings')
-  const key =
-    apiKey === undefined ? `"Bearer "+os.Getenv("${KEY_VARIABLE}")` : JSON.stringify(`Bearer ${apiKey}`)
+function renderGo({ method, url, headers, body }: SampleRequest): string {
+  const packages = ['fmt', 'io', 'log', 'net/http', 'os', ...(body === undefined ? [] : ['strings'])]
   const reader = body === undefined ? 'nil' : 'body'
   return [
     'package main',
@@ -147,7 +135,7 @@ function renderGo({ method, url, headers, body, apiKey }: SampleRequest): string
     ...(body === undefined ? [] : [`\tbody := strings.NewReader(${quoteGo(body)})`]),
     `\trequest, err := http.NewRequest("${method}", ${JSON.stringify(url)}, ${reader})`,
     ...CHECK,
-    `\trequest.Header.Set("Authorization", ${key})`,
+    `\trequest.Header.Set("Authorization", "Bearer "+os.Getenv("${KEY_VARIABLE}"))`,
     ...headers.map(
       ([name, value]) => `\trequest.Header.Set(${JSON.stringify(name)}, ${JSON.stringify(value)})`,
     ),

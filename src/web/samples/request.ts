@@ -16,8 +16,6 @@ export interface RequestOptions {
   /** The path with its parameters in braces, such as `/pets/{petId}`. */
   readonly path: string
   readonly fields: readonly Field[]
-  /** Undefined if the sample reads the key from the variable. */
-  readonly apiKey?: string | undefined
 }
 
 export interface SampleRequest extends Omit<RequestOptions, 'path' | 'fields'> {
@@ -34,7 +32,7 @@ export const KEY_VARIABLE = 'ANIMAL_STORE_KEY'
 
 /** An empty value is left out. An empty path parameter stays a name in braces. */
 export function buildRequest(options: RequestOptions): SampleRequest {
-  const { operationId, method, baseUrl, apiKey } = options
+  const { operationId, method, baseUrl } = options
   const fields = options.fields.filter(({ value }) => value !== '')
   const query = new URLSearchParams()
   const headers: [string, string][] = []
@@ -49,5 +47,5 @@ export function buildRequest(options: RequestOptions): SampleRequest {
   if (body !== undefined) headers.unshift(['Content-Type', 'application/json'])
   const search = query.size === 0 ? '' : `?${query}`
   const values = Object.fromEntries(fields.map(({ name, value }) => [name, value]))
-  return { operationId, method, url: baseUrl + path + search, baseUrl, values, headers, body, apiKey }
+  return { operationId, method, url: baseUrl + path + search, baseUrl, values, headers, body }
 }
