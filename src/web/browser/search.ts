@@ -50,6 +50,11 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
     showHint()
     onSearch(undefined)
   })
+  // After the Back button, the number leads to another place than the list shows.
+  addEventListener('popstate', () => {
+    if (isInteger(typed())) field.value = ''
+    showHint()
+  })
   find('#search', HTMLFormElement).addEventListener('submit', event => {
     event.preventDefault()
     const id = parseInteger(typed())
