@@ -47,15 +47,6 @@ suite('a row', () => {
     assert.equal(focused, '41')
   })
 
-  test('is no longer selected when the form for a new animal replaces its details', async t => {
-    const { page } = await open(t, service())
-    await page.locator('#rows tr').first().click()
-    await waitForSelected(page, '1')
-    await press(page, 'n')
-    await page.getByRole('heading', { name: 'New animal' }).waitFor()
-    assert.equal(await page.locator('tr[aria-current]').count(), 0)
-  })
-
   test('stays in the panel when another page is shown, and the panel offers to go back to it', async t => {
     const { page } = await open(t, service())
     const notListed = page.getByText('This animal is not on this page.')
@@ -93,12 +84,8 @@ suite('a row', () => {
     assert.equal(await copied('Copy id'), '45')
     const json = await copied('Copy JSON')
     assert.match(json, /"categoryId": -9223372036854775808,\n/)
-    assert.deepEqual(JSON.parse(json.replace('-9223372036854775808', '0')), {
-      id: 45,
-      name: NAME,
-      categoryId: 0,
-      status: 'pending',
-    })
+    const { id, name, status } = JSON.parse(json)
+    assert.deepEqual([id, name, status], [45, NAME, 'pending'])
     // Without a secure context there is no navigator.clipboard.
     await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }))
     await page.getByRole('button', { name: 'Copy id' }).click()
@@ -160,23 +147,20 @@ suite('the link of an animal', () => {
     assert.equal(searchOf(page), '?limit=10')
   })
 
-  for (const keys of [[], ['c']]) {
-    test(`can be copied with ${keys[0] ?? 'a button'}, and shows the animal to somebody else`, async t => {
-      const { page, context } = await open(t, service(), { path: '/?status=sold&order=newest' })
-      await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-      await page.locator('#rows tr').nth(2).click()
-      await waitForSelected(page, '38')
-      if (keys.length === 0) await page.getByRole('button', { name: 'Copy link' }).click()
-      else await press(page, ...keys)
-      await page.getByRole('button', { name: 'Copied' }).waitFor()
-      const link = await page.evaluate(() => navigator.clipboard.readText())
-      assert.equal(link, `${service().address}/?after=37&animal=38`)
-      await page.goto('about:blank')
-      await page.goto(link)
-      await waitForSelected(page, '38')
-      await waitForList(page, '?after=37', '38')
-    })
-  }
+  test('can be copied, and shows the animal to somebody else', async t => {
+    const { page, context } = await open(t, service(), { path: '/?status=sold&order=newest' })
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await page.locator('#rows tr').nth(2).click()
+    await waitForSelected(page, '38')
+    await press(page, 'c')
+    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    const link = await page.evaluate(() => navigator.clipboard.readText())
+    assert.equal(link, `${service().address}/?after=37&animal=38`)
+    await page.goto('about:blank')
+    await page.goto(link)
+    await waitForSelected(page, '38')
+    await waitForList(page, '?after=37', '38')
+  })
 
   test('works for an animal that is not on the page, and says if there is none', async t => {
     const { page } = await open(t, service(), { path: '/?animal=45' })
@@ -192,23 +176,7 @@ suite('the link of an animal', () => {
 })
 
 suite('the keyboard', () => {
-  test('moves in the menu while it is open', async t => {
-    const { page } = await open(t, service())
-    await readRows(page)
-    const focused = () => page.evaluate(() => document.activeElement?.textContent)
-    await page.locator('#more').focus()
-    await press(page, 'Enter', 'ArrowDown')
-    assert.equal(await focused(), 'OpenAPI document')
-    await press(page, 'ArrowDown')
-    assert.equal(await focused(), 'Keyboard shortcuts?')
-    await press(page, 'ArrowUp', 'ArrowUp')
-    assert.equal(await focused(), 'Sign out')
-    await press(page, 'ArrowDown')
-    assert.equal(await focused(), 'OpenAPI document')
-    assert.equal(await page.locator('tr[aria-current]').count(), 0, 'a row was selected behind the menu')
-  })
-
-  for (const width of [375, 768, 1280]) {
+  for (const width of [375, 1280]) {
     test(`reaches everything in the order on the screen, at ${width} pixels`, async t => {
       const context = { viewport: { width, height: 900 } }
       const { page } = await open(t, service(), { path: '/?limit=10', context })
@@ -278,8 +246,11 @@ suite('the keyboard', () => {
     await page.keyboard.type('njk7')
     assert.equal(await page.locator('#search-field').inputValue(), 'njk7')
     assert.equal(await page.locator('#panel').isVisible(), false)
-    await press(page, 'Escape', 'Escape', 'n')
+    await press(page, 'Escape', 'Escape', 'j')
+    await waitForSelected(page, '2')
+    await press(page, 'n')
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'name')
+    assert.equal(await page.locator('tr[aria-current]').count(), 0, 'a row is selected beside the form')
     await page.keyboard.type('?n/')
     assert.equal(await page.locator('#name').inputValue(), '?n/')
   })

@@ -160,29 +160,6 @@ suite('the search', () => {
     assert.equal(text.trimEnd().split('\r\n').length, 303)
   })
 
-  test('shows how far it is, and is complete at once after a reload', async t => {
-    const { page } = await open(t, service())
-    const held = Promise.withResolvers<void>()
-    await page.route(/limit=100&after=500$/, async route => {
-      await held.promise
-      await route.continue()
-    })
-    await stopClock(page)
-    await countAgain(page, `${service().address}/?q=animal`)
-    await page.getByText('497 found. Searched 500 so far …').waitFor()
-    assert.equal((await readIds(page))[0], '4')
-    held.resolve()
-    await page.getByText('1,201 found. Searched 1,204 of 1,204').waitFor()
-    const requests: string[] = []
-    page.on('request', request => requests.push(new URL(request.url()).search))
-    await page.reload()
-    await page.getByText('1,201 found. Searched 1,204 of 1,204').waitFor()
-    assert.deepEqual(
-      requests.filter(search => search.startsWith('?limit=') && search !== '?limit=100&after=1154'),
-      [],
-    )
-  })
-
   test('finds an animal that somebody adds', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
     const { page } = await open(t, service)
@@ -193,14 +170,5 @@ suite('the search', () => {
     await page.clock.fastForward(5_000)
     await waitForList(page, '?q=kim', '4')
     await page.getByText('1 found. Searched 4 of 4').waitFor()
-  })
-
-  test('goes to an id that is typed there, and says so before', async t => {
-    const { page } = await open(t, service())
-    await search(page, '#1204')
-    await page.getByText('Press Enter to go to id 1204.').waitFor()
-    await page.keyboard.press('Enter')
-    await waitForList(page, '?after=1203', '1204')
-    await page.getByRole('heading', { name: 'Animal 1201' }).waitFor()
   })
 })

@@ -4,15 +4,11 @@
 import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../client/src/animal-store.ts'
 import { isSameAnimal, isStatus, NAME_MAX_LENGTH, type NewAnimal, parseNewAnimal } from '../../animal.ts'
 import { INT64_MAX, INT64_MIN } from '../../json.ts'
-import { deviceValue } from './browser-storage.ts'
 import { find, formatNumber } from './elements.ts'
 import { SLOW_MS } from './notice.ts'
 import type { Panel } from './panel.ts'
 import type { Session } from './session.ts'
 import { isInteger, parseInteger } from './typed-integer.ts'
-
-/** The status of the animal that was added last on this device, which is the default of the next one. */
-const lastStatus = deviceValue('animal-store-status')
 
 export interface AddAnimalFormOptions {
   readonly panel: () => Panel
@@ -78,7 +74,6 @@ export function createAddAnimalForm({ panel, session, onAdded }: AddAnimalFormOp
     const categoryId = parseInteger(category.value)
     if (invalid !== undefined || categoryId === undefined) return undefined
     const status = new FormData(form).get('status')
-    lastStatus.save(String(status))
     return { name: name.value, categoryId, ...(isStatus(status) && { status }) }
   }
 
@@ -95,13 +90,11 @@ export function createAddAnimalForm({ panel, session, onAdded }: AddAnimalFormOp
     for (const input of [name, category]) showHint(input, undefined)
   }
 
-  /** Empties all fields, and chooses the last status. */
+  /** The status stays: the next animal often has the same one. */
   function reset(): void {
     lastSent = undefined
-    form.reset()
-    const last = lastStatus.load()
-    for (const radio of form.querySelectorAll<HTMLInputElement>('[name=status]'))
-      if (radio.value === last) radio.checked = true
+    name.value = ''
+    category.value = ''
     clearProblems()
   }
 

@@ -21,6 +21,9 @@ import { showStock } from './stock.ts'
 
 const LONGEST_NAME_IN_NOTICE = 60
 
+/** How often the page looks for new animals. */
+const POLL_MS = 5_000
+
 const state = createState()
 const pace = createPace()
 const message = createNotice('message')
@@ -138,7 +141,7 @@ function startBackgroundWork(): void {
 
 async function watch(signal: AbortSignal): Promise<void> {
   while (true) {
-    await wait(pace.pollMs(), signal)
+    await wait(POLL_MS, signal)
     await pace.untilIdle(signal)
     await lookForNewAnimals()
   }

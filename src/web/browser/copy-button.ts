@@ -14,30 +14,24 @@ export function enableCopyButton(button: HTMLButtonElement, text: () => string):
     Object.assign(button, { ariaLabel, title })
   }
   button.addEventListener('click', async () => {
-    const isCopied = await copy(text())
-    button.dataset.state = isCopied ? 'copied' : 'failed'
-    button.ariaLabel = isCopied ? 'Copied' : 'Press Ctrl+C to copy'
-    button.title = button.ariaLabel
+    await copy(text())
+    button.dataset.state = 'copied'
+    Object.assign(button, { ariaLabel: 'Copied', title: 'Copied' })
     clearTimeout(timer)
     timer = setTimeout(reset, COPIED_MS)
   })
   button.addEventListener('blur', reset)
 }
 
-/** Returns false if the browser allows no copying. */
-async function copy(text: string): Promise<boolean> {
+async function copy(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)
-    return true
   } catch {
     // Browsers offer `navigator.clipboard` only in secure contexts. The older way works everywhere else.
     const source = createElement('span', { class: 'visually-hidden', 'aria-hidden': 'true' }, text)
     document.body.append(source)
     getSelection()?.selectAllChildren(source)
-    const isCopied = document.execCommand('copy')
-    // Otherwise the text stays selected until the user has copied it.
-    if (isCopied) source.remove()
-    else document.addEventListener('copy', () => setTimeout(() => source.remove()), { once: true })
-    return isCopied
+    document.execCommand('copy')
+    source.remove()
   }
 }

@@ -16,9 +16,6 @@ import { countOf } from './stock.ts'
 /** The byte order mark tells spreadsheets that the file is UTF-8. */
 const CSV_HEADER = `\ufeff${CSV_COLUMNS.join()}\r\n`
 
-/** What a download leaves of the rate limit, so that the user can do something else meanwhile. */
-const SPARE = 0.2
-
 /** How often a download looks whether the search is complete. */
 const SEARCH_CHECK_MS = 200
 
@@ -81,7 +78,7 @@ export function enableCsvDownload({ notice, pace, session, state, walk }: CsvDow
   async function* listPages(store: AnimalStore, status: Status | undefined, signal: AbortSignal) {
     let options: ListOptions | undefined = { status, limit: PAGE_LIMIT.maximum }
     while (options !== undefined) {
-      await pace.untilSpare(signal, SPARE)
+      await pace.untilSpare(signal)
       const { animals, next }: Page = await store.listAnimals({ ...options, signal })
       yield animals
       options = next

@@ -1,15 +1,6 @@
 // How fast the page may send requests that nobody waits for. The user has the same API key, so these requests leave half
 // of its rate limit to the user, and pause while the user waits for something.
 
-/** How often the page looks for new animals, unless the rate limit is low. */
-const POLL_MS = 5_000
-
-/** Looking for new animals uses at most one of this many requests that the rate limit grants. */
-const POLL_DIVISOR = 4
-
-/** What requests that nobody waits for leave of the rate limit. */
-const HALF = 0.5
-
 /** A rate limit as the headers of a response report it. */
 interface RateLimit {
   readonly limit: number
@@ -31,11 +22,12 @@ export function createPace() {
     changed = Promise.withResolvers()
   }
 
-  function msUntilSpare(share: number): number {
+  /** How long it takes until a request leaves half of the rate limit. */
+  function msUntilSpare(): number {
     if (reported === undefined) return 0
     const { limit, perMs, remaining, atMs } = reported
     const now = Math.min(limit, remaining + (performance.now() - atMs) * perMs)
-    return Math.max(0, Math.ceil((Math.floor(limit * share) + 1 - now) / perMs))
+    return Math.max(0, Math.ceil((Math.floor(limit / 2) + 1 - now) / perMs))
   }
 
   document.addEventListener('visibilitychange', noteChange)
@@ -57,22 +49,19 @@ export function createPace() {
       }
     },
 
-    /** Resolves when a request can be sent that leaves this share of the rate limit. */
-    async untilSpare(signal: AbortSignal, share: number): Promise<void> {
-      for (let ms = msUntilSpare(share); ms > 0; ms = msUntilSpare(share)) await wait(ms, signal)
+    /** Resolves when the user's half of the rate limit is left. */
+    async untilSpare(signal: AbortSignal): Promise<void> {
+      while (msUntilSpare() > 0) await wait(msUntilSpare(), signal)
     },
 
     /** Resolves when the tab is visible, the user waits for nothing, and the user's half of the rate limit is left. */
     async untilIdle(signal: AbortSignal): Promise<void> {
-      while (document.hidden || holds > 0 || msUntilSpare(HALF) > 0) {
+      while (document.hidden || holds > 0 || msUntilSpare() > 0) {
         if (document.hidden || holds > 0) await changed.promise
-        else await wait(msUntilSpare(HALF), signal)
+        else await wait(msUntilSpare(), signal)
         signal.throwIfAborted()
       }
     },
-
-    /** How long to wait before the page looks for new animals again. */
-    pollMs: () => Math.max(POLL_MS, POLL_DIVISOR / (reported?.perMs ?? Infinity)),
   }
 }
 

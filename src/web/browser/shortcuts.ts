@@ -1,5 +1,4 @@
-// Keyboard shortcuts, and the arrow keys in the menu. Shortcuts do nothing while the user types, or while a dialog or the
-// menu is open.
+// Keyboard shortcuts. They do nothing while the user types, or while a dialog or the menu is open.
 
 import { find } from './elements.ts'
 
@@ -25,8 +24,8 @@ export function enableShortcuts(shortcuts: Shortcuts, isEnabled: () => boolean):
   addEventListener('keydown', event => {
     const { key, target } = event
     if (event.defaultPrevented || isForBrowser(event) || !isEnabled()) return
-    if (!(target instanceof Element) || target.matches(TYPING) || target.closest('dialog')) return
-    if (menu.matches(':popover-open')) return moveInMenu(menu, event)
+    if (!(target instanceof Element) || target.matches(TYPING)) return
+    if (dialog.open || menu.matches(':popover-open')) return
     if (key.startsWith('Arrow') && target.closest(USES_ARROWS)) return
     const action = key === '?' ? showDialog : Object.hasOwn(shortcuts, key) && shortcuts[key]
     if (!action) return
@@ -34,22 +33,6 @@ export function enableShortcuts(shortcuts: Shortcuts, isEnabled: () => boolean):
     event.preventDefault()
     action()
   })
-}
-
-function moveInMenu(menu: HTMLElement, event: KeyboardEvent): void {
-  const items = [...menu.querySelectorAll<HTMLElement>('a, button')].filter(item => item.checkVisibility())
-  const { activeElement } = document
-  const index = activeElement instanceof HTMLElement ? items.indexOf(activeElement) : -1
-  const targets: Record<string, number> = {
-    ArrowDown: index + 1,
-    ArrowUp: Math.max(index, 0) - 1,
-    Home: 0,
-    End: -1,
-  }
-  const target = targets[event.key]
-  if (target === undefined) return
-  event.preventDefault()
-  items.at(target % items.length)?.focus()
 }
 
 /** Many keyboards need Alt, or Ctrl and Alt, for brackets. Other keys with Ctrl, Alt or Command are the browser's. */

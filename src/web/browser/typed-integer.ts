@@ -2,9 +2,6 @@
 
 import { canonicalInteger } from '../../json.ts'
 
-/** Longer numbers are slow to convert. They are out of range, unless they start with many zeros. */
-const MAX_DIGITS = 30
-
 /** Tells whether the text is a whole number of any size. */
 export function isInteger(text: string): boolean {
   return /^\s*[+-]?\d+\s*$/.test(text)
@@ -12,7 +9,5 @@ export function isInteger(text: string): boolean {
 
 /** Returns undefined if the text is no whole number, or one that does not fit in 64 bits. */
 export function parseInteger(text: string): bigint | undefined {
-  const digits = text.trim()
-  if (!isInteger(digits) || digits.length > MAX_DIGITS) return undefined
-  return canonicalInteger(BigInt(digits.replace('+', '')).toString())
+  return isInteger(text) ? canonicalInteger(String(BigInt(text.replace('+', '')))) : undefined
 }
