@@ -5,9 +5,7 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { freePort } from '../support/postgres.ts'
 import { shared, startTestService, temporaryFolder } from '../support/service.ts'
-import { waitUntil } from '../support/wait.ts'
 import {
-  countAgain,
   failRequests,
   holdRequests,
   newAnimals,
@@ -91,19 +89,29 @@ suite('the catalogue page', () => {
     await page.getByText('cannot be reached').waitFor({ state: 'hidden' })
   })
 
-  test('says when the server answers 503, and retries immediately on request', async t => {
-    const { page } = await open(t, service())
-    // Otherwise the page might retry by itself before the click.
-    await stopClock(page)
-    await page.goto(service().address)
-    await readRows(page)
-    await failRequests(page, 503, 'unavailable')
-    await page.getByRole('link', { name: 'Next' }).click()
-    await page.getByText('The server cannot answer right now.').waitFor()
-    await page.unroute('**/v1/pets**')
-    await page.getByRole('button', { name: 'Try now' }).click()
-    await waitForList(page, '?after=20', '21')
-  })
+  for (const [status, code, message] of [
+    [503, 'unavailable', 'The server cannot answer right now.'],
+    [429, 'rate_limited', 'This key has sent too many requests.'],
+  ] as const) {
+    test(`says when the server answers ${status}, and retries until the user signs out`, async t => {
+      const { page } = await open(t, service())
+      // Otherwise the page might retry by itself before the click.
+      await stopClock(page)
+      await page.goto(service().address)
+      await readRows(page)
+      await failRequests(page, status, code)
+      await page.getByRole('link', { name: 'Next' }).click()
+      await page.getByText(`${message} Trying again …`).waitFor()
+      await page.unroute('**/v1/pets**')
+      await page.getByRole('button', { name: 'Try now' }).click()
+      await waitForList(page, '?after=20', '21')
+      await failRequests(page, status, code)
+      await page.getByRole('link', { name: 'Previous' }).click()
+      await page.getByText(message).waitFor()
+      await signOut(page)
+      await page.getByText(message).waitFor({ state: 'hidden' })
+    })
+  }
 
   test('says that the server is away although the user has requested nothing, until it is back', async t => {
     const { page } = await open(t, service())
@@ -118,52 +126,6 @@ suite('the catalogue page', () => {
     await page.unroute('**/v1/pets**')
     await page.clock.fastForward(INTERVAL_MS)
     await page.getByText('Trying again').waitFor({ state: 'hidden' })
-  })
-
-  test('says that the server is away while the stock is counted', async t => {
-    const service = await startWithAnimals(t, newAnimals(150))
-    const { page } = await open(t, service)
-    let isAway = false
-    await page.route('**/v1/pets**', route => {
-      const isSecondOfCount = route.request().url().endsWith('limit=100&after=100')
-      return isAway || isSecondOfCount ? route.abort() : route.continue()
-    })
-    await stopClock(page)
-    await countAgain(page, service.address)
-    await page.getByText('All 100 …').waitFor()
-    isAway = true
-    const notice = page.getByText('The server cannot be reached. Trying again')
-    for (const [isExpected, what] of [
-      [true, 'the notice is visible'],
-      [false, 'the notice is hidden'],
-    ] as const) {
-      const isReached = async () => {
-        await page.clock.fastForward(INTERVAL_MS)
-        return (await notice.isVisible()) === isExpected
-      }
-      await waitUntil(isReached, { what })
-      isAway = false
-    }
-  })
-
-  test('stops trying again when the user signs out', async t => {
-    const { page } = await open(t, service())
-    await readRows(page)
-    await failRequests(page, 503, 'unavailable')
-    await page.getByRole('link', { name: 'Next' }).click()
-    await page.getByText('Trying again').waitFor()
-    await signOut(page)
-    await page.getByText('Trying again').waitFor({ state: 'hidden' })
-  })
-
-  test('says when the key has sent too many requests, and tries again', async t => {
-    const { page } = await open(t, service())
-    await readRows(page)
-    await failRequests(page, 429, 'rate_limited')
-    await page.getByRole('link', { name: 'Next' }).click()
-    await page.getByText('This key has sent too many requests. Trying again').waitFor()
-    await page.unroute('**/v1/pets**')
-    await waitForList(page, '?after=20', '21')
   })
 
   test('says when the browser is offline, and continues when the network is back', async t => {

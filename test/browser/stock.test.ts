@@ -124,31 +124,6 @@ suite('the stock', () => {
     await readStock(page)
   })
 
-  test('pauses while the user waits for a page', async t => {
-    const { page } = await open(t, service())
-    await page.locator('#rows tr').first().waitFor()
-    const held = Promise.withResolvers<void>()
-    await page.route(/limit=50/, async route => {
-      await held.promise
-      await route.continue()
-    })
-    await page.route(/limit=100$/, async route => {
-      // The user asks for another page while the first part of the count is in flight.
-      const asked = page.waitForRequest(/limit=50/)
-      await page.getByLabel('Animals per page').selectOption('50')
-      await asked
-      await route.continue()
-    })
-    await stopClock(page)
-    await countAgain(page, service().address)
-    await page.getByText('100 …').waitFor()
-    const requests = watchCount(page)
-    await page.clock.fastForward(1_000)
-    assert.deepEqual(requests, [])
-    held.resolve()
-    await readStock(page)
-  })
-
   test('counts only the first animals of a very large catalogue, and says so', async t => {
     const service = await startWithAnimals(t, newAnimals(20_001, STATUSES))
     const { page } = await open(t, service)

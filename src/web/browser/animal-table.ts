@@ -130,14 +130,8 @@ const SEARCHING: ListMessage = {
 }
 
 function describeEmpty({ location }: ListPage): ListMessage {
-  const { status, after, before, animal, search } = location
+  const { status, after, before, search } = location
   if (!isFirstPage(location)) {
-    if (animal !== undefined && after === animal - 1n)
-      return {
-        title: `No animal has the id ${animal}`,
-        text: 'All animals have smaller ids.',
-        link: FIRST_PAGE,
-      }
     const place = after === undefined ? `before id ${before}` : `after id ${after}`
     const text = `No ${status ?? ''} animal comes ${place}.`.replace('  ', ' ')
     return { title: 'Nothing here', text, link: FIRST_PAGE }

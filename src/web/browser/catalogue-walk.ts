@@ -71,7 +71,7 @@ export function createCatalogueWalk({ pace, onProgress, onAnswer }: CatalogueWal
     let after = beforeLast(walked.animals)
     while (walked.state === 'counting') {
       try {
-        await pace.untilIdle(signal)
+        await pace.untilVisible(signal)
         await readPage(after)
         after = walked.animals.at(-1)?.id
         pauseMs = FIRST_PAUSE_MS

@@ -38,7 +38,6 @@ const navigation = createNavigation({ state, onList: loadList, onAnimal: () => s
 const loader = createPageLoader({
   state,
   session,
-  pace,
   notice: createNotice('connection'),
   search: options => pageOf(findMatches(walk.walked.animals, state.location), options),
   onLoading: () => table.showLoading(state.location.limit),
@@ -142,7 +141,7 @@ function startBackgroundWork(): void {
 async function watch(signal: AbortSignal): Promise<void> {
   while (true) {
     await wait(POLL_MS, signal)
-    await pace.untilIdle(signal)
+    await pace.untilVisible(signal)
     await lookForNewAnimals()
   }
 }

@@ -42,8 +42,6 @@ export function enableCsvDownload({ notice, pace, session, state, walk }: CsvDow
     let formulas = 0
     // The browser may keep the parts of a Blob on the disk, so that a long list does not fill the memory.
     let file = new Blob([CSV_HEADER], { type: 'text/csv' })
-    // A search has to be walked through first, which pauses while the user waits for something.
-    const release = isSearch(location) ? () => {} : pace.hold()
     // A disabled button would lose the focus.
     button.ariaDisabled = 'true'
     notice.show('Saving the list …', { action: cancel })
@@ -70,7 +68,6 @@ export function enableCsvDownload({ notice, pace, session, state, walk }: CsvDow
           action: { label: 'Try again', run: download },
         })
     } finally {
-      release()
       button.ariaDisabled = 'false'
     }
   }

@@ -1,5 +1,5 @@
 // How fast the page may send requests that nobody waits for. The user has the same API key, so these requests leave half
-// of its rate limit to the user, and pause while the user waits for something.
+// of its rate limit to the user.
 
 /** A rate limit as the headers of a response report it. */
 interface RateLimit {
@@ -13,14 +13,6 @@ export type Pace = ReturnType<typeof createPace>
 
 export function createPace() {
   let reported: RateLimit | undefined
-  let holds = 0
-  /** Resolves when the user waits for nothing any more, or when the tab becomes visible. */
-  let changed = Promise.withResolvers<void>()
-
-  function noteChange(): void {
-    changed.resolve()
-    changed = Promise.withResolvers()
-  }
 
   /** How long it takes until a request leaves half of the rate limit. */
   function msUntilSpare(): number {
@@ -30,7 +22,10 @@ export function createPace() {
     return Math.max(0, Math.ceil((Math.floor(limit / 2) + 1 - now) / perMs))
   }
 
-  document.addEventListener('visibilitychange', noteChange)
+  /** Resolves when the user's half of the rate limit is left. */
+  async function untilSpare(signal: AbortSignal): Promise<void> {
+    while (msUntilSpare() > 0) await wait(msUntilSpare(), signal)
+  }
 
   return {
     /** Sends a request, and reads the rate limit from its response. */
@@ -40,27 +35,15 @@ export function createPace() {
       return response
     },
 
-    /** The user waits for something until the function that this returns is called. */
-    hold(): () => void {
-      holds++
-      return () => {
-        holds--
-        noteChange()
-      }
-    },
+    untilSpare,
 
-    /** Resolves when the user's half of the rate limit is left. */
-    async untilSpare(signal: AbortSignal): Promise<void> {
-      while (msUntilSpare() > 0) await wait(msUntilSpare(), signal)
-    },
-
-    /** Resolves when the tab is visible, the user waits for nothing, and the user's half of the rate limit is left. */
-    async untilIdle(signal: AbortSignal): Promise<void> {
-      while (document.hidden || holds > 0 || msUntilSpare() > 0) {
-        if (document.hidden || holds > 0) await changed.promise
-        else await wait(msUntilSpare(), signal)
-        signal.throwIfAborted()
-      }
+    /** The same, and the tab is visible. */
+    async untilVisible(signal: AbortSignal): Promise<void> {
+      while (document.hidden)
+        await new Promise(resolve =>
+          document.addEventListener('visibilitychange', resolve, { once: true, signal }),
+        )
+      await untilSpare(signal)
     },
   }
 }
@@ -74,8 +57,9 @@ function parseRateLimit(headers: Headers): RateLimit | undefined {
   return { limit: Number(limit), perMs, remaining: Number(remaining), atMs: performance.now() }
 }
 
-/** Rejects when the signal is aborted. */
-export function wait(ms: number, signal: AbortSignal): Promise<void> {
+/** Throws when the signal is aborted. */
+export async function wait(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)
   const cancel = () => reject(signal.reason)

@@ -4,7 +4,6 @@
 import { type AnimalStore, AnimalStoreError, type ListOptions } from '../../../client/src/animal-store.ts'
 import { findListPage, isSearch, type ListPage } from './location.ts'
 import { type Notice, SLOW_MS } from './notice.ts'
-import type { Pace } from './pace.ts'
 import type { Session } from './session.ts'
 import type { PageState } from './state.ts'
 
@@ -16,7 +15,6 @@ const OFFLINE = 'You are offline. This page continues when the network is back.'
 export interface PageLoaderOptions {
   readonly state: PageState
   readonly session: Session
-  readonly pace: Pace
   readonly notice: Notice
   /** Lists animals that the page itself has to find. */
   readonly search: Parameters<typeof findListPage>[0]
@@ -31,7 +29,7 @@ export interface PageLoaderOptions {
 }
 
 export function createPageLoader(options: PageLoaderOptions) {
-  const { state, session, pace, notice, search, onLoading, onPause, onLoaded, onRefreshed, onError } = options
+  const { state, session, notice, search, onLoading, onPause, onLoaded, onRefreshed, onError } = options
   let controller = new AbortController()
   let retryTimer: ReturnType<typeof setTimeout> | undefined
   let failures = 0
@@ -65,7 +63,6 @@ export function createPageLoader(options: PageLoaderOptions) {
   async function load(): Promise<void> {
     state.isWaiting = true
     const error = await run(async (store, signal) => {
-      const release = pace.hold()
       const slowTimer = setTimeout(
         () => notice.show('This takes longer than usual. Still waiting …'),
         SLOW_MS,
@@ -87,7 +84,6 @@ export function createPageLoader(options: PageLoaderOptions) {
         else onError(urlProblem ?? '')
       } finally {
         clearTimeout(slowTimer)
-        release()
       }
     })
     if (error !== undefined) showFailure(error)

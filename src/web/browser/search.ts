@@ -4,7 +4,7 @@
 import type { Animal, ListOptions, Page } from '../../../client/src/animal-store.ts'
 import { PAGE_LIMIT } from '../../animal.ts'
 import { MAX_WALKED, type Walked } from './catalogue-walk.ts'
-import { find, formatNumber } from './elements.ts'
+import { find, formatNumber, keepFocus } from './elements.ts'
 import { isSearch, type ListLocation } from './location.ts'
 import { isInteger, parseInteger } from './typed-integer.ts'
 
@@ -24,8 +24,6 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
   const field = find('#search-field', HTMLInputElement)
   const hint = find('#search-hint', HTMLElement)
   // People write "#1204" for an id.
-  /** The id that the user has gone to. */
-  let shown = ''
   const typed = () => field.value.trim().replace(/^#\s*(?=[+-]?\d)/, '')
 
   function showHint(): void {
@@ -34,7 +32,7 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
     if (id !== undefined) hint.textContent = `Press Enter to go to id ${id}.`
     else hint.textContent = isInteger(typed()) ? 'No animal can have this id: it is out of range.' : HINT
     // The results of a search say enough.
-    hint.hidden = typed() !== '' && (!isInteger(typed()) || typed() === shown)
+    hint.hidden = typed() !== '' && !isInteger(typed())
   }
 
   field.addEventListener('input', () => {
@@ -50,17 +48,12 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
     showHint()
     onSearch(undefined)
   })
-  // After the Back button, the number leads to another place than the list shows.
-  addEventListener('popstate', () => {
-    if (isInteger(typed())) field.value = ''
-    showHint()
-  })
   find('#search', HTMLFormElement).addEventListener('submit', event => {
     event.preventDefault()
     const id = parseInteger(typed())
     if (id !== undefined) {
-      shown = typed()
-      showHint()
+      field.value = ''
+      keepFocus(field)
       onGoToId(id)
     } else if (!isInteger(typed()) && typed() !== '') onDone()
   })
@@ -70,10 +63,9 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
       field.focus()
       field.select()
     },
-    /** Shows the search of the URL, unless the user is typing. */
-    show(search: string | undefined): void {
-      const isTyping = isInteger(typed()) || typed() === search
-      if (document.activeElement !== field || !isTyping) field.value = search ?? ''
+    /** Shows the search of the URL, but keeps the spaces around it while the user types. */
+    show(search = ''): void {
+      if (typed() !== search) field.value = search
       showHint()
     },
   }

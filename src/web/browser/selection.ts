@@ -79,25 +79,19 @@ export function createSelection(options: SelectionOptions) {
   }
 
   async function findUnlisted(id: bigint): Promise<Animal | undefined> {
-    const { location, page } = state
-    const isPageFromId = location.after === id - 1n && location.status === undefined
     try {
-      // A page that starts at this id would have the animal.
-      const animal = isPageFromId
-        ? undefined
-        : await session.store?.findAnimal(id, { signal: session.signal })
-      if (animal !== undefined || state.location.animal !== id) return animal
-      // An empty page says itself that there is no such animal.
-      if (isPageFromId && page?.animals.length === 0) return undefined
-      const text = `No animal has the id ${id}.${isPageFromId ? ' The list starts at the next one.' : ''}`
-      notice.show(text, { forMs: MESSAGE_MS })
-      navigation.replaceUrl({ ...state.location, animal: undefined })
+      const animal = await session.store?.findAnimal(id, { signal: session.signal })
+      if (animal === undefined && state.location.animal === id) {
+        notice.show(`No animal has the id ${id}.`, { forMs: MESSAGE_MS })
+        navigation.replaceUrl({ ...state.location, animal: undefined })
+      }
+      return animal
     } catch {
       const action = { label: 'Try again', run: follow }
       if (state.location.animal === id)
         notice.show(`The animal with the id ${id} cannot be loaded right now.`, { action })
+      return undefined
     }
-    return undefined
   }
 
   /** Moves the focus to the selected animal in the list, or to the first one. */
