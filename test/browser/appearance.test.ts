@@ -133,6 +133,9 @@ suite('the catalogue page', () => {
       const pager = await boxOf(page.locator('#pager'))
       assert.ok((await boxOf(notice)).bottom <= pager.y, 'the notice covers the links between pages')
       assert.equal(Math.round(pager.bottom), viewport.height, 'the links are not at the edge of the screen')
+      await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
+      const row = await boxOf(page.locator('#rows tr').last())
+      assert.ok(row.bottom <= (await boxOf(notice)).y || width > 720, 'the notice covers the last row')
     })
   }
 
