@@ -254,13 +254,8 @@ suite('the catalogue page', () => {
     await page.getByRole('link', { name: 'Next' }).click()
     await arrived
     assert.equal(await style(page, '.progress', 'transition-delay'), '0.1s')
-    await page.waitForFunction(() =>
-      ['.progress', '#rows'].every(selector => {
-        const element = document.querySelector(selector)
-        const opacity = element && getComputedStyle(element).opacity
-        return opacity === (selector === '#rows' ? '0.88' : '1')
-      }),
-    )
+    await waitUntil(async () => (await style(page, '.progress', 'opacity')) === '1', { what: 'the line' })
+    await waitUntil(async () => Number(await style(page, '#rows', 'opacity')) < 1, { what: 'dimmed rows' })
     assert.equal(await page.locator('#rows tr').count(), 20)
     release()
     await page.getByText('ids 21 to 40').waitFor()

@@ -70,7 +70,7 @@ export function newAnimals(
   })
 }
 
-/** Signs in without the form, as if this tab had done so before (src/web/browser/session-key.ts). */
+/** Signs in without the form, as if this tab had done so before (src/web/browser/browser-storage.ts). */
 async function storeKey(page: Page, address: string): Promise<void> {
   await page.goto(`${address}/livez`)
   await page.evaluate(key => sessionStorage.setItem('animal-store-key:/', key), API_KEY)

@@ -29,6 +29,10 @@ async function openReference(
   return { page, service }
 }
 
+async function textOf(locator: Locator): Promise<string> {
+  return (await locator.textContent()) ?? ''
+}
+
 function sample(page: Page, operation: string): Locator {
   return page.locator(`#${operation} .samples pre:visible`)
 }
@@ -66,23 +70,23 @@ suite('the samples', () => {
     )
     await page.locator('#listPets').getByLabel('limit', { exact: true }).fill('5')
     await page.locator('#listPets').getByLabel('status', { exact: true }).selectOption('sold')
-    assert.match((await list.textContent()) ?? '', /\/v1\/pets\?limit=5&status=sold'/)
+    assert.match(await textOf(list), /\/v1\/pets\?limit=5&status=sold'/)
     await page.locator('#getPet').getByLabel('petId', { exact: true }).fill('7')
-    assert.match((await sample(page, 'getPet').textContent()) ?? '', /\/v1\/pets\/7'/)
+    assert.match(await textOf(sample(page, 'getPet')), /\/v1\/pets\/7'/)
     await page.getByLabel('API key').fill(API_KEY)
-    assert.doesNotMatch((await list.textContent()) ?? '', new RegExp(API_KEY))
+    assert.doesNotMatch(await textOf(list), new RegExp(API_KEY))
   })
 
   test('are all in the language that was chosen for one of them, also after a reload', async t => {
     const { page } = await openReference(t)
     await page.locator('#createPet').getByText('JavaScript', { exact: true }).click()
-    assert.match((await sample(page, 'createPet').textContent()) ?? '', /createAnimal\(\{\s+name: 'Bella',/)
-    assert.match((await sample(page, 'listPets').textContent()) ?? '', /store\.listAnimals\(\)/)
-    assert.match((await sample(page, 'getPet').textContent()) ?? '', /store\.findAnimal\(1n\)/)
+    assert.match(await textOf(sample(page, 'createPet')), /createAnimal\(\{\s+name: 'Bella',/)
+    assert.match(await textOf(sample(page, 'listPets')), /store\.listAnimals\(\)/)
+    assert.match(await textOf(sample(page, 'getPet')), /store\.findAnimal\(1n\)/)
     await page.locator('#listPets').getByRole('radio', { name: 'JavaScript' }).press('ArrowRight')
-    assert.match((await sample(page, 'getPet').textContent()) ?? '', /^import json/)
+    assert.match(await textOf(sample(page, 'getPet')), /^import json/)
     await page.reload()
-    assert.match((await sample(page, 'getPet').textContent()) ?? '', /^import json/)
+    assert.match(await textOf(sample(page, 'getPet')), /^import json/)
   })
 
   test('can be copied', async t => {
@@ -104,7 +108,7 @@ suite('the forms', () => {
     await page.getByRole('link', { name: 'API reference' }).first().click()
     await page.getByText('The key of the catalogue.').waitFor()
     assert.equal(await page.getByLabel('API key').inputValue(), API_KEY)
-    assert.match((await sample(page, 'listPets').textContent()) ?? '', /\$ANIMAL_STORE_KEY/)
+    assert.match(await textOf(sample(page, 'listPets')), /\$ANIMAL_STORE_KEY/)
     await page.getByLabel('API key').fill('another-key-0123456789')
     await page.getByText('The key is not stored.').waitFor()
     await page.reload()
@@ -114,7 +118,7 @@ suite('the forms', () => {
   test('show an example of the response, and after "Send" the response with every digit', async t => {
     const { page } = await openReference(t, COPYING)
     const block = page.locator('#listPets .response')
-    assert.match((await block.textContent()) ?? '', /^Response 200, an example.*"Bella"/s)
+    assert.match(await textOf(block), /^Response 200, an example.*"Bella"/s)
     assert.equal(await block.getByText('Headers').isVisible(), false)
     const limit = page.locator('#listPets').getByLabel('limit', { exact: true })
     await limit.fill('1')
@@ -124,7 +128,7 @@ suite('the forms', () => {
     await limit.press('Enter')
     const output = page.locator('#listPets output')
     await output.locator('strong').waitFor()
-    assert.match((await output.textContent()) ?? '', /^200 OK in [\d,]+ ms$/)
+    assert.match(await textOf(output), /^200 OK in [\d,]+ ms$/)
     assert.equal(await output.getAttribute('class'), 'accepted')
     const body = `[\n  {\n    "id": 1,\n    "name": "Momo",\n    "categoryId": ${LARGE}\n  }\n]`
     assert.equal(await response(page, 'listPets').textContent(), body)
@@ -134,7 +138,7 @@ suite('the forms', () => {
     const headers = block.locator('details pre')
     assert.equal(await headers.isVisible(), false)
     await block.getByText('Headers').click()
-    assert.match((await headers.textContent()) ?? '', /^link: <\/v1\/pets\?limit=1&after=1>/m)
+    assert.match(await textOf(headers), /^link: <\/v1\/pets\?limit=1&after=1>/m)
   })
 
   test('ask once before they add an animal, and name the environment', async t => {
@@ -147,8 +151,8 @@ suite('the forms', () => {
     await output.getByRole('button', { name: 'Cancel' }).click()
     assert.equal(await output.textContent(), 'Nothing was sent.')
     assert.equal((await service.send('GET', '/v1/pets/26')).status, 404)
-    assert.match((await (await sendCreation(page)).textContent()) ?? '', /^201 Created/)
-    assert.match((await response(page, 'createPet').textContent()) ?? '', /"id": 26,/)
+    assert.match(await textOf(await sendCreation(page)), /^201 Created/)
+    assert.match(await textOf(response(page, 'createPet')), /"id": 26,/)
     await page.locator('#createPet').getByRole('button', { name: 'Send' }).click()
     await response(page, 'createPet').getByText('"id": 27').waitFor()
   })
@@ -158,25 +162,19 @@ suite('the forms', () => {
     const field = page.locator('#createPet').getByLabel('Idempotency-Key', { exact: true })
     const first = await field.inputValue()
     assert.match(first, /^\d+$/)
-    assert.match(
-      (await sample(page, 'createPet').textContent()) ?? '',
-      new RegExp(`Idempotency-Key: ${first}`),
-    )
+    assert.match(await textOf(sample(page, 'createPet')), new RegExp(`Idempotency-Key: ${first}`))
     await page.getByLabel('API key').fill(API_KEY)
     // The animal is stored, but the answer is lost.
     await page.route('**/v1/pets', async route => {
       await route.fetch()
       await route.abort()
     })
-    assert.match((await (await sendCreation(page)).textContent()) ?? '', /^No response/)
+    assert.match(await textOf(await sendCreation(page)), /^No response/)
     assert.equal(await field.inputValue(), first)
     await page.unroute('**/v1/pets')
     await page.locator('#createPet').getByRole('button', { name: 'Send' }).click()
     await page.locator('#createPet output.accepted').waitFor()
-    assert.match(
-      (await page.locator('#createPet details pre').last().textContent()) ?? '',
-      /idempotent-replayed/,
-    )
+    assert.match(await textOf(page.locator('#createPet details pre').last()), /idempotent-replayed/)
     assert.equal((await service.send('GET', '/v1/pets/27')).status, 404)
     assert.notEqual(await field.inputValue(), first)
     await field.fill('my-own')
@@ -189,14 +187,14 @@ suite('the forms', () => {
     const { page } = await openReference(t)
     await page.getByLabel('API key').fill(API_KEY)
     await page.locator('#createPet textarea').fill('{"name": ""}')
-    assert.match((await (await sendCreation(page)).textContent()) ?? '', /^Rejected: 400 Bad Request/)
-    assert.match((await response(page, 'createPet').textContent()) ?? '', /categoryId is required/)
+    assert.match(await textOf(await sendCreation(page)), /^Rejected: 400 Bad Request/)
+    assert.match(await textOf(response(page, 'createPet')), /categoryId is required/)
     await page.getByLabel('API key').fill('wrong')
     const getPet = await send(page, 'getPet')
     assert.equal(await getPet.getAttribute('class'), 'refused')
-    assert.match((await getPet.textContent()) ?? '', /^Rejected: 401 Unauthorized/)
+    assert.match(await textOf(getPet), /^Rejected: 401 Unauthorized/)
     await page.route('**/v1/pets/*', route => route.fulfill({ status: 503, json: {} }))
-    assert.match((await (await send(page, 'getPet')).textContent()) ?? '', /^Failed: 503 Service Unavailable/)
+    assert.match(await textOf(await send(page, 'getPet')), /^Failed: 503 Service Unavailable/)
   })
 })
 
@@ -336,7 +334,7 @@ suite('the page', () => {
   test('is readable without JavaScript', async t => {
     const { page } = await openReference(t, { ...WIDE, javaScriptEnabled: false })
     await page.locator('#listPets').getByText('Python', { exact: true }).click()
-    assert.match((await sample(page, 'listPets').textContent()) ?? '', /^import json/)
+    assert.match(await textOf(sample(page, 'listPets')), /^import json/)
     assert.equal(await page.locator('#contents').isVisible(), true)
     for (const useless of ['#api-key', '#search', '.copy', '.send', '.value input'])
       assert.equal(await page.locator(useless).first().isVisible(), false, useless)

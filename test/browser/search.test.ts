@@ -73,7 +73,7 @@ suite('the search', () => {
     return { page, release: released.resolve }
   }
 
-  test('keeps the page of a link until it is found', async t => {
+  test('shows how far it is, and keeps the page of a link until it is found', async t => {
     const path = '/?q=animal&before=1204&order=newest'
     const { page, release } = await openUnfinished(t, path)
     assert.equal(new URL(page.url()).search, path.slice(1))

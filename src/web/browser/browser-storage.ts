@@ -1,7 +1,7 @@
-// The browser's storage for this tab and for this device. Each base path has its own, because a host may serve several
-// catalogues. If the browser blocks storage, nothing is stored, and the page works without.
+// The browser's storage for this tab and for this device, and the API key in it. Each base path has its own, because a
+// host may serve several catalogues. If the browser blocks storage, nothing is stored, and the page works without.
 
-const BASE_PATH = typeof document === 'undefined' ? '/' : new URL('.', document.baseURI).pathname
+const BASE_PATH = new URL('.', document.baseURI).pathname
 
 /** A value that is stored until the tab is closed. */
 export function tabValue(name: string) {
@@ -29,4 +29,32 @@ function attempt<Result>(action: () => Result): Result | undefined {
   } catch {
     return undefined
   }
+}
+
+const tabKey = tabValue('animal-store-key')
+const deviceKey = deviceValue('animal-store-key')
+
+/** Stores the key of the session for this tab and, if the user asks for it, for this device. */
+export function saveKey(key: string, onDevice: boolean): void {
+  tabKey.save(key)
+  if (onDevice) deviceKey.save(key)
+}
+
+/** Clears the key on this device too, which signs out the other tabs that use it. */
+export function clearKey(): void {
+  tabKey.clear()
+  deviceKey.clear()
+}
+
+export function loadKey(): string | undefined {
+  return tabKey.load() ?? deviceKey.load()
+}
+
+/** Calls back when another tab has stored a key on this device, and when it has cleared the key that this tab uses. */
+export function onKeyChange(change: { readonly onSaved?: () => void; readonly onCleared: () => void }): void {
+  addEventListener('storage', ({ key, oldValue, newValue }) => {
+    if (key !== deviceKey.storageName) return
+    if (newValue !== null) change.onSaved?.()
+    else if (oldValue === loadKey()) change.onCleared()
+  })
 }

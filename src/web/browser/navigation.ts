@@ -55,9 +55,7 @@ export function createNavigation({ state, onList, onAnimal }: NavigationOptions)
     // With these keys the browser opens the link in a new tab or window.
     if (event.ctrlKey || event.metaKey || event.shiftKey) return
     event.preventDefault()
-    const target = { ...parseListLocation(link.search), animal: state.location.animal }
-    // After a double click, the page is already loading.
-    if (state.urlProblem !== undefined || toUrl(target) !== toUrl(state.location)) goTo(target)
+    goTo({ ...parseListLocation(link.search), animal: state.location.animal })
   })
   for (const button of filterButtons) {
     button.addEventListener('click', () => {

@@ -1,11 +1,10 @@
 // The script of the API reference: connects the parts of the page, offers the key of the catalogue, copies code, and keeps
 // the language of the samples.
 
-import { deviceValue } from './browser-storage.ts'
+import { deviceValue, loadKey, onKeyChange } from './browser-storage.ts'
 import { enableCopyButton } from './copy-button.ts'
 import { find } from './elements.ts'
 import { enableContents } from './reference-contents.ts'
-import { loadKey, onKeyChange } from './session-key.ts'
 import { enableForm } from './try-it.ts'
 
 const LANGUAGE_BUTTONS = '.languages input'

@@ -1,9 +1,9 @@
 // Signing in and out: the API key, the sign-in form, and the switch between this form and the catalogue.
 
 import { AnimalStore } from '../../../client/src/animal-store.ts'
+import { clearKey, loadKey, onKeyChange, saveKey } from './browser-storage.ts'
 import { find } from './elements.ts'
 import type { Pace } from './pace.ts'
-import { clearKey, loadKey, onKeyChange, saveKey } from './session-key.ts'
 
 export interface SessionOptions {
   readonly pace: Pace
