@@ -91,14 +91,6 @@ suite('outside /v1, without a key', () => {
     assert.match(text, /href="\.\/openapi\.json"/)
   })
 
-  test('the pages have a description, and a colour for the frame of the browser', async () => {
-    for (const path of ['/', '/docs']) {
-      const { text } = await service().send('GET', path, WITHOUT_KEY)
-      assert.match(text, /<meta name="description" content="[^"]{20,}">/)
-      assert.equal(text.match(/<meta name="theme-color" content="#[0-9a-f]{6}" media=/g)?.length, 2)
-    }
-  })
-
   test('the pages load nothing from other hosts, and their policy forbids it', async () => {
     for (const path of ['/', '/docs']) {
       const { text, headers } = await service().send('GET', path, WITHOUT_KEY)
