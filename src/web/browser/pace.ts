@@ -44,6 +44,7 @@ export function createPace() {
           document.addEventListener('visibilitychange', resolve, { once: true, signal }),
         )
       await untilSpare(signal)
+      signal.throwIfAborted()
     },
   }
 }
