@@ -1,7 +1,7 @@
 // Import and export of whole catalogues, through files and pipes, without loss.
 
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { suite, type TestContext, test } from 'node:test'
@@ -527,34 +527,6 @@ suite('import and export, on the command line', () => {
     })
     assert.equal(out, '{"id":1,"name":"animal 0","categoryId":0}\n')
     assert.doesNotMatch(err, /Error|EPIPE/)
-  })
-
-  test('an export reads a database that cannot be written', async t => {
-    const folder = temporaryFolder(t)
-    const database = join(folder, 'animals.db')
-    const env = { DATABASE_URL: `sqlite:${database}` }
-    const input = join(folder, 'input.jsonl')
-    writeFileSync(input, '{"name":"Bella","categoryId":7}\n')
-    assert.equal((await runInProcess(['import', input], env)).code, 0)
-    chmodSync(database, 0o444)
-    const idle = join(folder, 'idle.jsonl')
-    const { code, err } = await runInProcess(['export', idle], env)
-    assert.equal(code, 0, err)
-    assert.equal(readFileSync(idle, 'utf8'), '{"id":1,"name":"Bella","categoryId":7}\n')
-
-    // While a service has the database open, its newest animals are in the WAL.
-    chmodSync(database, 0o600)
-    const store = await openStore(parseDatabaseUrl(env.DATABASE_URL), {
-      clock: systemClock,
-      create: false,
-      say() {},
-    })
-    await store.createAnimals([{ animal: { name: 'Rex', categoryId: 8n } }])
-    chmodSync(database, 0o444)
-    const inUse = join(folder, 'in-use.jsonl')
-    assert.equal((await runInProcess(['export', inUse], env)).code, 0)
-    await store.close()
-    assert.match(readFileSync(inUse, 'utf8'), /"Bella".*\n.*"Rex"/)
   })
 })
 

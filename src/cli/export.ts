@@ -13,7 +13,7 @@ import { cannotWrite, command, Interrupted, interruptible } from './command.ts'
 import { createRenderer, type FormatName, findFormatProblems, formatOf, type Renderer } from './formats.ts'
 import { formatCount } from './messages.ts'
 import { createProgress, type Progress } from './progress.ts'
-import { withReader } from './with-store.ts'
+import { withStore } from './with-store.ts'
 
 const PAGE_SIZE = 1_000
 
@@ -36,7 +36,7 @@ export const exportAnimals = command({
   },
   async run({ format, spreadsheetSafe, databaseUrl }, [file = '-'], { stdout, stderr, say }) {
     const renderer = createRenderer(formatFor(file, format), spreadsheetSafe)
-    await withReader(databaseUrl, { say }, async store => {
+    await withStore(databaseUrl, { say }, async store => {
       const start = performance.now()
       const exported = { count: 0 }
       const pages = renderPages(store, renderer, createProgress(stderr, 'exported'), exported)

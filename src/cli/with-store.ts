@@ -1,7 +1,7 @@
 // Opens the database that a command works on, and closes it afterwards.
 
 import { systemClock } from '../clock.ts'
-import { type DatabaseAddress, type OpenOptions, openReader, openStore } from '../database/open.ts'
+import { type DatabaseAddress, type OpenOptions, openStore } from '../database/open.ts'
 import type { Store } from '../store.ts'
 import { CommandFailed } from './command.ts'
 
@@ -13,23 +13,8 @@ export async function withStore<Result>(
   { create = false, waitMs, say }: Options,
   work: (store: Store) => Promise<Result>,
 ): Promise<Result> {
-  rejectMemory(database)
+  if (database.kind === 'sqlite-memory')
+    throw new CommandFailed('A database in memory is lost when this command ends; use a file instead.')
   const store = await openStore(database, { clock: systemClock, create, waitMs, say })
   return work(store).finally(() => store.close())
-}
-
-/** For a command that only reads animals. The database need not be writable. */
-export async function withReader(
-  database: DatabaseAddress,
-  { say }: Options,
-  work: (store: Pick<Store, 'listAnimals'>) => Promise<void>,
-): Promise<void> {
-  rejectMemory(database)
-  const store = await openReader(database, { clock: systemClock, create: false, say })
-  return work(store).finally(() => store.close())
-}
-
-function rejectMemory({ kind }: DatabaseAddress): void {
-  if (kind === 'sqlite-memory')
-    throw new CommandFailed('A database in memory is lost when this command ends; use a file instead.')
 }

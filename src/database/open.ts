@@ -10,7 +10,6 @@ import { BATCH_LIMITS, type BatchedStore, batchCreations } from './batching.ts'
 import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS, type Timeouts } from './postgres/limits.ts'
 import { MalformedUrl, parsePostgresUrl } from './postgres/url.ts'
 import { MEMORY } from './sqlite/files.ts'
-import { isReadOnlyFile, openReadOnly } from './sqlite/read-only.ts'
 import { openSqliteStore } from './sqlite/store.ts'
 
 export { DEFAULT_CONNECTIONS } from './postgres/limits.ts'
@@ -67,16 +66,6 @@ export interface OpenOptions {
 export function openStore(address: DatabaseAddress, options: OpenOptions): Promise<Store> {
   const { say } = options
   return open(address, { ...options, log: { warn: say, error: say }, timeouts: COMMAND_TIMEOUTS })
-}
-
-/** Opens the store for a command that only reads animals. The database need not be writable. */
-export async function openReader(
-  address: DatabaseAddress,
-  options: OpenOptions,
-): Promise<Pick<Store, 'listAnimals' | 'close'>> {
-  return address.kind === 'sqlite' && isReadOnlyFile(address.path)
-    ? openReadOnly(address.path)
-    : openStore(address, options)
 }
 
 export interface ServiceStoreOptions extends Omit<OpenOptions, 'create'> {
