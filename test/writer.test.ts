@@ -2,23 +2,27 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { systemClock } from '../src/clock.ts'
 import { identifyFiles, type OpenedFiles } from '../src/database/sqlite/files.ts'
 import { createProblems } from '../src/database/sqlite/problems.ts'
+import { animalColumns } from '../src/database/sqlite/statements.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import { openWriter } from '../src/database/sqlite/writer.ts'
-import { animalColumns } from '../src/database/sqlite/writes.ts'
-import { isUnavailable } from '../src/error.ts'
+import { isUnavailable, ServiceError } from '../src/error.ts'
 import { MAIN, serve } from './support/command.ts'
 import { connectRaw } from './support/raw-http.ts'
 import { API_KEY, client, startTestService, temporaryFolder } from './support/service.ts'
-import { countAnimals, lockForWriting, openDatabase } from './support/sqlite.ts'
-import { waitUntil } from './support/wait.ts'
+import {
+  addAnimal,
+  animalNames,
+  countAnimals,
+  lockForWriting,
+  openDatabase,
+  openTestStore,
+} from './support/sqlite.ts'
 
 const BELLA = animalColumns({ name: 'Bella', categoryId: 7n })
 const IDLE = { onWritten() {}, setProblem() {} }
@@ -36,24 +40,7 @@ async function createDatabase(t: TestContext): Promise<OpenedFiles> {
 }
 
 suite('the writer thread', () => {
-  test('uses no other file than the one that was opened, and continues once that is back', async t => {
-    const files = await createDatabase(t)
-    const { write, close } = openWriter({ ...IDLE, files })
-    t.after(close)
-    const { path } = files.database
-    const move = (from: string, to: string) => {
-      for (const suffix of ['', '-wal', '-shm']) renameSync(from + suffix, to + suffix)
-    }
-    move(path, `${path}-moved`)
-    await createFile(path)
-    await assert.rejects(write('createAnimals', BELLA), isUnavailable)
-    assert.equal(countAnimals(path), 0)
-    rmSync(path)
-    move(`${path}-moved`, path)
-    assert.deepEqual(await write('createAnimals', BELLA), [1n])
-  })
-
-  test('is restarted after it ended or could not start, and says so once', async t => {
+  test('is started again by the next write after it ended or could not start, and says so once', async t => {
     const files = await createDatabase(t)
     const problems: (string | undefined)[] = []
     let starts = 0
@@ -72,7 +59,6 @@ suite('the writer thread', () => {
     writer.start()
     await assert.rejects(writer.started(), isUnavailable)
     await assert.rejects(writer.write('createAnimals', BELLA), isUnavailable)
-    await waitUntil(() => starts === 3, { what: 'the thread was started three times' })
     assert.deepEqual(await writer.write('createAnimals', BELLA), [1n])
     assert.deepEqual(problems, [
       'The writer thread has ended unexpectedly (too many open files). Creations get 503 until it runs again.',
@@ -129,24 +115,6 @@ suite('the writer thread', () => {
     assert.equal(countAnimals(path), 5)
   })
 
-  test('finishes a write that waits for a lock before it closes', async t => {
-    const path = join(temporaryFolder(t), 'animals.db')
-    const store = openSqliteStore({ path, clock: systemClock, create: true })
-    const create = (name: string) => store.createAnimals([{ animal: { name, categoryId: 1n } }])
-    await create('first')
-    const unlock = lockForWriting(t, path)
-    const creations = ['a', 'b'].map(create)
-    const closed = store.close()
-    // If closing did not wait for the lock, it would end within this time, unless the machine is very slow.
-    assert.equal(await Promise.race([closed.then(() => 'closed'), delay(200, 'waiting')]), 'waiting')
-    unlock()
-    await closed
-    assert.deepEqual(
-      (await Promise.all(creations)).flat().map(({ kind }) => kind),
-      ['created', 'created'],
-    )
-  })
-
   test('delays neither listings nor readiness while it waits for the lock of another process', async t => {
     const path = join(temporaryFolder(t), 'animals.db')
     const service = await startTestService(t, { database: { kind: 'sqlite', path } })
@@ -165,5 +133,35 @@ suite('the writer thread', () => {
     assert.equal(isAnswered, false)
     unlock()
     assert.equal((await creation).status, 201)
+  })
+
+  test('waits for the lock of another process, and rejects a write that waits too long', async t => {
+    const path = join(temporaryFolder(t), 'a.db')
+    const store = openTestStore(t, path)
+    await addAnimal(store, 'a')
+    const unlock = lockForWriting(t, path)
+    const waiting = addAnimal(store, 'b')
+    assert.deepEqual(await animalNames(store), ['a'])
+    unlock()
+    await waiting
+    assert.deepEqual(await animalNames(store), ['a', 'b'])
+    const unlockAgain = lockForWriting(t, path)
+    await assert.rejects(addAnimal(store, 'c'), isUnavailable)
+    unlockAgain()
+    assert.deepEqual(await animalNames(store), ['a', 'b'])
+    await addAnimal(store, 'd')
+    assert.deepEqual(await animalNames(store), ['a', 'b', 'd'])
+  })
+
+  test('reports an invalid value from our own code as a bug, and stores nothing of its batch', async t => {
+    const store = openTestStore(t, join(temporaryFolder(t), 'a.db'))
+    const badStatus = { name: 'a', categoryId: 1n, status: 'lost' as 'sold' }
+    await assert.rejects(
+      store.createAnimals([{ animal: { name: 'x', categoryId: 1n } }, { animal: badStatus }]),
+      (error: unknown) => !(error instanceof ServiceError),
+    )
+    assert.deepEqual(await animalNames(store), [])
+    await addAnimal(store, 'a')
+    assert.deepEqual(await animalNames(store), ['a'])
   })
 })

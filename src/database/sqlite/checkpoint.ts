@@ -3,7 +3,7 @@
 
 import { renameSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { fileStats, type Lost, lostFile, type OpenedFile, type OpenedFiles } from './files.ts'
+import { type Lost, lostFile, type OpenedFile, type OpenedFiles } from './files.ts'
 
 /** Under constant reads SQLite may never restart the WAL. From this size on, the WAL is truncated. */
 export const MAX_WAL_BYTES = 16 * 1024 * 1024
@@ -25,8 +25,6 @@ export interface LostWal {
   /** For the operator. */
   readonly problem: string
   readonly isSaved: boolean
-  /** Changes if another process writes to the database after that. */
-  readonly dataVersion: unknown
 }
 
 /**
@@ -46,11 +44,11 @@ export function saveLostWal(
     const moved = aside === undefined ? '' : ` The file in its place is ${aside} now.`
     const advice = 'No animal is added until the service is restarted, or the same file is back.'
     const problem = `${found} Its contents are saved in ${database.path}.${moved} ${advice}`
-    return { problem, isSaved: true, dataVersion: dataVersion(connection) }
+    return { problem, isSaved: true }
   } catch (error) {
     const notSaved = `Its contents are not saved yet (${(error as Error).message}).`
     const advice = 'Do not stop the service before the log says that they are.'
-    return { problem: `${found} ${notSaved} ${advice}`, isSaved: false, dataVersion: undefined }
+    return { problem: `${found} ${notSaved} ${advice}`, isSaved: false }
   }
 }
 
@@ -65,24 +63,5 @@ function moveAside(connection: DatabaseSync, wal: OpenedFile): string | undefine
     return aside
   } finally {
     connection.exec('rollback')
-  }
-}
-
-/**
- * Whether a file has appeared in the place of a WAL that is already saved. It may be an old copy, which must be moved aside. It is
- * not if another process has written since: then the file contains those changes. SQLite ignores an empty file.
- */
-export function isReplacedAgain(connection: DatabaseSync, wal: OpenedFile, saved: LostWal): boolean {
-  const stats = fileStats(wal.path)
-  const isFilled = stats !== undefined && stats.size > 0 && lostFile(wal, stats) === 'replaced'
-  return isFilled && dataVersion(connection) === saved.dataVersion
-}
-
-/** Undefined if the database cannot be read. */
-function dataVersion(connection: DatabaseSync): unknown {
-  try {
-    return connection.prepare('pragma data_version').get()?.data_version
-  } catch {
-    return undefined
   }
 }

@@ -7,12 +7,7 @@ import { isLocked, isOpening, lockDeadline } from './errors.ts'
 import { createFile, isWritable, MEMORY, requireFile } from './files.ts'
 import { checkIntegrity } from './integrity.ts'
 import { migrate } from './migrate.ts'
-import { prepareStatements, type Statements } from './statements.ts'
-
-export interface Connection {
-  readonly database: DatabaseSync
-  readonly statements: Statements
-}
+import { type Connection, prepareStatements } from './statements.ts'
 
 export interface ConnectionOptions {
   /** Create the file and its folder if they do not exist. */

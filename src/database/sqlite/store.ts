@@ -6,14 +6,19 @@ import type { Clock } from '../../clock.ts'
 import { unavailable } from '../../error.ts'
 import type { Outcome, Page, Store, StoreLog } from '../../store.ts'
 import { pageStart, toAnimal, toKey } from '../rows.ts'
-import { type Connection, openConnection } from './connection.ts'
-import { toServiceError } from './errors.ts'
+import { openConnection } from './connection.ts'
+import { retryWhileLocked, toServiceError } from './errors.ts'
 import { identifyFiles, lostFile, MEMORY, type OpenedFiles, restrictFiles, restrictFolder } from './files.ts'
 import { createProblemLog } from './problems.ts'
-import { createReader, type Reader } from './reader.ts'
-import type { Statements } from './statements.ts'
+import {
+  animalColumns,
+  type Connection,
+  prepareExact,
+  runWrite,
+  type Statements,
+  type Write,
+} from './statements.ts'
 import { openWriter } from './writer.ts'
-import { animalColumns, runWrite, type Write } from './writes.ts'
 
 export interface SqliteStoreOptions {
   readonly path: string
@@ -40,6 +45,16 @@ export function openSqliteStore({ path, clock, create, ...options }: SqliteStore
   restrictFiles(realpathSync(absolute), warn)
   if (ownsFolder) restrictFolder(dirname(absolute), warn)
   return createStore(openFile(connection, files, log, startsWriter), clock)
+}
+
+interface Reader {
+  /** Runs a step that only reads. Rejects with `unavailable` while the database cannot be used. */
+  read<Result>(step: (statements: Statements) => Result): Promise<Result>
+  /** Changes with every change by another connection, in this process or another. Undefined if that is unknown. */
+  revision(): string | undefined
+  /** Makes the next read see the newest changes, even in this event-loop turn. */
+  refresh(): void
+  close(): void
 }
 
 interface Access extends Pick<Reader, 'read' | 'revision'> {
@@ -85,7 +100,10 @@ function openFile(connection: Connection, files: OpenedFiles, log: StoreLog, sta
     revision: reader.revision,
     write: writer.write,
     async checkWriter() {
-      if (startsWriter) await writer.started()
+      if (startsWriter) {
+        writer.start()
+        await writer.started()
+      }
       if (lostFile(files.wal)) throw unavailable()
     },
     async close() {
@@ -94,6 +112,76 @@ function openFile(connection: Connection, files: OpenedFiles, log: StoreLog, sta
       await writer.started().catch(() => {})
       reader.close()
       await writer.close()
+    },
+  }
+}
+
+/**
+ * Reads with the connection of the main thread. All reads of an event-loop turn share one read transaction: locking the file
+ * takes as long as reading an animal (bench/notes.md). `requireFile` throws if the path no longer leads to the open file:
+ * SQLite would go on reading a file that was moved.
+ */
+function createReader({ database, statements }: Connection, requireFile: () => void): Reader {
+  const begin = prepareExact(database, 'begin')
+  const commit = prepareExact(database, 'commit')
+  const dataVersion = database.prepare('pragma data_version')
+  let isInTurn = false
+  let revision: string | undefined
+
+  function beginTurn(): void {
+    if (isInTurn) return
+    requireFile()
+    if (!database.isTransaction) begin.run()
+    isInTurn = true
+    setImmediate(endTurn)
+  }
+
+  function endTurn(): void {
+    if (!isInTurn) return
+    isInTurn = false
+    revision = undefined
+    try {
+      if (database.isTransaction) commit.run()
+    } catch {
+      // The next turn continues this transaction, and ends it.
+    }
+  }
+
+  function inTurn<Result>(step: () => Result): Result {
+    try {
+      beginTurn()
+      return step()
+    } catch (error) {
+      endTurn()
+      throw error
+    }
+  }
+
+  return {
+    read(step) {
+      try {
+        return Promise.resolve(inTurn(() => step(statements)))
+      } catch {
+        return retryWhileLocked(() => inTurn(() => step(statements)))
+      }
+    },
+
+    revision() {
+      try {
+        return inTurn(() => {
+          revision ??= String(dataVersion.get()?.data_version)
+          return revision
+        })
+      } catch {
+        return undefined
+      }
+    },
+
+    refresh: endTurn,
+
+    close() {
+      endTurn()
+      if (database.isOpen) database.close()
     },
   }
 }

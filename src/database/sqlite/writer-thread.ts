@@ -4,12 +4,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isUnavailable, unavailable } from '../../error.ts'
-import { isReplacedAgain, type LostWal, MAX_WAL_BYTES, saveLostWal, truncateWal } from './checkpoint.ts'
-import { type Connection, openSecondConnection } from './connection.ts'
+import { type LostWal, MAX_WAL_BYTES, saveLostWal, truncateWal } from './checkpoint.ts'
+import { openSecondConnection } from './connection.ts'
 import { lockDeadline, retryWhileLocked } from './errors.ts'
 import { fileStats, lostFile, type OpenedFiles } from './files.ts'
 import { createProblems, databaseProblem, type ProblemName } from './problems.ts'
-import { runWrite, type WriteName } from './writes.ts'
+import { type Connection, runWrite, type WriteName } from './statements.ts'
 
 export interface WriteRequest {
   readonly id: number
@@ -122,8 +122,7 @@ function checkFiles(): void {
   if (lostDatabase !== undefined) return
   const lost = lostFile(wal)
   if (lost === undefined) lostWal = undefined
-  else if (!lostWal?.isSaved || (connection && isReplacedAgain(connection.database, wal, lostWal)))
-    lostWal = saveLostWal(connection?.database, files, lost)
+  else if (!lostWal?.isSaved) lostWal = saveLostWal(connection?.database, files, lost)
   setProblem('wal', lostWal?.problem)
 }
 

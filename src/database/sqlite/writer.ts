@@ -7,12 +7,12 @@ import { Worker } from 'node:worker_threads'
 import { unavailable } from '../../error.ts'
 import type { OpenedFiles } from './files.ts'
 import type { SetProblem } from './problems.ts'
+import type { Write } from './statements.ts'
 import type { WriterCommand, WriterMessage } from './writer-thread.ts'
-import type { Write } from './writes.ts'
 
 export interface Writer {
   readonly write: Write
-  /** Starts the thread, unless it is running or waits to be restarted. */
+  /** Starts the thread, unless it is running. */
   start(): void
   /** Resolves when the thread is running. Rejects with `unavailable` if it cannot be started, or not within 10 seconds. */
   started(): Promise<void>
@@ -26,8 +26,6 @@ const WRITE_TIMEOUT_MS = 10_000
 /** After this time `close` returns, even if the thread still waits for the disk. */
 const CLOSE_TIMEOUT_MS = 2_000
 
-const RESTART_PAUSE_MS = 500
-
 type Pending = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>
 
 export interface WriterOptions {
@@ -39,22 +37,21 @@ export interface WriterOptions {
   readonly startThread?: (files: OpenedFiles) => Worker
 }
 
-/** `start` or the first write starts the thread. If it ends unexpectedly, it is restarted after a pause. */
+/** `start` or the first write starts the thread, also after it has ended unexpectedly. */
 export function openWriter({ files, onWritten, setProblem, startThread = newThread }: WriterOptions): Writer {
   const pending = new Map<number, Pending>()
   let thread: Worker | undefined
   let threadStarted = Promise.withResolvers<void>()
-  let restart: NodeJS.Timeout | undefined
   let lastId = 0
   let isClosed = false
 
   function start(): void {
-    if (thread !== undefined || restart !== undefined || isClosed) return
+    if (thread !== undefined || isClosed) return
     let started: Worker
     try {
       started = startThread(files)
     } catch (error) {
-      restartLater(error as Error)
+      report(error as Error)
       return
     }
     thread = started
@@ -66,15 +63,11 @@ export function openWriter({ files, onWritten, setProblem, startThread = newThre
     started.on('exit', code => onEnd(started, new Error(`exit code ${code}`)))
   }
 
-  function restartLater({ message }: Error): void {
+  function report({ message }: Error): void {
     setProblem(
       'writer',
       `The writer thread has ended unexpectedly (${message}). Creations get 503 until it runs again.`,
     )
-    restart = setTimeout(() => {
-      restart = undefined
-      start()
-    }, RESTART_PAUSE_MS).unref()
   }
 
   function onMessage(message: WriterMessage): void {
@@ -95,7 +88,7 @@ export function openWriter({ files, onWritten, setProblem, startThread = newThre
   function onEnd(ended: Worker, cause: Error): void {
     if (thread !== ended) return
     thread = undefined
-    if (!isClosed) restartLater(cause)
+    if (!isClosed) report(cause)
     // Without a cause, because the log already has the reason.
     for (const { reject } of [threadStarted, ...pending.values()]) reject(unavailable())
     pending.clear()
@@ -121,7 +114,6 @@ export function openWriter({ files, onWritten, setProblem, startThread = newThre
 
     async close() {
       isClosed = true
-      clearTimeout(restart)
       const last = thread
       if (last === undefined) return
       const ended = new Promise<void>(resolve => last.once('exit', () => resolve()))
