@@ -201,11 +201,11 @@ test('an animal is not acknowledged if the write-ahead log is removed during its
   const path = join(temporaryFolder(t), 'a.db')
   const store = openTestStore(t, path)
   await addAnimal(store, 'first')
-  const problems: (string | undefined)[] = []
+  const problems: string[] = []
   const writer = openWriter({
     files: identifyFiles(path),
     onWritten() {},
-    setProblem: (_name, problem) => void problems.push(problem),
+    log: { warn: assert.fail, error: problem => void problems.push(problem) },
     startThread: workerData =>
       new Worker(new URL('../src/database/sqlite/writer-thread.ts', import.meta.url), {
         workerData,

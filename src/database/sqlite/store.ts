@@ -9,7 +9,6 @@ import { pageStart, toAnimal, toKey } from '../rows.ts'
 import { openConnection } from './connection.ts'
 import { retryWhileLocked, toServiceError } from './errors.ts'
 import { identifyFiles, lostFile, MEMORY, type OpenedFiles, restrictFiles, restrictFolder } from './files.ts'
-import { createProblemLog } from './problems.ts'
 import {
   animalColumns,
   type Connection,
@@ -93,7 +92,7 @@ function openFile(connection: Connection, files: OpenedFiles, log: StoreLog, sta
   const reader = createReader(connection, () => {
     if (lostFile(files.database)) throw unavailable()
   })
-  const writer = openWriter({ files, onWritten: reader.refresh, setProblem: createProblemLog(log) })
+  const writer = openWriter({ files, onWritten: reader.refresh, log })
   if (startsWriter) writer.start()
   return {
     read: reader.read,

@@ -7,8 +7,7 @@ import { isUnavailable, unavailable } from '../../error.ts'
 import { type LostWal, MAX_WAL_BYTES, saveLostWal, truncateWal } from './checkpoint.ts'
 import { openSecondConnection } from './connection.ts'
 import { lockDeadline, retryWhileLocked } from './errors.ts'
-import { fileStats, lostFile, type OpenedFiles } from './files.ts'
-import { createProblems, databaseProblem, type ProblemName } from './problems.ts'
+import { fileStats, type Lost, lostFile, type OpenedFiles } from './files.ts'
 import { type Connection, runWrite, type WriteName } from './statements.ts'
 
 export interface WriteRequest {
@@ -25,11 +24,14 @@ export type WriteResult = { readonly id: number } & (
   | { readonly isUnavailable: boolean; readonly error: unknown }
 )
 
+/** What an operator must know: sent when it begins, and without a message when it ends. */
+export interface Problem {
+  readonly name: 'database' | 'wal' | 'checkpoint'
+  readonly problem: string | undefined
+}
+
 /** To the main thread. `started` is the first. */
-export type WriterMessage =
-  | 'started'
-  | WriteResult
-  | { readonly name: ProblemName; readonly problem: string | undefined }
+export type WriterMessage = 'started' | WriteResult | Problem
 
 const FILE_CHECK_INTERVAL_MS = 1_000
 
@@ -41,7 +43,7 @@ const CHECKPOINT_PAUSE_MS = 2_000
 
 const files = workerData as OpenedFiles
 const { database, wal } = files
-const setProblem = createProblems((name, problem) => send({ name, problem }))
+const problems = new Map<Problem['name'], string | undefined>()
 let connection: Connection | undefined
 let lostWal: LostWal | undefined
 let walBytes = 0
@@ -64,6 +66,12 @@ function enqueue(command: () => void | Promise<void>): void {
 
 function send(message: WriterMessage): void {
   parentPort?.postMessage(message)
+}
+
+function setProblem(name: Problem['name'], problem: string | undefined): void {
+  if (problems.get(name) === problem) return
+  problems.set(name, problem)
+  send({ name, problem })
 }
 
 /** Opens the file now, because later there may be no file descriptor left. If that fails, the first write tries again. */
@@ -124,6 +132,14 @@ function checkFiles(): void {
   if (lost === undefined) lostWal = undefined
   else if (!lostWal?.isSaved) lostWal = saveLostWal(connection?.database, files, lost)
   setProblem('wal', lostWal?.problem)
+}
+
+function databaseProblem(path: string, lost: Lost): string {
+  const found =
+    lost === 'removed'
+      ? `The database ${path} is gone.`
+      : `Another file is in the place of the database ${path}. It is not used.`
+  return `${found} All requests get 503. Move the same file back, or stop the service, run animal-store restore FILE, and start the service. After a volume was detached, restart the service.`
 }
 
 /** Runs in the turn after a write, when its caller has been answered. A failed checkpoint fails no request. */

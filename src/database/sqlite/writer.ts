@@ -5,10 +5,10 @@ import { dirname, extname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { unavailable } from '../../error.ts'
+import type { StoreLog } from '../../store.ts'
 import type { OpenedFiles } from './files.ts'
-import type { SetProblem } from './problems.ts'
 import type { Write } from './statements.ts'
-import type { WriterCommand, WriterMessage } from './writer-thread.ts'
+import type { Problem, WriterCommand, WriterMessage } from './writer-thread.ts'
 
 export interface Writer {
   readonly write: Write
@@ -26,22 +26,29 @@ const WRITE_TIMEOUT_MS = 10_000
 /** After this time `close` returns, even if the thread still waits for the disk. */
 const CLOSE_TIMEOUT_MS = 2_000
 
+const ENDED: Readonly<Record<Problem['name'], string>> = {
+  database: 'The database file is back.',
+  wal: 'The write-ahead log is back. Animals are added again.',
+  checkpoint: 'The write-ahead log was truncated.',
+}
+
 type Pending = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>
 
 export interface WriterOptions {
   readonly files: OpenedFiles
   /** Called after each write, before its promise settles. */
   readonly onWritten: () => void
-  readonly setProblem: SetProblem
+  readonly log: StoreLog
   /** Replaced by tests only: a thread cannot be made to fail otherwise. */
   readonly startThread?: (files: OpenedFiles) => Worker
 }
 
 /** `start` or the first write starts the thread, also after it has ended unexpectedly. */
-export function openWriter({ files, onWritten, setProblem, startThread = newThread }: WriterOptions): Writer {
+export function openWriter({ files, onWritten, log, startThread = newThread }: WriterOptions): Writer {
   const pending = new Map<number, Pending>()
   let thread: Worker | undefined
   let threadStarted = Promise.withResolvers<void>()
+  let hasFailed = false
   let lastId = 0
   let isClosed = false
 
@@ -64,18 +71,18 @@ export function openWriter({ files, onWritten, setProblem, startThread = newThre
   }
 
   function report({ message }: Error): void {
-    setProblem(
-      'writer',
-      `The writer thread has ended unexpectedly (${message}). Creations get 503 until it runs again.`,
-    )
+    if (hasFailed) return
+    hasFailed = true
+    log.error(`The writer thread has ended unexpectedly (${message}). Creations get 503 until it runs again.`)
   }
 
   function onMessage(message: WriterMessage): void {
     if (message === 'started') {
-      setProblem('writer', undefined)
+      if (hasFailed) log.warn('The writer thread runs again.')
+      hasFailed = false
       threadStarted.resolve()
     } else if ('problem' in message) {
-      setProblem(message.name, message.problem)
+      logProblem(log, message)
     } else {
       const write = pending.get(message.id)
       pending.delete(message.id)
@@ -123,6 +130,12 @@ export function openWriter({ files, onWritten, setProblem, startThread = newThre
       last.terminate()
     },
   }
+}
+
+function logProblem(log: StoreLog, { name, problem }: Problem): void {
+  if (problem === undefined) log.warn(ENDED[name])
+  else if (name === 'checkpoint') log.warn(problem)
+  else log.error(problem)
 }
 
 function inTime<Result>(promise: Promise<Result>): Promise<Result> {
