@@ -3,7 +3,6 @@
 
 import pg from 'pg'
 import { ServiceError, unavailable } from '../../error.ts'
-import { cancelQuery } from './cancel.ts'
 import { isConnectionError, isReadOnly, ReadOnlyError, toConnectError, toServiceError } from './errors.ts'
 import type { Timeouts } from './limits.ts'
 import { parsePostgresUrl } from './url.ts'
@@ -38,6 +37,8 @@ export function openConnections(url: string, max: number, timeouts: Timeouts): C
   /** A connection to the host that is current when it is created. */
   class Client extends pg.Client {
     readonly hostIndex = current
+    /** The process of the server. Set by pg, whose types do not declare it. */
+    declare readonly processID: number | null
     connectedAt = 0
     answeredAt = 0
     /** With several hosts, a connection is used only if its server is writable. */
@@ -123,6 +124,26 @@ export function openConnections(url: string, max: number, timeouts: Timeouts): C
     }
   }
 
+  /**
+   * After a time-out the server would continue the statement, and might store what was reported as failed. Sent over a
+   * new connection, because the server reads nothing else from this one. If that fails, the statement goes on.
+   */
+  async function cancelStatement({ hostIndex, processID }: Client): Promise<void> {
+    const canceller = new pg.Client({
+      connectionString: urls[hostIndex],
+      connectionTimeoutMillis: timeouts.connectMs,
+      query_timeout: timeouts.statementMs,
+    })
+    canceller.on('error', ignore)
+    try {
+      await canceller.connect()
+      await canceller.query('select pg_cancel_backend($1)', [processID])
+    } catch {
+      // The server cannot be reached.
+    }
+    await canceller.end().catch(ignore)
+  }
+
   return {
     async withClient(work) {
       let client: (Client & pg.PoolClient) | undefined
@@ -139,8 +160,7 @@ export function openConnections(url: string, max: number, timeouts: Timeouts): C
       } catch (cause) {
         const error = toServiceError(cause)
         if (client !== undefined && isConnectionError(cause)) {
-          // After a time-out the server would continue the statement, and might store what was reported as failed.
-          cancelQuery(client, timeouts.connectMs)
+          void cancelStatement(client)
           lastTimeoutStart = Math.max(lastTimeoutStart, startedAt)
           skipHost(client)
         }

@@ -57,10 +57,6 @@ export function requireFile(path: string): Stats {
   return stats
 }
 
-export function fileSize(path: string): number {
-  return fileStats(path)?.size ?? 0
-}
-
 /** While a file is open, no other file can have the same device and inode. */
 export interface OpenedFile {
   readonly path: string

@@ -9,7 +9,7 @@ import { UnusableDatabase } from '../../store.ts'
 import { inPrivateFolder, isWithoutLinks, PRIVATE_FILE } from '../new-file.ts'
 import { type Copied, syncFolder, throwIfInterrupted, verifyCopy } from './backup.ts'
 import { isDamaged, isLocked } from './errors.ts'
-import { createFolderOf, fileSize, isSameFile, requireFile, SIDE_FILES, walPath } from './files.ts'
+import { createFolderOf, fileStats, isSameFile, requireFile, SIDE_FILES, walPath } from './files.ts'
 import { schemaVersion } from './migrate.ts'
 
 export interface Restored extends Copied {
@@ -42,7 +42,7 @@ export async function restore(file: string, path: string, now: Date, signal: Abo
 /** A backup consists of one file. SQLite would apply whatever changes another user has put beside it. */
 function requireComplete(file: string): void {
   const beside = ['-wal', '-journal'].map(suffix => realpathSync(file) + suffix)
-  const found = beside.find(name => fileSize(name) > 0)
+  const found = beside.find(name => Number(fileStats(name)?.size) > 0)
   if (found === undefined) return
   throw new UnusableDatabase(
     `${found} is not empty, but a backup is one file. Delete it if it is stale or not yours. ` +
