@@ -55,7 +55,7 @@ export async function createPostgresCatalogue(size: number, serverUrl: string): 
   const url = Object.assign(new URL(serverUrl), { pathname: '/animals' }).href
   await administer('drop database if exists animals with (force)', serverUrl)
   await administer('create database animals', serverUrl)
-  const store = await openPostgresStore({ url, clock: systemClock })
+  const store = await openPostgresStore({ url, clock: systemClock, create: true })
   await store.close()
   await administer(
     `insert into animals (name, category_id, status)

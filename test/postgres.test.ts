@@ -9,6 +9,7 @@ import { type Store, UnusableDatabase } from '../src/store.ts'
 import { checkExtremeIds, INSERT_EXTREME_IDS, int64Contract, storeContract } from './store.contract.ts'
 import { skipTime } from './support/clock.ts'
 import { run } from './support/command.ts'
+import { runInProcess } from './support/in-process.ts'
 import {
   administer,
   borrowDatabase,
@@ -133,6 +134,16 @@ suite('the schema on PostgreSQL', () => {
     assert.equal(code, 0, err)
     const { rows } = await administer('select version from animal_store_schema', url)
     assert.deepEqual(rows, [{ version: LATEST_SCHEMA }])
+  })
+
+  test('is not created by a command that only reads or changes what is there', async t => {
+    const url = await newDatabase(t)
+    for (const args of [['keys', 'list'], ['keys', 'revoke', 'key_1'], ['export']]) {
+      const { code, err } = await runInProcess(args, { DATABASE_URL: url })
+      assert.equal(code, 1)
+      assert.match(err, /has no tables yet\. Start the service, or run animal-store migrate\.\n$/)
+    }
+    assert.equal(await countRows("pg_tables where schemaname = 'public'", url), 0)
   })
 
   test('lists animals with the smallest and the largest int64 as id', async t => {

@@ -51,7 +51,7 @@ export function nameOf(address: DatabaseAddress): string {
 
 export interface OpenOptions {
   readonly clock: Clock
-  /** Create the database file if it does not exist. */
+  /** Create the database file, or the tables on PostgreSQL, if they do not exist. */
   readonly create: boolean
   /**
    * How long to wait for a PostgreSQL server that is unreachable or read-only. If undefined, the first failure is
@@ -102,6 +102,7 @@ async function open(
     return openPostgresStore({
       url: address.url,
       clock,
+      create,
       connections,
       timeouts,
       waitMs,

@@ -167,7 +167,7 @@ async function canConnect(url: string): Promise<boolean> {
 export function openPostgres(
   options: Partial<PostgresStoreOptions> & { readonly url: string },
 ): Promise<Store> {
-  return openPostgresStore({ clock: systemClock, timeouts: COMMAND_TIMEOUTS, ...options })
+  return openPostgresStore({ clock: systemClock, create: true, timeouts: COMMAND_TIMEOUTS, ...options })
 }
 
 /** Creates an empty database, without tables. It is dropped at the end of the test. Returns its URL. */

@@ -31,8 +31,12 @@ const DUPLICATES = new Set(['23505', '42P07', '42710'])
 const ATTEMPTS = 10
 
 /** Several instances may start at the same time: each step locks the one row of the version table. */
-export async function migrate(pool: Pool, warn: Warn): Promise<void> {
+export async function migrate(pool: Pool, create: boolean, warn: Warn): Promise<void> {
   let version = await currentVersion(pool)
+  if (version === 0 && !create)
+    throw new UnusableDatabase(
+      'The PostgreSQL database has no tables yet. Start the service, or run animal-store migrate.',
+    )
   for (let attempt = 1; version < LATEST_SCHEMA; attempt++) {
     try {
       version = await pool.transact(client => step(client, warn))

@@ -21,6 +21,8 @@ import { parsePostgresUrl } from './url.ts'
 export interface PostgresStoreOptions {
   readonly url: string
   readonly clock: Clock
+  /** Create the tables if there are none. */
+  readonly create: boolean
   /** How many connections the store opens at most. */
   readonly connections?: number | undefined
   /** The default is REQUEST_TIMEOUTS. */
@@ -39,6 +41,7 @@ export interface PostgresStoreOptions {
 export async function openPostgresStore({
   url,
   clock,
+  create,
   connections = DEFAULT_CONNECTIONS,
   timeouts,
   waitMs,
@@ -47,9 +50,10 @@ export async function openPostgresStore({
 }: PostgresStoreOptions): Promise<Store> {
   const pool = openPool(url, { connections, timeouts, warn })
   try {
-    if (waitMs === undefined) await prepareDatabase(pool, warn)
+    const prepare = () => prepareDatabase(pool, create, warn)
+    if (waitMs === undefined) await prepare()
     else
-      await retryWhileStarting(() => pool.checkWritable().then(() => prepareDatabase(pool, warn)), {
+      await retryWhileStarting(() => pool.checkWritable().then(prepare), {
         waitMs,
         onWait,
         minAttempts: parsePostgresUrl(url).urls.length,
@@ -114,12 +118,12 @@ export async function openPostgresStore({
   }
 }
 
-async function prepareDatabase(pool: Pool, warn: Warn): Promise<void> {
+async function prepareDatabase(pool: Pool, create: boolean, warn: Warn): Promise<void> {
   const { rows } = await pool.query('show server_encoding')
   if (rows[0].server_encoding !== 'UTF8') {
     throw new UnusableDatabase('The PostgreSQL database must have the encoding UTF8.')
   }
-  await migrate(pool, warn)
+  await migrate(pool, create, warn)
 }
 
 interface PingRow {
