@@ -9,7 +9,6 @@ import { batchCreations, createBatcher } from '../src/database/batching.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import { ServiceError, unavailable } from '../src/error.ts'
 import type { Store } from '../src/store.ts'
-import { onEveryDatabase } from './support/databases.ts'
 import { startTestService, temporaryFolder } from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -99,22 +98,6 @@ suite('batched creations', () => {
     assert.equal((await names(store)).length, 71)
   })
 
-  test('a creation that fails does not fail the others in its batch', async t => {
-    const store = memoryStore(t)
-    const batched = batchCreations(store)
-    const invalid = { animal: { name: 'invalid', categoryId: 1n, status: 'lost' as 'sold' } }
-    const results = await Promise.allSettled([
-      batched.createAnimals([creation('a')]),
-      batched.createAnimals([invalid]),
-      batched.createAnimals([creation('b')]),
-    ])
-    assert.deepEqual(
-      results.map(({ status }) => status),
-      ['fulfilled', 'rejected', 'fulfilled'],
-    )
-    assert.deepEqual(await names(store), ['a', 'b'])
-  })
-
   test('rejects the whole batch if the database is unavailable, and still tries the next batch', async t => {
     const store = memoryStore(t)
     let isDown = true
@@ -134,32 +117,6 @@ suite('batched creations', () => {
     assert.deepEqual(calls, [3])
     isDown = false
     assert.equal((await batched.createAnimals([creation('b')])).length, 1)
-  })
-
-  test('rejects creations that the queue cannot hold, and creations that wait in it too long', async t => {
-    const store = memoryStore(t)
-    const gate = Promise.withResolvers<void>()
-    const started = Promise.withResolvers<void>()
-    const stuck: Store = {
-      ...store,
-      async createAnimals(creations) {
-        started.resolve()
-        await gate.promise
-        return store.createAnimals(creations)
-      },
-    }
-    const batched = batchCreations(stuck, { size: 1, queueLength: 5, queueTimeoutMs: 1_000 })
-    const first = batched.createAnimals([creation('first')])
-    await started.promise
-    const waiting = Array.from({ length: 5 }, () => batched.createAnimals([creation('waiting')]))
-    await assert.rejects(batched.createAnimals([creation('too many')]), isUnavailable)
-    for (const result of await Promise.allSettled(waiting)) {
-      assert.ok(result.status === 'rejected' && isUnavailable(result.reason))
-    }
-    gate.resolve()
-    await first
-    await batched.createAnimals([creation('later')])
-    assert.deepEqual(await names(store), ['first', 'later'])
   })
 })
 
@@ -336,18 +293,4 @@ test('on SQLite, a creation waits in the queue as long as the batch before it wa
   other.exec('rollback')
   assert.equal((await first).status, 503)
   assert.equal((await second).status, 201)
-})
-
-onEveryDatabase('concurrent creations', start => {
-  test('each get 201 with their own animal', async t => {
-    const service = await start(t)
-    const replies = await Promise.all(
-      Array.from({ length: 200 }, (_, index) => service.create({ name: `a${index}`, categoryId: index })),
-    )
-    for (const [index, { status, json }] of replies.entries()) {
-      assert.equal(status, 201)
-      assert.equal((json as { name: string }).name, `a${index}`)
-    }
-    assert.equal(new Set(replies.map(({ json }) => (json as { id: bigint }).id)).size, 200)
-  })
 })

@@ -39,7 +39,6 @@ const VALUES: Record<string, readonly string[]> = {
   DELETE_EXPIRED_IDEMPOTENCY_KEYS: ['1000', '1000'],
   FIND_KEYS_BY_DIGEST: [`array[${DIGEST}]::bytea[]`],
   LIST_KEYS: ["'production'"],
-  LOCK_KEY: ["'key_1'", "'production'"],
   HAS_KEYS: ["'production'"],
   INSERT_KEY: ["'key_1'", "'n'", "'production'", DIGEST, "'s'", '1', 'null', 'null'],
   REVOKE_KEY: ['1', "'key_1'", "'production'"],

@@ -7,7 +7,7 @@ import { renderAnimals } from '../src/animal.ts'
 import { type Clock, systemClock } from '../src/clock.ts'
 import { COMMAND_TIMEOUTS } from '../src/database/postgres/limits.ts'
 import { openPool } from '../src/database/postgres/pool.ts'
-import { FIND_ANIMALS, LIST_ANIMALS, LIST_PAGES } from '../src/database/postgres/statements.ts'
+import { FIND_ANIMALS, LIST_PAGES } from '../src/database/postgres/statements.ts'
 import type { Store } from '../src/store.ts'
 import { checkExtremeIds, INSERT_EXTREME_IDS, storeContract } from './store.contract.ts'
 import { startPooler } from './support/pgbouncer.ts'
@@ -139,22 +139,6 @@ suite('an engine that refuses statements for several reads (0A000)', () => {
     const { store } = await openThrough(t, refuseSeveralReads, url)
     await administer(INSERT_EXTREME_IDS, url)
     await checkExtremeIds(store)
-  })
-
-  test('gets one statement for the first page and for an empty one, and two for any other', async t => {
-    const texts: string[] = []
-    const { store } = await openThrough(t, record, await borrowDatabase(t))
-    function record(name: string, text: string) {
-      texts.push(text)
-      return refuseSeveralReads(name, text)
-    }
-    await createAnimals(store, 3)
-    await store.listAnimalsAsJson({ limit: 2 })
-    await store.listAnimalsAsJson({ limit: 2, after: 1_000_000n })
-    assert.ok(texts.includes(LIST_ANIMALS.forward))
-    assert.ok(!texts.includes(LIST_ANIMALS.backward))
-    assert.notEqual((await store.listAnimalsAsJson({ limit: 2, after: 1n })).previous, undefined)
-    assert.ok(texts.includes(LIST_ANIMALS.backward))
   })
 })
 

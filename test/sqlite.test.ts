@@ -9,7 +9,7 @@ import type { StatementSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import type { Animal } from '../src/animal.ts'
-import { MAX_WAL_BYTES, truncateWal } from '../src/database/sqlite/checkpoint.ts'
+import { MAX_WAL_BYTES } from '../src/database/sqlite/checkpoint.ts'
 import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
 import { prepareStatements, type Statements } from '../src/database/sqlite/statements.ts'
 import { INT64_MAX, INT64_MIN } from '../src/json.ts'
@@ -161,16 +161,6 @@ suite('a SQLite file', () => {
     assert.deepEqual(plans('pageBeforeByStatus'), new Set([backwards(BY_STATUS), sort, BY_STATUS]))
   })
 
-  test('has a write-ahead log that starts anew after every 1,000 pages, if no reader needs it', async t => {
-    const path = newPath(t)
-    const store = openTestStore(t, path)
-    const creation = { animal: { name: 'x'.repeat(1_000), categoryId: 1n } }
-    for (let batch = 0; batch < 200; batch++)
-      await store.createAnimals(Array.from({ length: 100 }, () => creation))
-    assert.ok(statSync(path).size > MAX_WAL_BYTES)
-    assert.ok(statSync(`${path}-wal`).size < MAX_WAL_BYTES / 2)
-  })
-
   test('has its write-ahead log truncated once no reader needs it any more', async t => {
     const path = newPath(t)
     const walSize = () => statSync(`${path}-wal`).size
@@ -198,15 +188,6 @@ suite('a SQLite file', () => {
     await waitUntil(() => messages.length > 1, { what: 'the end of the problem is reported' })
     assert.deepEqual(messages, [problem, 'The write-ahead log was truncated.'])
     assert.equal(JSON.parse((await store.findAnimalAsJson(2n)) ?? '').name, creation.animal.name)
-  })
-
-  test('has no time-out for locks after a checkpoint that failed', t => {
-    const database = openDatabase(t, newPath(t))
-    database.exec(
-      'pragma busy_timeout = 0; pragma journal_mode = wal; begin; create table numbers (n integer)',
-    )
-    assert.throws(() => truncateWal(database), /locked/)
-    assert.deepEqual({ ...database.prepare('pragma busy_timeout').get() }, { timeout: 0 })
   })
 })
 
