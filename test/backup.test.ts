@@ -99,16 +99,10 @@ function beforeEachFileCall(look: () => void): () => void {
 async function crashedFolder(t: Scope, count: number): Promise<string> {
   const cwd = temporaryFolder(t)
   const { address, child, ended } = await serve(t, [], { cwd, env })
-  const { send, close } = client(address, KEY)
+  const { create, close } = client(address, KEY)
   t.after(close)
-  for (let index = 0; index < count; index++) {
-    const body = JSON.stringify({ name: `a${index}`, categoryId: index })
-    const { status } = await send('POST', '/v1/pets', {
-      headers: { 'content-type': 'application/json' },
-      body,
-    })
-    assert.equal(status, 201)
-  }
+  for (let index = 0; index < count; index++)
+    assert.equal((await create({ name: `a${index}`, categoryId: index })).status, 201)
   child.kill('SIGKILL')
   await ended
   assert.ok(statSync(join(cwd, `${DATABASE}-wal`)).size > 0)
@@ -140,16 +134,11 @@ suite('backup', { concurrency: true }, () => {
     const acknowledged: string[] = []
     let isStopped = false
     const createUntilStopped = async (number: number) => {
-      const { send, close } = client(address, KEY)
+      const { create, close } = client(address, KEY)
       t.after(close)
       for (let count = 0; !isStopped; count++) {
         const name = `${number}-${count}`
-        const body = JSON.stringify({ name, categoryId: count })
-        const { status } = await send('POST', '/v1/pets', {
-          headers: { 'content-type': 'application/json' },
-          body,
-        })
-        assert.equal(status, 201)
+        assert.equal((await create({ name, categoryId: count })).status, 201)
         acknowledged.push(name)
       }
     }

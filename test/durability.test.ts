@@ -20,7 +20,6 @@ import { waitUntil } from './support/wait.ts'
 const KEY = 'a-secret-of-my-own-choosing'
 const env = { ANIMAL_STORE_API_KEY: KEY }
 const NEW_KEY = { name: 'a', environment: 'production', createdAt: new Date() } as const
-const JSON_TYPE = { 'content-type': 'application/json' }
 
 suite('an animal that was answered with 201', { concurrency: true }, () => {
   test('survives a kill -9 while clients create animals', async t => {
@@ -28,15 +27,11 @@ suite('an animal that was answered with 201', { concurrency: true }, () => {
     const first = await serve(t, [], { cwd, env })
     const acknowledged: string[] = []
     const createUntilKilled = async (number: number) => {
-      const { send, close } = client(first.address, KEY)
+      const { create, close } = client(first.address, KEY)
       t.after(close)
       for (let count = 0; count < 10_000; count++) {
         const name = `${number}-${count}`
-        const reply = await send('POST', '/v1/pets', {
-          headers: JSON_TYPE,
-          body: JSON.stringify({ name, categoryId: count }),
-        })
-        assert.equal(reply.status, 201)
+        assert.equal((await create({ name, categoryId: count })).status, 201)
         acknowledged.push(name)
         if (acknowledged.length === 300) first.child.kill('SIGKILL')
       }
@@ -72,25 +67,21 @@ suite('an animal that was answered with 201', { concurrency: true }, () => {
     const script = `trap '' XFSZ; ulimit -f 400; exec "$@"`
     const program = ['sh', '-c', script, 'sh', process.execPath, MAIN]
     const { address, printed } = await serve(t, [], { cwd, env, program })
-    const { send, close } = client(address, KEY)
+    const { send, create, close } = client(address, KEY)
     t.after(close)
-    const create = (categoryId: number) =>
-      send('POST', '/v1/pets', {
-        headers: JSON_TYPE,
-        body: JSON.stringify({ name: 'x'.repeat(1000), categoryId }),
-      })
+    const animal = { name: 'x'.repeat(1000), categoryId: 1 }
     let created = 0
-    let reply = await create(0)
+    let reply = await create(animal)
     while (reply.status === 201) {
-      assert.ok(created < 1_000, 'the limit on the file size has no effect')
-      reply = await create(++created)
+      assert.ok(++created < 1_000, 'the limit on the file size has no effect')
+      reply = await create(animal)
     }
     assert.equal(reply.status, 503)
     assert.equal(reply.headers['retry-after'], '1')
     assert.equal((reply.json as { code: string }).code, 'unavailable')
     assert.doesNotMatch(reply.text, /disk|sqlite/i)
     await waitUntil(() => /"level":50.*(disk|full|I\/O)/.test(printed.out), { what: 'the failure is logged' })
-    assert.equal((await create(0)).status, 503)
+    assert.equal((await create(animal)).status, 503)
     assert.equal((await send('GET', '/livez')).status, 200)
     assert.equal((await send('GET', `/v1/pets?after=${created - 1}`)).status, 200)
     assert.equal((await send('GET', `/v1/pets/${created}`)).status, 200)
@@ -102,18 +93,16 @@ suite('an animal that was answered with 201', { concurrency: true }, () => {
   })
 })
 
-suite('while the database file is missing', { concurrency: true }, () => {
-  test('a stored key gets 503, not 401', async t => {
-    const cwd = temporaryFolder(t)
-    const { address, said } = await serve(t, [], { cwd })
-    const key = await said(/(as_live_\w{38})/)
-    renameSync(join(cwd, 'data'), join(cwd, 'moved'))
-    const { send, close } = client(address, key)
-    t.after(close)
-    assert.equal((await send('GET', '/v1/pets')).status, 503)
-    renameSync(join(cwd, 'moved'), join(cwd, 'data'))
-    assert.equal((await send('GET', '/v1/pets')).status, 200)
-  })
+test('while the database file is missing, a stored key gets 503, not 401', async t => {
+  const cwd = temporaryFolder(t)
+  const { address, said } = await serve(t, [], { cwd })
+  const key = await said(/(as_live_\w{38})/)
+  renameSync(join(cwd, 'data'), join(cwd, 'moved'))
+  const { send, close } = client(address, key)
+  t.after(close)
+  assert.equal((await send('GET', '/v1/pets')).status, 503)
+  renameSync(join(cwd, 'moved'), join(cwd, 'data'))
+  assert.equal((await send('GET', '/v1/pets')).status, 200)
 })
 
 /** Renames a table, but no reference to it. */

@@ -233,21 +233,17 @@ suite('a kill -9 after the write-ahead log was', { concurrency: 2 }, () => {
         const env = { ANIMAL_STORE_API_KEY: API_KEY }
         const wal = join(cwd, 'data', 'production.db-wal')
         const first = await serve(t, ['--workers', String(workers)], { cwd, env, isGroup: true })
-        const { send, close } = client(first.address)
+        const { create, close } = client(first.address)
         t.after(close)
-        const create = async (name: string) => {
-          const headers = { 'content-type': 'application/json' }
-          const body = JSON.stringify({ name, categoryId: 1 })
-          return (await send('POST', '/v1/pets', { headers, body })).status
-        }
+        const statusOf = async (name: string) => (await create({ name, categoryId: 1 })).status
         const acknowledged: string[] = []
         for (let count = 0; count < 20; count++) {
           if (count === 5) copyFileSync(wal, `${wal}-copy`)
-          assert.equal(await create(`a${count}`), 201)
+          assert.equal(await statusOf(`a${count}`), 201)
           acknowledged.push(`a${count}`)
         }
         damage(wal)
-        assert.equal(await create('lost?'), 503)
+        assert.equal(await statusOf('lost?'), 503)
         await waitUntil(() => first.printed.out.includes('are saved in'), { what: 'the log is saved' })
         process.kill(-Number(first.child.pid), 'SIGKILL')
         await first.ended

@@ -80,26 +80,6 @@ suite('a SQLite file', () => {
     assert.deepEqual(exits, [0, 0, 0, 0, 0, 0])
   })
 
-  test('is migrated from an older schema, with its animals', async t => {
-    const path = newPath(t)
-    const store = openTestStore(t, path)
-    await addAnimal(store, 'a')
-    await store.close()
-    runSql(
-      path,
-      `drop table idempotency_keys;
-       drop table api_keys;
-       drop index animals_by_status;
-       create index animals_by_status on animals (status) where status is not null;
-       pragma user_version = 1`,
-    )
-    const migrated = openTestStore(t, path, { create: false })
-    assert.deepEqual(await animalNames(migrated), ['a'])
-    assert.deepEqual(await migrated.listKeys('production'), [])
-    const plans = new Set(queryPlans(t, path, 'pageAfterByStatus'))
-    assert.deepEqual(plans, new Set([BY_STATUS, backwards(BY_STATUS)]))
-  })
-
   for (const file of ['schema-3.db', 'schema-4.db'])
     test(`that an earlier version made (${file}) is opened, with its animals, keys and idempotency keys`, async t => {
       const path = newPath(t)

@@ -6,7 +6,6 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { suite, test } from 'node:test'
 import pg from 'pg'
-import { parseDatabaseUrl } from '../../src/database/open.ts'
 import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS } from '../../src/database/postgres/limits.ts'
 import { openPool } from '../../src/database/postgres/pool.ts'
 import { MalformedUrl, parsePostgresUrl } from '../../src/database/postgres/url.ts'
@@ -97,11 +96,10 @@ suite('a PostgreSQL URL', () => {
     assert.equal(name, 'postgres://h1,[::1]:5433/db')
   })
 
-  for (const target of ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'])
-    test(`may have target_session_attrs=${target}`, () => {
-      const url = `postgres://u:p@h1,h2/db?target_session_attrs=${target}`
-      assert.deepEqual(parseDatabaseUrl(url), { kind: 'postgres', url })
-    })
+  test('may have any target_session_attrs of libpq', () => {
+    for (const target of ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'])
+      parsePostgresUrl(`postgres://u:p@h1,h2/db?target_session_attrs=${target}`)
+  })
 
   for (const url of [
     'postgres://u:p@h1,h2/db?target_session_attrs=writable',

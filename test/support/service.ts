@@ -96,17 +96,13 @@ export async function startTestService(
       firstKey = key
     })
   service.setReady()
-  const { send, close } = client(service.address)
+  const { send, create, close } = client(service.address)
   t.after(close)
   return {
     ...service,
     firstKey,
     send,
-    create: (animal, headers = {}) =>
-      send('POST', '/v1/pets', {
-        headers: { 'content-type': 'application/json', ...headers },
-        body: typeof animal === 'string' ? animal : JSON.stringify(animal),
-      }),
+    create,
     get logs() {
       return lines.map(line => parseJson(line) as Record<string, unknown>)
     },
@@ -154,7 +150,14 @@ export function client(address: string, apiKey = API_KEY) {
     assertNoKey(`${JSON.stringify(reply.headers)}${reply.text}`, 'the response')
     return reply
   }
-  return { send, close: () => agent.destroy() }
+
+  const create: TestService['create'] = (animal, headers = {}) =>
+    send('POST', '/v1/pets', {
+      headers: { 'content-type': 'application/json', ...headers },
+      body: typeof animal === 'string' ? animal : JSON.stringify(animal),
+    })
+
+  return { send, create, close: () => agent.destroy() }
 }
 
 /** Sends bytes unchanged, and resolves with the response once the server closes the connection. */
