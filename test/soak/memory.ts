@@ -1,7 +1,7 @@
 // The memory and the open files of the processes that live through a soak test, and the size of the WAL of SQLite.
 
 import { readdirSync, statSync } from 'node:fs'
-import { MAX_WAL_BYTES } from '../../src/database/sqlite/checkpoint.ts'
+import { MAX_WAL_BYTES } from '../../src/database/sqlite/files.ts'
 import type { Figure } from '../faults/figure.ts'
 import { memoryOf } from '../support/processes.ts'
 import type { Services } from './services.ts'

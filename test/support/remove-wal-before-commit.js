@@ -3,8 +3,8 @@
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 
-/** The checks before and after the database is opened come first. */
-const CHECK_BEFORE_COMMIT = 3
+/** The check before the database is opened comes first. */
+const CHECK_BEFORE_COMMIT = 2
 
 const original = fs.statSync
 let checks = 0

@@ -9,8 +9,6 @@ import { isReadOnly } from './errors.ts'
 
 const RETRY_INTERVAL_MS = 250
 
-const MAX_REASONS = 10
-
 /**
  * The server is starting, shutting down or a standby (57), or has no connection left (53300). Wrong credentials and an
  * unknown database are not temporary: a person must correct them.
@@ -67,7 +65,7 @@ export async function retryWhileStarting<Result>(
       const isOver = performance.now() >= deadline
       if (!isTemporary(causeOf(error)) || (isOver && attempt >= minAttempts)) throw error
       const reason = describeFailure(error)
-      if (!isOver && !reasons.has(reason) && reasons.size < MAX_REASONS) {
+      if (!isOver && !reasons.has(reason)) {
         reasons.add(reason)
         onWait(reason)
       }

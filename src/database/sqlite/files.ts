@@ -22,6 +22,9 @@ export const MEMORY = ':memory:'
 /** What SQLite appends to the path of a database to name the files next to it. */
 export const SIDE_FILES = ['-wal', '-shm', '-journal']
 
+/** The WAL is truncated from this size on. */
+export const MAX_WAL_BYTES = 16 * 1024 * 1024
+
 const PRIVATE_FOLDER = 0o700
 const OTHERS = 0o077
 
@@ -80,7 +83,7 @@ function identify(path: string): OpenedFile {
   return { path, dev, ino }
 }
 
-export type Lost = 'removed' | 'replaced'
+type Lost = 'removed' | 'replaced'
 
 /** Tells what has happened to an opened file. Returns undefined if its path still leads to it. */
 export function lostFile({ path, dev, ino }: OpenedFile, stats = fileStats(path)): Lost | undefined {
