@@ -73,51 +73,6 @@ suite('batched creations', () => {
     assert.equal(batches.mock.callCount(), 4)
     assert.equal(isNextTurn, true)
   })
-
-  test('creations that arrive while a batch commits form the next batches, up to the maximum size', async t => {
-    const store = memoryStore(t)
-    const sizes: number[] = []
-    const started = Promise.withResolvers<void>()
-    const gate = Promise.withResolvers<void>()
-    const slow: Store = {
-      ...store,
-      async createAnimals(creations) {
-        sizes.push(creations.length)
-        started.resolve()
-        await gate.promise
-        return store.createAnimals(creations)
-      },
-    }
-    const batched = batchCreations(slow, { size: 30, queueLength: 1_000, queueTimeoutMs: 10_000 })
-    const first = batched.createAnimals([creation('first')])
-    await started.promise
-    const rest = Array.from({ length: 70 }, (_, index) => batched.createAnimals([creation(`a${index}`)]))
-    gate.resolve()
-    await Promise.all([first, ...rest])
-    assert.deepEqual(sizes, [1, 30, 30, 10])
-    assert.equal((await names(store)).length, 71)
-  })
-
-  test('rejects the whole batch if the database is unavailable, and still tries the next batch', async t => {
-    const store = memoryStore(t)
-    let isDown = true
-    const calls: number[] = []
-    const flaky: Store = {
-      ...store,
-      createAnimals(creations) {
-        calls.push(creations.length)
-        return isDown
-          ? Promise.reject(new ServiceError('unavailable', 'down'))
-          : store.createAnimals(creations)
-      },
-    }
-    const batched = batchCreations(flaky)
-    const results = await Promise.allSettled([1, 2, 3].map(() => batched.createAnimals([creation('a')])))
-    assert.ok(results.every(result => result.status === 'rejected' && isUnavailable(result.reason)))
-    assert.deepEqual(calls, [3])
-    isDown = false
-    assert.equal((await batched.createAnimals([creation('b')])).length, 1)
-  })
 })
 
 suite('batched calls', () => {
@@ -202,6 +157,18 @@ suite('batched calls', () => {
       ['a', 'bad', 'b', 'overloaded', 'overloaded', 'overloaded'],
     )
     assert.deepEqual(sent.slice(1), [['a'], ['bad'], ['b'], ['down']])
+  })
+
+  test('a batch that fails because the database is unavailable is rejected as a whole', async () => {
+    const sizes: number[] = []
+    const run = async (calls: readonly number[]) => {
+      sizes.push(calls.length)
+      throw unavailable()
+    }
+    const send = createBatcher({ run, limits: LIMITS, turns: 1, overloaded })
+    const results = await Promise.allSettled([1, 2, 3].map(send))
+    assert.ok(results.every(result => result.status === 'rejected' && isUnavailable(result.reason)))
+    assert.deepEqual(sizes, [3])
   })
 
   test('a call that is larger than a batch is a batch of its own', async () => {
