@@ -2,18 +2,12 @@
 
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { UnusableDatabase, type Warn } from '../../store.ts'
+import { UnusableDatabase } from '../../store.ts'
 import { isLocked, isOpening, lockDeadline } from './errors.ts'
 import { createFile, isWritable, MEMORY, requireFile } from './files.ts'
 import { checkIntegrity } from './integrity.ts'
 import { migrate } from './migrate.ts'
 import { type Connection, prepareStatements } from './statements.ts'
-
-export interface ConnectionOptions {
-  /** Create the file and its folder if they do not exist. */
-  readonly create: boolean
-  readonly warn: Warn
-}
 
 /** How often a start tries again while another process creates or migrates the file. */
 const OPEN_INTERVAL_MS = 20
@@ -21,13 +15,16 @@ const OPEN_INTERVAL_MS = 20
 /** SQLite's page cache: enough for the inner pages of ten million animals, and the busiest others. */
 const CACHE_KIB = 16 * 1024
 
-/** Checks the file, migrates it, and opens it. Blocks the thread: nothing else can run before the database is open. */
-export function openConnection(path: string, { create, warn }: ConnectionOptions): Connection {
+/**
+ * Checks the file, migrates it, and opens it. Creates the file and its folder first if they do not exist and `create` is true.
+ * Blocks the thread: nothing else can run before the database is open.
+ */
+export function openConnection(path: string, create: boolean): Connection {
   let uncheckedBytes = path === MEMORY ? 0 : checkFile(path, create)
   let deadline: number | undefined
   for (;;) {
     try {
-      if (uncheckedBytes > 0) checkContents(path, uncheckedBytes, warn)
+      if (uncheckedBytes > 0) checkContents(path, uncheckedBytes)
       uncheckedBytes = 0
       return connect(path, prepareDatabase)
     } catch (error) {
@@ -82,8 +79,7 @@ function checkFile(path: string, create: boolean): number {
 }
 
 /** Opens the file read-only, so that a rejected file and a WAL that a crash left behind stay unchanged. */
-function checkContents(path: string, size: number, warn: Warn): void {
-  const startedAt = performance.now()
+function checkContents(path: string, size: number): void {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 0 })
   try {
     // In one transaction: otherwise another process could migrate the file between two reads.
@@ -93,6 +89,4 @@ function checkContents(path: string, size: number, warn: Warn): void {
   } finally {
     database.close()
   }
-  const seconds = (performance.now() - startedAt) / 1000
-  if (seconds > 1) warn(`Checking the database ${path} took ${seconds.toFixed(1)} s.`)
 }

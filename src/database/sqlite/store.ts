@@ -35,10 +35,10 @@ export interface SqliteStoreOptions {
 export function openSqliteStore({ path, clock, create, ...options }: SqliteStoreOptions): Store {
   const { ownsFolder = false, startsWriter = false, log = { warn() {}, error() {} } } = options
   const warn = (message: string) => log.warn(message)
-  if (path === MEMORY) return createStore(openInMemory(openConnection(MEMORY, { create, warn })), clock)
+  if (path === MEMORY) return createStore(openInMemory(openConnection(MEMORY, create)), clock)
   // An absolute path is never mistaken for a URI, and does not change with the working directory.
   const absolute = resolve(path)
-  const connection = openConnection(absolute, { create, warn })
+  const connection = openConnection(absolute, create)
   const files = identifyFiles(absolute)
   // Only now, so that a file that was rejected stays unchanged.
   restrictFiles(realpathSync(absolute), warn)
