@@ -1,9 +1,8 @@
 // `animal-store backup` and `animal-store restore`: copies of a SQLite database. PostgreSQL has its own tools.
 
 import type { DatabaseAddress } from '../database/open.ts'
-import { backUp } from '../database/sqlite/backup.ts'
+import { backUp, restore } from '../database/sqlite/backup.ts'
 import { restrictFiles } from '../database/sqlite/files.ts'
-import { restore } from '../database/sqlite/restore.ts'
 import { CommandFailed, cannotWrite, command, Interrupted, interruptible } from './command.ts'
 import { formatCount } from './messages.ts'
 import { createProgress } from './progress.ts'

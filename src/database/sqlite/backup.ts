@@ -1,13 +1,28 @@
-// `backup`: copies a database file while other processes use it, and verifies the copy.
+// `backup` copies a database file while other processes use it. `restore` replaces a database file by such a copy: if the
+// process is killed at any moment, the path leads to the complete old or the complete new database, provided that the file
+// system has links.
 
-import { closeSync, fsyncSync, lstatSync, openSync, statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { chmod, copyFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UnusableDatabase } from '../../store.ts'
-import { inPrivateFolder, PRIVATE_FILE, publish } from '../new-file.ts'
-import { LOCK_TIMEOUT_MS } from './errors.ts'
-import { requireFile } from './files.ts'
+import { inPrivateFolder, isWithoutLinks, PRIVATE_FILE, publish } from '../new-file.ts'
+import { isDamaged, isLocked, LOCK_TIMEOUT_MS } from './errors.ts'
+import { createFolderOf, fileStats, isSameFile, requireFile, SIDE_FILES, walPath } from './files.ts'
 import { checkOwner, findDamage, isEmpty } from './integrity.ts'
 import { schemaVersion } from './migrate.ts'
 
@@ -76,14 +91,14 @@ async function copyOnline(
 }
 
 /** Throws if a signal has arrived while this process was busy: it is handled only between two turns of the event loop. */
-export async function throwIfInterrupted(signal: AbortSignal): Promise<void> {
+async function throwIfInterrupted(signal: AbortSignal): Promise<void> {
   await nextTurn()
   await nextTurn()
   signal.throwIfAborted()
 }
 
 /** Checks every row of the copy of `path`, and makes sure that the copy is on disk. */
-export function verifyCopy(path: string, copy: string): Copied {
+function verifyCopy(path: string, copy: string): Copied {
   const database = new DatabaseSync(copy)
   let animals: bigint
   try {
@@ -105,7 +120,7 @@ export function verifyCopy(path: string, copy: string): Copied {
 }
 
 /** Makes new, renamed and deleted names survive a power failure. */
-export function syncFolder(folder: string): void {
+function syncFolder(folder: string): void {
   // Windows cannot do that.
   if (process.platform !== 'win32') sync(folder, 'r')
 }
@@ -117,4 +132,129 @@ function sync(path: string, flags: 'r' | 'r+'): void {
   } finally {
     closeSync(descriptor)
   }
+}
+
+export interface Restored extends Copied {
+  /** Where the old database is now. Undefined if there was none. */
+  readonly oldDatabase: string | undefined
+}
+
+/**
+ * Verifies a copy of the backup and puts it in place of the database, which no process may have open. Changes nothing if
+ * the signal is aborted.
+ */
+export async function restore(file: string, path: string, now: Date, signal: AbortSignal): Promise<Restored> {
+  if (!existsSync(file)) throw new UnusableDatabase(`There is no backup at ${file}.`)
+  requireFile(file)
+  const target = existsSync(path) ? realpathSync(path) : resolve(path)
+  if (isSameFile(file, target)) throw new UnusableDatabase(`${file} is the database itself.`)
+  requireComplete(file)
+  // Also checked before the copy, because a copy may take minutes.
+  if (isOpenElsewhere(target)) throw inUse(target)
+  createFolderOf(target)
+  return inPrivateFolder(target, async copy => {
+    await copyFile(file, copy)
+    await chmod(copy, PRIVATE_FILE)
+    const copied = verifyCopy(file, copy)
+    await throwIfInterrupted(signal)
+    return { ...copied, oldDatabase: replace(target, copy, now) }
+  })
+}
+
+/** A backup consists of one file. SQLite would apply whatever changes another user has put beside it. */
+function requireComplete(file: string): void {
+  const beside = ['-wal', '-journal'].map(suffix => realpathSync(file) + suffix)
+  const found = beside.find(name => Number(fileStats(name)?.size) > 0)
+  if (found === undefined) return
+  throw new UnusableDatabase(
+    `${found} is not empty, but a backup is one file. Delete it if it is stale or not yours. ` +
+      `Otherwise run animal-store backup NEW --database-url sqlite:${file} and restore NEW.`,
+  )
+}
+
+/** Moves the old database aside and the new one in its place. Returns the new name of the old one. */
+function replace(target: string, restored: string, now: Date): string | undefined {
+  const lock = lockUnused(target)
+  try {
+    const aside = `${target}.before-restore-${now.toISOString().replaceAll(/[:.-]/g, '')}`
+    // Side files are left only if SQLite cannot read the database. All files are linked before any is removed, so that
+    // nothing is lost at any step.
+    const present = ['', ...SIDE_FILES].filter(suffix =>
+      lstatSync(target + suffix, { throwIfNoEntry: false }),
+    )
+    for (const suffix of present) linkOrMove(target + suffix, aside + suffix)
+    syncFolder(dirname(target))
+    // SQLite would apply the old WAL to the new file, and corrupt it.
+    for (const suffix of present) if (suffix !== '') rmSync(target + suffix, { force: true })
+    renameSync(restored, target)
+    syncFolder(dirname(target))
+    return present.length === 0 ? undefined : aside
+  } finally {
+    lock?.close()
+  }
+}
+
+/** Without links, the path leads to no database until the new one is in place. */
+function linkOrMove(file: string, aside: string): void {
+  try {
+    linkSync(file, aside)
+  } catch (error) {
+    if (!isWithoutLinks(error)) throw error
+    renameSync(file, aside)
+  }
+}
+
+/**
+ * Makes sure that no process has the database open, and returns a connection that keeps others out. SQLite leaves WAL
+ * mode only if no other connection exists. Then the newest changes are in the file itself. Returns undefined if there is
+ * no database, or only a damaged file.
+ */
+function lockUnused(path: string): DatabaseSync | undefined {
+  if (!existsSync(path)) return undefined
+  if (isOpenElsewhere(path)) throw inUse(path)
+  let database: DatabaseSync | undefined
+  try {
+    // A connection that may write would delete a WAL that it cannot read.
+    database = new DatabaseSync(path, { timeout: 0, readOnly: true })
+    schemaVersion(database)
+    database.close()
+    database = new DatabaseSync(path, { timeout: 0 })
+    const [mode] = Object.values(database.prepare('pragma journal_mode = delete').get() ?? {})
+    database.exec('pragma locking_mode = exclusive; begin exclusive; commit')
+    // Another process may have opened the file between the two statements.
+    if (mode !== 'delete' || existsSync(walPath(path))) throw inUse(path)
+    return database
+  } catch (error) {
+    if (database?.isOpen) database.close()
+    if (error instanceof UnusableDatabase) throw error
+    if (isLocked(error)) throw inUse(path)
+    if (isDamaged(error)) return undefined
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new UnusableDatabase(`The database ${path} cannot be locked: ${reason}.`, { cause: error })
+  }
+}
+
+/**
+ * Whether another process has the file open, as far as Linux tells: this finds a connection that has not read anything
+ * yet, and one to a file that SQLite can no longer read. The processes of other users are not visible.
+ */
+function isOpenElsewhere(path: string): boolean {
+  if (!existsSync(path)) return false
+  const others = namesIn('/proc').filter(name => /^\d+$/.test(name) && name !== String(process.pid))
+  return others.some(pid => {
+    const folder = join('/proc', pid, 'fd')
+    return namesIn(folder).some(descriptor => isSameFile(join(folder, descriptor), path))
+  })
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
+function inUse(path: string): UnusableDatabase {
+  return new UnusableDatabase(`A process has the database ${path} open. Stop it first.`)
 }
