@@ -21,9 +21,9 @@ import { backup, DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UnusableDatabase } from '../../store.ts'
 import { inPrivateFolder, isWithoutLinks, PRIVATE_FILE, publish } from '../new-file.ts'
+import { checkOwner, findDamage, isEmpty } from './connection.ts'
 import { isDamaged, isLocked, LOCK_TIMEOUT_MS } from './errors.ts'
 import { createFolderOf, fileStats, isSameFile, requireFile, SIDE_FILES, walPath } from './files.ts'
-import { checkOwner, findDamage, isEmpty } from './integrity.ts'
 import { schemaVersion } from './migrate.ts'
 
 /** About 8 MiB per step: small enough for a progress bar, and large enough that the steps cost nothing. */
