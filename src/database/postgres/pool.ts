@@ -15,7 +15,7 @@ import {
   toConnectError,
   toServiceError,
 } from './errors.ts'
-import { REQUEST_TIMEOUTS, type Timeouts } from './limits.ts'
+import type { Timeouts } from './limits.ts'
 import { parsePostgresUrl } from './url.ts'
 
 /** Connections are replaced after this time, so that after a failover none stays connected to the demoted server. */
@@ -53,8 +53,7 @@ export interface Pool {
 export interface PoolOptions {
   /** How many connections the pool opens at most. */
   readonly connections: number
-  /** The default is REQUEST_TIMEOUTS. */
-  readonly timeouts?: Timeouts | undefined
+  readonly timeouts: Timeouts
   readonly warn: Warn
 }
 
@@ -204,7 +203,7 @@ function openConnections(url: string, max: number, timeouts: Timeouts): Pick<Poo
  * A prepared statement is parsed and planned once per connection. Its name is a hash of its text, so that clients that share a
  * connection through a pooler cannot use one name for different texts.
  */
-export function openPool(url: string, { connections, timeouts = REQUEST_TIMEOUTS, warn }: PoolOptions): Pool {
+export function openPool(url: string, { connections, timeouts, warn }: PoolOptions): Pool {
   const { withClient, close } = openConnections(url, connections, timeouts)
   /** Statements are constants, so there are only a few. */
   const names = new Map<string, string>()

@@ -9,7 +9,7 @@ import { IDEMPOTENCY_WINDOW_MS, type Store, UnusableDatabase, type Warn } from '
 import { keyValues, toKey } from '../rows.ts'
 import { createAnimals } from './create-animals.ts'
 import { ReadOnlyError, sequenceBehind } from './errors.ts'
-import { DEFAULT_CONNECTIONS, type Timeouts } from './limits.ts'
+import { DEFAULT_CONNECTIONS, REQUEST_TIMEOUTS, type Timeouts } from './limits.ts'
 import { migrate, withSchemaLock } from './migrate.ts'
 import { openPool, type Pool } from './pool.ts'
 import { createAnimalReads, createKeyLookups } from './reads.ts'
@@ -42,7 +42,7 @@ export async function openPostgresStore({
   clock,
   create,
   connections = DEFAULT_CONNECTIONS,
-  timeouts,
+  timeouts = REQUEST_TIMEOUTS,
   waitMs,
   onWait = () => {},
   warn = () => {},
