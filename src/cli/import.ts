@@ -188,17 +188,15 @@ async function* batchesOf(
   let creations: Creation[] = []
   let firstLine = 0
   let lastLine = 0
-  for await (const entries of readEntries(addAbortSignal(signal, source.stream), format, fromLine, say)) {
-    for (const entry of entries) {
-      const animal = animalOf(entry)
-      if (animal === undefined) continue
-      if (creations.length === 0) firstLine = entry.firstLine
-      creations.push({ animal })
-      lastLine = entry.lastLine
-      if (creations.length < BATCH_SIZE) continue
-      yield { creations, firstLine, lastLine }
-      creations = []
-    }
+  for await (const entry of readEntries(addAbortSignal(signal, source.stream), format, fromLine, say)) {
+    const animal = animalOf(entry)
+    if (animal === undefined) continue
+    if (creations.length === 0) firstLine = entry.firstLine
+    creations.push({ animal })
+    lastLine = entry.lastLine
+    if (creations.length < BATCH_SIZE) continue
+    yield { creations, firstLine, lastLine }
+    creations = []
   }
   if (creations.length > 0) yield { creations, firstLine, lastLine }
 }
