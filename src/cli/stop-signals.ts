@@ -24,39 +24,24 @@ const PARENT_CHECK_INTERVAL_MS = 250
 
 /** The first signal stops the service gracefully, a second one ends the process immediately. Returns `stop`. */
 export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }): () => void {
-  let isStopping = false
-  let ignoresDuplicates = false
+  let stoppedAt: number | undefined
 
   function stop(): void {
-    if (isStopping) return
-    isStopping = true
-    ignoreDuplicates()
+    if (stoppedAt !== undefined) return
+    stoppedAt = performance.now()
     setTimeout(() => {
       console.error(
         'The database cannot be closed in time, perhaps because the disk does not respond. The process ends now.',
       )
       end('SIGTERM')
     }, STOP_LIMITS.endProcessMs)
-    service
-      .stop()
-      .then(
-        () => 0,
-        error => {
-          console.error(error)
-          return 1
-        },
-      )
-      .then(exitAfterThreads)
-  }
-
-  /** The timer may fire before Node.js has read a duplicate that arrived earlier. `setImmediate` waits until it has. */
-  function ignoreDuplicates(): void {
-    ignoresDuplicates = true
-    setTimeout(() => {
-      setImmediate(() => {
-        ignoresDuplicates = false
-      })
-    }, DUPLICATE_MS)
+    service.stop().then(
+      () => exitAfterThreads(0),
+      error => {
+        console.error(error)
+        return exitAfterThreads(1)
+      },
+    )
   }
 
   /** Ends the process without waiting for its threads. */
@@ -69,8 +54,8 @@ export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }):
   }
 
   function onSignal(signal: NodeJS.Signals): void {
-    if (isStopping && !ignoresDuplicates) end(signal)
-    else stop()
+    if (stoppedAt === undefined) stop()
+    else if (performance.now() - stoppedAt > DUPLICATE_MS) end(signal)
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
