@@ -14,6 +14,7 @@ export const backupDatabase = command({
   name: 'backup',
   summary: 'Write a verified copy of the SQLite database to a new file, while the service runs.',
   settings: ['databaseUrl', 'environment'],
+  descriptions: { databaseUrl: 'sqlite:<path>' },
   examples: ['backup /var/backups/animals.db'],
   operands: ['FILE'],
   async run({ databaseUrl }, [file = ''], { stderr, say }) {
@@ -37,6 +38,7 @@ export const restoreDatabase = command({
   name: 'restore',
   summary: 'Replace the SQLite database by a backup, while no process uses it.',
   settings: ['databaseUrl', 'environment'],
+  descriptions: { databaseUrl: 'sqlite:<path>' },
   examples: ['restore /var/backups/animals.db'],
   operands: ['FILE'],
   async run({ databaseUrl }, [file = ''], { say }) {

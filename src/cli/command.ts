@@ -23,6 +23,8 @@ export interface Command<Name extends SettingName = SettingName> {
   readonly name: string
   readonly summary: string
   readonly settings: readonly Name[]
+  /** For the help: of settings that accept less than in other commands. */
+  readonly descriptions?: Partial<Record<Name, string>>
   /** Complete command lines for the help, without the name of the program. */
   readonly examples?: readonly string[]
   /** The arguments after the flags, by their names in the help. An optional one is in brackets. */

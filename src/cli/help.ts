@@ -1,7 +1,7 @@
 // The help of the command line, wrapped to the width of the terminal, and suggestions for mistyped words.
 
 import type { Command } from './command.ts'
-import { SETTINGS, type Setting, type SettingName } from './settings.ts'
+import { SETTINGS, type Setting } from './settings.ts'
 
 /** Lists these commands: all of them, or those of a group such as `keys`. */
 export function overview(commands: readonly Command[], columns: number, group = ''): string {
@@ -26,11 +26,7 @@ export function help(command: Command, columns: number): string {
     ...wrap(command.summary, columns),
     '',
     ...twoColumns(
-      [
-        ...describeSettings(command.settings),
-        ['--help', 'print this help'],
-        ['--version', 'print the version'],
-      ],
+      [...describeSettings(command), ['--help', 'print this help'], ['--version', 'print the version']],
       columns,
     ),
     ...(examples.length > 0
@@ -40,10 +36,11 @@ export function help(command: Command, columns: number): string {
 }
 
 /** Returns the usage and the description of each setting. */
-function describeSettings(names: readonly SettingName[]): [usage: string, description: string][] {
-  return names.map(name => {
+function describeSettings({ settings, descriptions }: Command): [usage: string, description: string][] {
+  return settings.map(name => {
     const setting: Setting<unknown> = SETTINGS[name]
-    const { flag, placeholder, variable, description } = setting
+    const { flag, placeholder, variable } = setting
+    const description = descriptions?.[name] ?? setting.description
     const usage = flag === undefined ? `(${variable})` : `--${flag}${placeholder ? ` ${placeholder}` : ''}`
     const text = defaultText(setting)
     const notes = [flag && variable, text && `default ${text}`].filter(Boolean).join(', ')
@@ -64,19 +61,13 @@ function usage({ name, operands = [], settings }: Command): string {
   return [name, ...operands, ...required].join(' ')
 }
 
-const MIN_TEXT_WIDTH = 30
-
 function twoColumns(rows: readonly (readonly [string, string])[], columns: number): string[] {
   const width = Math.max(...rows.map(([left]) => left.length))
-  const indent = width + 4
-  // In a very narrow terminal, the text starts on a line of its own.
-  const isNarrow = columns - indent < MIN_TEXT_WIDTH
-  return rows.flatMap(([left, right]) => {
-    if (isNarrow) return [`  ${left}`, ...wrap(right, columns - 6).map(line => `      ${line}`)]
-    return wrap(right, columns - indent).map(
+  return rows.flatMap(([left, right]) =>
+    wrap(right, columns - width - 4).map(
       (line, index) => `  ${(index === 0 ? left : '').padEnd(width)}  ${line}`,
-    )
-  })
+    ),
+  )
 }
 
 /** Breaks the text at spaces. A word that is longer than the line stays whole. */

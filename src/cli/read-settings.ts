@@ -6,8 +6,7 @@ import { defaultDatabase, MalformedUrl } from '../database/open.ts'
 import type { Command } from './command.ts'
 import { closest } from './help.ts'
 import { hasCredentials, redact } from './messages.ts'
-import { InvalidSetting } from './setting-values.ts'
-import { SETTINGS, type Setting, type SettingName, type Settings } from './settings.ts'
+import { InvalidSetting, SETTINGS, type Setting, type SettingName, type Settings } from './settings.ts'
 
 /** Everything that is wrong with the settings, one line each. */
 export class SettingsError extends Error {

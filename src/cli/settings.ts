@@ -1,11 +1,15 @@
-// Every setting of every command: its flag, its environment variable, its default and its description. The help and the
-// docs take their text from here.
+// Every setting of every command: its flag, its environment variable, its default, its description and its parser. The
+// help and the docs take their text from here.
 
+import { availableParallelism } from 'node:os'
 import { ENVIRONMENTS } from '../api-key.ts'
 import { formatDuration, UNIT_MS } from '../clock.ts'
 import { DEFAULT_CONNECTIONS, defaultDatabase, parseDatabaseUrl } from '../database/open.ts'
+import type { RateLimit } from '../http/api/rate-limit.ts'
 import { FORMAT_NAMES } from './formats.ts'
-import * as values from './setting-values.ts'
+
+/** Thrown for an invalid value. The message completes the sentence "… must be". */
+export class InvalidSetting extends Error {}
 
 export interface Setting<Value> {
   /** Without the hyphens. */
@@ -49,21 +53,27 @@ function duration(usage: string, description: string, parse: (text: string) => n
   return setting(usage, description, parse, { default: defaultMs, defaultText: formatDuration(defaultMs) })
 }
 
+/** The shortest window of a rate limit. Its headers count in seconds. */
+const MIN_WINDOW_MS = UNIT_MS.s
+const MIN_DIFFERENT_CHARACTERS = 10
+const EXTRA_KEY = `20 to 255 visible ASCII characters, at least ${MIN_DIFFERENT_CHARACTERS} of them different`
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 const MAX_SHUTDOWN_DELAY_MS = 5_000
 const MAX_KEY_NAME_LENGTH = 100
 const KEY_LIFETIME_EXAMPLE = ', such as 90d or 24h'
 const MAX_KEY_LIFETIME_MS = 3650 * UNIT_MS.d
 
-const parsePort = values.wholeNumber(0, 65_535)
-const parseKeyName = values.matching(
+const parseHost = matching(/^[^\s/]+$/, 'a host name or an IP address')
+const parsePort = wholeNumber(0, 65_535)
+const parseNumberOfWorkers = wholeNumber(1, 99, 'auto')
+const parseKeyName = matching(
   new RegExp(`^(?=.*\\S)[^\\p{Cc}]{1,${MAX_KEY_NAME_LENGTH}}$`, 'u'),
   `1 to ${MAX_KEY_NAME_LENGTH} characters, not blank, without control characters`,
 )
 
 /** The settings of `serve`. */
 const SERVICE_SETTINGS = {
-  host: setting('--host ADDRESS (HOST)', 'address to listen on', values.parseHost, { default: '127.0.0.1' }),
+  host: setting('--host ADDRESS (HOST)', 'address to listen on', parseHost, { default: '127.0.0.1' }),
   port: setting('--port PORT (PORT)', 'port to listen on; 0 picks a free one', parsePort, { default: 8080 }),
   databaseUrl: setting(
     '--database-url URL (DATABASE_URL)',
@@ -79,52 +89,52 @@ const SERVICE_SETTINGS = {
   databaseConnections: setting(
     '--database-connections NUMBER (DATABASE_CONNECTIONS)',
     'PostgreSQL connections per process',
-    values.wholeNumber(1, 999),
+    wholeNumber(1, 999),
     { default: DEFAULT_CONNECTIONS },
   ),
   databaseWait: duration(
     '--database-wait TIME (DATABASE_WAIT)',
     'PostgreSQL: how long to wait at start for a server that is unreachable or read-only',
-    values.durationBetween(0, UNIT_MS.h),
+    durationBetween(0, UNIT_MS.h),
     10_000,
   ),
   environment: setting(
     '--environment NAME (ANIMAL_STORE_ENV)',
     ENVIRONMENTS.join(' or '),
-    values.oneOf(ENVIRONMENTS),
+    oneOf(ENVIRONMENTS),
     { default: 'production' },
   ),
   productionUrl: setting(
     '--production-url URL (PRODUCTION_URL)',
     'public base URL of production, for links and the OpenAPI document',
-    values.parseBaseUrl,
+    parseBaseUrl,
     { defaultText: "in production: the server's own address + /v1", isSecret: true },
   ),
   stagingUrl: setting(
     '--staging-url URL (STAGING_URL)',
     'public base URL of staging, for links and the OpenAPI document',
-    values.parseBaseUrl,
+    parseBaseUrl,
     { defaultText: "in staging: the server's own address + /v1", isSecret: true },
   ),
   corsOrigins: setting(
     '--cors-origin ORIGIN (CORS_ORIGIN)',
     'origin whose pages may use the API from a browser, or *; may be repeated',
-    values.parseOrigins,
+    parseOrigins,
     { default: [], defaultText: 'none', isRepeatable: true },
   ),
   rateLimit: setting(
     '--rate-limit NUMBER/TIME (RATE_LIMIT)',
     'how many requests each API key may send, such as 600/60s',
-    values.parseRateLimit,
+    parseRateLimit,
     { defaultText: 'off' },
   ),
   trustProxy: setting(
     '--trust-proxy NUMBER (TRUST_PROXY)',
     "how many proxies in front are trusted to report the client's address",
-    values.wholeNumber(0, 99),
+    wholeNumber(0, 99),
     { default: 0 },
   ),
-  logLevel: setting('--log-level LEVEL (LOG_LEVEL)', LOG_LEVELS.join(', '), values.oneOf(LOG_LEVELS), {
+  logLevel: setting('--log-level LEVEL (LOG_LEVEL)', LOG_LEVELS.join(', '), oneOf(LOG_LEVELS), {
     default: 'info',
   }),
   metricsPort: setting(
@@ -136,26 +146,26 @@ const SERVICE_SETTINGS = {
   metricsHost: setting(
     '--metrics-host ADDRESS (METRICS_HOST)',
     'address to listen on for the metrics',
-    values.parseHost,
+    parseHost,
     { default: '127.0.0.1' },
   ),
   shutdownDelay: duration(
     '--shutdown-delay TIME (SHUTDOWN_DELAY)',
     `how long to keep serving, with /readyz failing, before the listener closes; at most ${formatDuration(MAX_SHUTDOWN_DELAY_MS)}`,
-    values.durationBetween(0, MAX_SHUTDOWN_DELAY_MS),
+    durationBetween(0, MAX_SHUTDOWN_DELAY_MS),
     1_000,
   ),
   workers: setting(
     '--workers NUMBER (WORKERS)',
     'number of processes, or auto for one per core',
-    values.parseWorkers,
+    parseWorkers,
     { default: 1 },
   ),
   // A secret has no flag: every user of the machine can see flags.
   apiKey: setting(
     '(ANIMAL_STORE_API_KEY)',
-    `one extra key, accepted in addition to the stored ones; ${values.EXTRA_KEY}`,
-    values.parseExtraKey,
+    `one extra key, accepted in addition to the stored ones; ${EXTRA_KEY}`,
+    parseExtraKey,
     { defaultText: 'none', isSecret: true },
   ),
 }
@@ -174,19 +184,19 @@ export const SETTINGS = {
   expires: setting(
     '--expires TIME',
     'how long the key is valid, such as 90d',
-    values.durationBetween(1_000, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
+    durationBetween(1_000, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
     { defaultText: 'never' },
   ),
   overlap: duration(
     '--overlap TIME',
     'how long the old key keeps working, such as 0s or 24h',
-    values.durationBetween(0, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
+    durationBetween(0, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
     UNIT_MS.d,
   ),
   format: setting(
     '--format NAME',
     `${FORMAT_NAMES.join(', ')}, for standard input or output and for names without an ending`,
-    values.oneOf(FORMAT_NAMES),
+    oneOf(FORMAT_NAMES),
     { defaultText: 'the ending of FILE; without one, import looks at the content and export writes jsonl' },
   ),
   spreadsheetSafe: flagOnly(
@@ -198,7 +208,7 @@ export const SETTINGS = {
   fromLine: setting(
     '--from-line NUMBER',
     'line to start at, to resume an interrupted import',
-    values.wholeNumber(1, 999_999_999),
+    wholeNumber(1, 999_999_999),
     { default: 1 },
   ),
   json: flagOnly('--json', 'print JSON'),
@@ -216,3 +226,98 @@ export type ServiceSettings = Settings<keyof typeof SERVICE_SETTINGS>
 export const DEFAULT_SERVICE_SETTINGS = Object.fromEntries(
   Object.entries(SERVICE_SETTINGS).map(([name, setting]) => [name, setting.default]),
 ) as unknown as ServiceSettings
+
+function matching(pattern: RegExp, expected: string): (text: string) => string {
+  return text => {
+    if (!pattern.test(text)) throw new InvalidSetting(expected)
+    return text
+  }
+}
+
+function oneOf<Value extends string>(values: readonly Value[]): (text: string) => Value {
+  return text => {
+    const value = values.find(known => known === text)
+    if (value === undefined) throw new InvalidSetting(`one of ${values.join(', ')}`)
+    return value
+  }
+}
+
+function parseExtraKey(text: string): string {
+  if (!/^[!-~]{20,255}$/.test(text) || new Set(text).size < MIN_DIFFERENT_CHARACTERS)
+    throw new InvalidSetting(EXTRA_KEY)
+  return text
+}
+
+/** `alternative` is for the message: another text that the setting accepts. */
+function wholeNumber(minimum: number, maximum: number, alternative?: string): (text: string) => number {
+  const expected = `a whole number from ${minimum} to ${maximum}`
+  return text => {
+    const number = /^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : Number.NaN
+    if (!(number >= minimum && number <= maximum)) {
+      throw new InvalidSetting(alternative === undefined ? expected : `${alternative}, or ${expected}`)
+    }
+    return number
+  }
+}
+
+function parseWorkers(text: string): number {
+  return text === 'auto' ? availableParallelism() : parseNumberOfWorkers(text)
+}
+
+function parseBaseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (
+    !url ||
+    !/^https?:$/.test(url.protocol) ||
+    !/\/v1$/.test(text) ||
+    url.search ||
+    url.hash ||
+    url.username ||
+    url.password ||
+    // As the target of a link, such a path would name another host.
+    url.pathname.startsWith('//')
+  ) {
+    throw new InvalidSetting(
+      'an http or https URL that ends in /v1, without user name, password, query or fragment',
+    )
+  }
+  return text
+}
+
+/** Takes one or several origins, separated by commas or spaces. */
+function parseOrigins(text: string): readonly string[] {
+  const origins = text.split(/[\s,]+/).filter(part => part !== '')
+  // An origin is compared as a whole, so a pattern such as https://*.example would match nothing.
+  const isOrigin = (part: string) =>
+    part === '*' || (/^https?:[^*]+$/.test(part) && URL.canParse(part) && new URL(part).origin === part)
+  if (origins.length === 0 || !origins.every(isOrigin))
+    throw new InvalidSetting('origins such as https://app.example, without a path or a pattern, or *')
+  return origins
+}
+
+/** Returns a parser for durations such as 90s, 24h or 7d, in milliseconds. */
+function durationBetween(minimumMs: number, maximumMs: number, example = ''): (text: string) => number {
+  const expected = `a time from ${formatDuration(minimumMs)} to ${formatDuration(maximumMs)}${example}`
+  return text => {
+    const duration = parseDuration(text)
+    if (!(duration >= minimumMs && duration <= maximumMs)) throw new InvalidSetting(expected)
+    return duration
+  }
+}
+
+/** Takes a number of requests and a time, such as 600/60s. */
+function parseRateLimit(text: string): RateLimit {
+  const [, requests, time = ''] = /^([1-9]\d{0,8})\/(.+)$/.exec(text) ?? []
+  const windowMs = parseDuration(time)
+  if (!(windowMs >= MIN_WINDOW_MS && windowMs <= UNIT_MS.d)) {
+    const range = `${formatDuration(MIN_WINDOW_MS)} to ${formatDuration(UNIT_MS.d)}`
+    throw new InvalidSetting(`a number of requests and a time from ${range}, such as 600/60s`)
+  }
+  return { requests: Number(requests), windowSeconds: windowMs / 1_000 }
+}
+
+/** Returns milliseconds, or NaN. */
+function parseDuration(text: string): number {
+  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
+  return Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]
+}
