@@ -10,10 +10,9 @@ import { showFirstKey } from './keys.ts'
 import { createLogOutput } from './log-stream.ts'
 import { startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
 import { SERVICE_SETTING_NAMES, type ServiceSettings } from './settings.ts'
-import { answerWorkers, askPrimary } from './shared-rate-limit.ts'
 import { stopOnSignal } from './stop-signals.ts'
 import { withStore } from './with-store.ts'
-import { killWorkers, reportToPrimary, startWorkers } from './workers.ts'
+import { answerWorkers, askPrimary, killWorkers, reportToPrimary, startWorkers } from './workers.ts'
 
 export const serve = command({
   name: 'serve',

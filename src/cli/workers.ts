@@ -1,9 +1,11 @@
-// Several worker processes that serve one port, and the primary process that starts and replaces them.
+// Several worker processes that serve one port, and the primary process that starts and replaces them and has the buckets
+// of their rate limit.
 
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { createBuckets, type Grant, portionOf, type RateLimit } from '../http/api/rate-limit.ts'
 import { CommandFailed } from './command.ts'
 import type { Service } from './service.ts'
 import { STOP_LIMITS } from './stop-signals.ts'
@@ -114,10 +116,12 @@ export function killWorkers(): void {
   for (const worker of workers()) worker.process.kill('SIGKILL')
 }
 
-/** Without a callback, a worker that has just ended would make this an uncaught error. */
 function tellReady(worker: Worker): void {
-  worker.send(READY, () => {})
+  worker.send(READY, ignoreEndedWorker)
 }
+
+/** Without a callback, a message to a worker that has just ended would be an uncaught error. */
+function ignoreEndedWorker(): void {}
 
 function workers(): Worker[] {
   return Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
@@ -129,4 +133,39 @@ async function stopWorker(worker: Worker): Promise<void> {
   // A signal instead of a message: a worker that is still starting would miss the message.
   worker.process.kill('SIGTERM')
   await ended
+}
+
+/** What a worker asks the primary, and the answer. A worker asks only once at a time for each key. */
+interface RateLimitMessage {
+  readonly rateLimitedKey: string
+  readonly grant?: Grant
+}
+
+/** For a worker whose primary is gone, and which is about to stop. */
+const GRANTED: Grant = { granted: 1, remaining: 0, untilFullMs: 1_000, untilNextMs: 0 }
+
+/** Called in the primary before it starts workers: grants each of them portions of the buckets. */
+export function answerWorkers(limit: RateLimit, workers: number): void {
+  const buckets = createBuckets(limit)
+  const portion = portionOf(limit, workers)
+  cluster.on('message', (worker, { rateLimitedKey }: Partial<RateLimitMessage>) => {
+    if (rateLimitedKey === undefined) return
+    const answer: RateLimitMessage = { rateLimitedKey, grant: buckets.take(rateLimitedKey, portion) }
+    worker.send(answer, ignoreEndedWorker)
+  })
+}
+
+/** Called in a worker. Returns a function that asks the primary for requests of a key. */
+export function askPrimary(): (keyId: string) => Promise<Grant> {
+  const waiting = new Map<string, (grant: Grant) => void>()
+  process.on('message', ({ rateLimitedKey = '', grant = GRANTED }: Partial<RateLimitMessage>) => {
+    waiting.get(rateLimitedKey)?.(grant)
+    waiting.delete(rateLimitedKey)
+  })
+  return rateLimitedKey =>
+    new Promise(resolve => {
+      waiting.set(rateLimitedKey, resolve)
+      const question: RateLimitMessage = { rateLimitedKey }
+      process.send?.(question, undefined, undefined, error => error && resolve(GRANTED))
+    })
 }
