@@ -2,7 +2,6 @@
 
 import type { Animal, NewAnimal, Status } from './animal.ts'
 import { INT64_MAX, INT64_MIN, parseInt64 } from './json.ts'
-import { parseLink } from './links.ts'
 import {
   type ApiRequest,
   type ApiResponse,
@@ -104,6 +103,11 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1
 const OWN_HEADERS = ['authorization', 'content-type', 'idempotency-key']
 
 const VISIBLE_ASCII = /^[!-~]{1,255}$/
+
+const LINKS = {
+  prev: { target: /<([^>]*)>\s*;\s*rel="?prev"?/i, parameter: 'before' },
+  next: { target: /<([^>]*)>\s*;\s*rel="?next"?/i, parameter: 'after' },
+}
 
 /**
  * The client of one service. Every method rejects with an `AnimalStoreError` if the request fails, and with a `TypeError`
@@ -253,6 +257,25 @@ function parseHeaders(init: RequestInit['headers']): Record<string, string> {
   const own = OWN_HEADERS.find(name => headers.has(name))
   if (own !== undefined) throw new TypeError(`headers must not contain ${own}, which the client sets itself`)
   return Object.fromEntries(headers)
+}
+
+/**
+ * Returns the `before` of the previous page or the `after` of the next one, or undefined if there is no such page.
+ * `bound` is the `before` or `after` of this page. Throws if the link does not lead beyond it, because `animals` would
+ * never end.
+ */
+function parseLink(
+  header: string,
+  relation: keyof typeof LINKS,
+  bound: bigint | undefined,
+): bigint | undefined {
+  const { target, parameter } = LINKS[relation]
+  const url = target.exec(header)?.[1]
+  if (url === undefined) return undefined
+  const id = parseInt64(new URLSearchParams(url.split('?')[1]).get(parameter) ?? '')
+  const leadsOn = id !== undefined && (bound === undefined || (relation === 'prev' ? id < bound : id > bound))
+  if (!leadsOn) throw new TypeError(`the link with rel="${relation}" leads to no other page`)
+  return id
 }
 
 /** Rejects a `number`, which may have been rounded already. */

@@ -3,71 +3,32 @@
 export const INT64_MIN = -(2n ** 63n)
 export const INT64_MAX = 2n ** 63n - 1n
 
-const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|[^\s"{}[\]:,]+/g
+/** Strings, so that their digits are left alone, and numbers. */
+const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 const INTEGER = /^(?:0|-?[1-9]\d{0,18})$/
-
-const MEMBER = { writable: true, enumerable: true, configurable: true }
-
-type Container = { array: unknown[] } | { object: Record<string, unknown>; member: string | undefined }
 
 /**
  * Parses like `JSON.parse`, except that an int64 in its canonical spelling becomes a `bigint`. Any other number, such as
  * `1e3`, stays a `number`. Throws a `SyntaxError` for malformed text.
  *
- * The text is parsed twice: `JSON.parse` rejects malformed text, then the value is built from the tokens. A reviver
- * would be simpler, but not every supported runtime passes it the source text of a number.
+ * The text is parsed twice, the second time with every number in quotes. A reviver would be simpler, but not every
+ * supported runtime passes it the source text of a number.
  */
 export function parseJson(text: string): unknown {
-  JSON.parse(text)
-  const root: unknown[] = []
-  const enclosing: Container[] = []
-  let current: Container = { array: root }
+  const value: unknown = JSON.parse(text)
+  const quoted = text.replace(STRING_OR_NUMBER, token => (token.startsWith('"') ? token : `"${token}"`))
+  return withExactIntegers(value, JSON.parse(quoted))
+}
 
-  function add(value: unknown): void {
-    if ('array' in current) current.array.push(value)
-    else if (current.member !== undefined) {
-      // An assignment to `__proto__` would set the prototype instead of a member.
-      Object.defineProperty(current.object, current.member, { ...MEMBER, value })
-      current.member = undefined
-    }
-  }
-
-  function open(container: Container, value: unknown): void {
-    add(value)
-    enclosing.push(current)
-    current = container
-  }
-
-  for (const [token] of text.matchAll(TOKEN)) {
-    switch (token[0]) {
-      case '{': {
-        const object: Record<string, unknown> = {}
-        open({ object, member: undefined }, object)
-        break
-      }
-      case '[': {
-        const array: unknown[] = []
-        open({ array }, array)
-        break
-      }
-      case '}':
-      case ']':
-        current = enclosing.pop() ?? current
-        break
-      case ',':
-      case ':':
-        break
-      case '"': {
-        const string: string = JSON.parse(token)
-        if ('object' in current && current.member === undefined) current.member = string
-        else add(string)
-        break
-      }
-      default:
-        add(parseInt64(token) ?? JSON.parse(token))
-    }
-  }
-  return root[0]
+/** `texts` has the same structure as the value, with the text of each number in its place. */
+function withExactIntegers(value: unknown, texts: unknown): unknown {
+  if (typeof value === 'number') return parseInt64(texts as string) ?? value
+  if (typeof value !== 'object' || value === null) return value
+  const textOf = texts as Record<string, unknown>
+  if (Array.isArray(value)) return value.map((item, index) => withExactIntegers(item, textOf[index]))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, withExactIntegers(member, textOf[name])]),
+  )
 }
 
 /** Returns undefined for anything but an int64 in its canonical spelling: no `+`, no leading zero, no `-0`. */
