@@ -42,17 +42,6 @@ const RETRIED_STATUSES = [429, 502, 503, 504]
 
 const CODE = /^[a-z_]+$/
 
-/** The codes are those of Node.js and Bun. Deno has only messages. */
-const REASONS: readonly (readonly [RegExp, string])[] = [
-  [/ECONNREFUSED|connection refused/i, 'connection refused'],
-  [/ENOTFOUND|EAI_AGAIN|dns error/i, 'unknown host name'],
-  [/ECONNRESET|EPIPE|UND_ERR_SOCKET|reset by peer|connection closed|reading a body/i, 'connection closed'],
-  [/ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT|timed out/i, 'connection timed out'],
-  [/EHOSTUNREACH|ENETUNREACH|no route to host|network is unreachable/i, 'no route to the host'],
-  [/ERR_TLS_CERT_ALTNAME_INVALID/, 'the certificate is for another host'],
-  [/ERR_SSL_|EPROTO|corrupt message/, 'the TLS handshake failed'],
-]
-
 /**
  * Resolves with the first response that needs no retry, otherwise with the last one, whatever its status. Throws an
  * AnimalStoreError if the last attempt got no response, and the signal's reason if the signal is aborted.
@@ -106,10 +95,8 @@ function describeFailure({ baseUrl, apiKey }: Connection, error: unknown): strin
   const unreachable = `Cannot reach ${new URL(baseUrl).host}`
   // Node.js and Deno throw an error that says only "fetch failed". Its cause has the reason.
   const origin = Object((error as Error | undefined)?.cause ?? error) as { code?: unknown; message?: unknown }
-  const { code = '', message = '' } = origin
-  const [, words = ''] = REASONS.find(([pattern]) => pattern.test(`${code} ${message}`)) ?? []
-  // Deno puts the URL before the reason.
-  const reason = words || `${message}`.replace(/^.* client error \(\w+\): |[.\s]+$/g, '')
+  // The error of a host with several addresses has only a code.
+  const reason = String(origin.message || (origin.code ?? '')).replace(/[.\s]+$/, '')
   // The `fetch` of a program may have put the headers into its message.
   return reason === '' || reason.includes(apiKey) ? `${unreachable}.` : `${unreachable}: ${reason}.`
 }
