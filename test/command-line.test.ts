@@ -15,12 +15,6 @@ import { client, temporaryFolder } from './support/service.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 
-/** The command as typed in a shell, at most 80 characters of it. */
-function commandLine(args: readonly string[], env: Record<string, string> = {}): string {
-  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
-  return [...variables, 'animal-store', ...args].join(' ').slice(0, 80)
-}
-
 suite('animal-store', () => {
   const helps: [string[], RegExp][] = [
     [['--help'], /serve[\s\S]*keys create[\s\S]*keys rotate ID[\s\S]*openapi/],
@@ -41,28 +35,16 @@ suite('animal-store', () => {
     [['keys', 'rotate', 'x', '--help'], /--overlap TIME/],
     [['openapi', '--help'], /--staging-url/],
   ]
-  for (const [args, expected] of helps) {
-    test(`"${commandLine(args)}" prints help on stdout and exits with 0`, async () => {
+  test('prints help and the version on stdout, and exits with 0', async () => {
+    const versions = [['--version'], ['-v'], ['keys', 'list', '--version']].map(
+      (args): [string[], RegExp] => [args, new RegExp(`^${version}\n$`)],
+    )
+    for (const [args, expected] of [...helps, ...versions]) {
       const { code, out, err } = await runInProcess(args, {})
-      assert.equal(code, 0)
+      assert.deepEqual([code, err], [0, ''])
       assert.match(out, expected)
-      assert.equal(err, '')
-    })
-  }
-
-  for (const args of [
-    ['--version'],
-    ['-v'],
-    ['serve', '--version'],
-    ['keys', 'list', '--version'],
-    ['openapi', '--version'],
-  ]) {
-    test(`"${commandLine(args)}" prints the version`, async () => {
-      const { code, out } = await runInProcess(args, {})
-      assert.equal(code, 0)
-      assert.equal(out, `${version}\n`)
-    })
-  }
+    }
+  })
 
   const mistakes: [string[], RegExp][] = [
     [['sevre'], /There is no command "sevre". Did you mean "serve"\?/],
@@ -95,14 +77,13 @@ suite('animal-store', () => {
     [[], /Usage: animal-store COMMAND/],
     [['--port', '1'], /^The command is missing before --port, as in animal-store serve\./],
   ]
-  for (const [args, expected] of mistakes) {
-    test(`"${commandLine(args)}" prints the mistake on stderr and exits with 2`, async () => {
+  test('prints a mistake on stderr, and exits with 2', async () => {
+    for (const [args, expected] of mistakes) {
       const { code, out, err } = await runInProcess(args, {})
-      assert.equal(code, 2)
+      assert.deepEqual([code, out], [2, ''], args.join(' '))
       assert.match(err, expected)
-      assert.equal(out, '')
-    })
-  }
+    }
+  })
 })
 
 suite('help', () => {
@@ -199,21 +180,20 @@ suite('settings', { concurrency: 2 }, () => {
     [[], { PRODUCTION_URL: 'https://example.test/v1?x=1' }],
     [[], { PRODUCTION_URL: 'https://example.test//other.example/v1' }],
   ]
-  for (const [args, env] of invalid) {
-    test(`"${commandLine(['serve', ...args], env)}" has one problem, described in one line`, () => {
+  test('describes a problem in one line, without the key', () => {
+    for (const [args, env] of invalid) {
       assert.throws(
         () => readSettings(serveCommand, { args, env }),
         error => {
           assert.ok(error instanceof SettingsError)
-          assert.equal(error.problems.length, 1)
           assert.equal(error.message.trim().split('\n').length, 1, error.message)
           const { ANIMAL_STORE_API_KEY: secret } = env
-          if (secret !== undefined) assert.ok(!error.message.includes(secret), 'the message contains the key')
-          return true
+          return secret === undefined || !error.message.includes(secret)
         },
+        JSON.stringify([args, env]),
       )
-    })
-  }
+    }
+  })
 
   test('a flag overrides its variable, and an empty variable counts as unset', async t => {
     const cwd = temporaryFolder(t)
