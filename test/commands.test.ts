@@ -110,20 +110,17 @@ suite('the name of a file', () => {
     }
   })
 
-  for (const name of ['a.gz', 'a.csv.gz', 'a.xlsx', 'a.zip', 'a.json', 'a.txt', 'A.XLS']) {
-    test(`${name}: refused, with what is supported`, async t => {
-      const { command, at, database } = useFolder(t)
+  test('is refused if no format has it, with what is supported', async t => {
+    const { command, at, database } = useFolder(t)
+    for (const name of ['a.gz', 'a.csv.gz', 'a.xlsx', 'a.json', 'a.txt', 'A.XLS']) {
       for (const direction of ['import', 'export']) {
         const { code, err } = await command(direction, at(name), '--format', 'csv')
-        assert.equal(code, 2)
-        assert.equal(
-          err,
-          `${at(name)} must end in .csv, .tsv, .jsonl, .ndjson: no other format is supported\n`,
-        )
+        const message = 'must end in .csv, .tsv, .jsonl, .ndjson: no other format is supported'
+        assert.deepEqual([code, err], [2, `${at(name)} ${message}\n`])
       }
       assert.equal(existsSync(at(name)) || existsSync(database), false)
-    })
-  }
+    }
+  })
 
   test('columns that an animal does not have are named', async t => {
     const { command, write } = useFolder(t)

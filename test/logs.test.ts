@@ -194,47 +194,25 @@ suite('requests whose client disconnects', () => {
   })
 })
 
-test('more lines than wait at once are written to a terminal', async t => {
-  const fd = openSync(join(temporaryFolder(t), 'log'), 'a')
-  t.after(() => closeSync(fd))
-  const output = createLogOutput({ fd, isTTY: true })
-  const line = `${JSON.stringify({ level: 30, time: 0, method: 'GET', route: '/', status: 200, durationMs: 1, msg: 'x'.repeat(1_000) })}\n`
-  for (let count = 0; count < 6_000; count++) {
-    output.write(line)
-    if (count % 100 === 0) await output.flush()
-  }
-  await output.flush()
-  assert.equal(output.droppedLines(), 0)
-})
-
 suite('log lines on a terminal', () => {
   const plain = (line: object) => stripVTControlCharacters(formatForTerminal(JSON.stringify(line)))
   const time = new Date(2027, 0, 1, 9, 5, 7).getTime()
 
-  test('show a request', () => {
-    const line = {
-      ...{ level: 30, time, requestId: 'r1', method: 'GET', route: '/v1/pets', status: 200 },
-      ...{ durationMs: 1.5, keyId: 'k', msg: 'request' },
-    }
-    assert.equal(plain(line), '09:05:07 info  GET /v1/pets 200 1.5 ms requestId=r1 keyId=k')
-  })
-
-  test('show a request to an unknown path that the client aborted', () => {
-    const line = {
-      ...{ level: 30, time, method: 'GET', route: null, status: null },
-      ...{ durationMs: 2, aborted: true, msg: 'request' },
-    }
-    assert.equal(plain(line), '09:05:07 info  GET (unknown path) aborted 2 ms aborted=true')
-  })
-
-  test('show a failure with its stack', () => {
-    const line = {
-      level: 50,
-      time,
-      err: { message: 'no', stack: 'Error: no\n    at there' },
-      msg: 'internal_error',
-    }
-    assert.equal(plain(line), '09:05:07 error internal_error\nError: no\n    at there')
+  test('show a request, an unknown path that the client aborted, and a failure with its stack', () => {
+    const request = { level: 30, time, method: 'GET', msg: 'request' }
+    const err = { message: 'no', stack: 'Error: no\n    at there' }
+    for (const [line, expected] of [
+      [
+        { ...request, requestId: 'r1', route: '/v1/pets', status: 200, durationMs: 1.5, keyId: 'k' },
+        'info  GET /v1/pets 200 1.5 ms requestId=r1 keyId=k',
+      ],
+      [
+        { ...request, route: null, status: null, durationMs: 2, aborted: true },
+        'info  GET (unknown path) aborted 2 ms aborted=true',
+      ],
+      [{ level: 50, time, err, msg: 'internal_error' }, 'error internal_error\nError: no\n    at there'],
+    ] as const)
+      assert.equal(plain(line), `09:05:07 ${expected}`)
   })
 
   test('show the exact digits of large ids', () => {

@@ -49,16 +49,13 @@ const LAUNCHER = [process.execPath, WITHOUT_EXECVE, MAIN]
 const RESUME = /^Stopped\. 1,000 animals stored in .*\. Resume with --from-line 1001\.$/m
 
 suite('an import says how to resume', { concurrency: 3 }, () => {
-  for (let round = 1; round <= 10; round++) {
-    const signal = round % 2 === 0 ? 'SIGTERM' : 'SIGINT'
-    test(`below a launcher, when the whole process group gets ${signal}, round ${round}`, async t => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`below a launcher, when the whole process group gets ${signal}`, async t => {
       const { child, ended } = await startImport(t, LAUNCHER)
       process.kill(-Number(child.pid), signal)
       assert.match((await ended).err, RESUME)
     })
-  }
 
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`below a launcher, when only the launcher gets ${signal}`, async t => {
       const { child, ended } = await startImport(t, LAUNCHER)
       child.kill(signal)

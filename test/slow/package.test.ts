@@ -331,13 +331,6 @@ suite('the package of the client', () => {
     }
   }
 
-  test('has an example for import, for require and for TypeScript', () => {
-    const examples = codeBlocks('docs/client.md', 'js|ts')
-    assert.ok(examples.some(({ language, code }) => language === 'js' && code.startsWith('import ')))
-    assert.ok(examples.some(({ language, code }) => language === 'js' && code.includes(' = require(')))
-    assert.ok(examples.some(({ language }) => language === 'ts'))
-  })
-
   test('describes everything that it exports', () => {
     const declaration = /^(export (?!\{|type \{)| {4}\w)/
     for (const file of ['animal-store', 'animal', 'error']) {

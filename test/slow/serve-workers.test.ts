@@ -4,8 +4,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { suite, test } from 'node:test'
-import { readSettings } from '../../src/cli/read-settings.ts'
-import { type CommandOptions, type Ended, run, serve, start } from '../support/command.ts'
+import { type CommandOptions, type Ended, run, serve } from '../support/command.ts'
 import { borrowDatabase } from '../support/postgres.ts'
 import { childrenOf, isRunning } from '../support/processes.ts'
 import { connectRaw, requestHead } from '../support/raw-http.ts'
@@ -172,18 +171,6 @@ suite('workers', () => {
     assert.equal(err.match(/the port is taken/g)?.length, 1)
   })
 
-  test('are rejected with a database in memory, which processes cannot share', async t => {
-    const { code, err } = await start(t, ['serve', '--workers', '2', '--port', 'x'], {
-      cwd: temporaryFolder(t),
-      env: { DATABASE_URL: 'sqlite::memory:' },
-    }).ended
-    assert.equal(code, 2)
-    // Reported together with the other problem.
-    assert.match(err, /^--port .*\n--workers \(WORKERS\) needs a database that processes can share.*\n$/)
-  })
-
-  const INVALID_NUMBER = /--workers \(WORKERS\) must be auto, or a whole number from 1 to 99/
-
   test('--workers auto starts one process for each core', async t => {
     const cores = availableParallelism()
     const { child, printed } = await serve(t, ['--workers', 'auto'], {
@@ -194,20 +181,4 @@ suite('workers', () => {
     assert.equal(childrenOf(child.pid).length, cores === 1 ? 0 : cores)
     assert.equal(printed.err.includes(`, ${cores} workers)`), cores > 1)
   })
-
-  test('--workers 0 is rejected', async t => {
-    const { code, err } = await run(t, ['serve', '--workers=0'], { cwd: temporaryFolder(t) })
-    assert.equal(code, 2)
-    assert.match(err, INVALID_NUMBER)
-  })
-
-  for (const number of ['-1', '1.5', '100', 'many']) {
-    test(`--workers ${number} is rejected, like 0`, () => {
-      const input = { args: [`--workers=${number}`], env: {} }
-      assert.throws(() => readSettings({ settings: ['workers'] }, input), {
-        name: 'SettingsError',
-        message: INVALID_NUMBER,
-      })
-    })
-  }
 })
