@@ -1,34 +1,35 @@
-// The help of the command line, wrapped to the width of the terminal, and suggestions for mistyped words.
+// The help of the command line, and suggestions for mistyped words.
 
 import type { Command } from './command.ts'
 import { SETTINGS, type Setting } from './settings.ts'
 
+/** The width of most terminals. */
+const COLUMNS = 80
+
 /** Lists these commands: all of them, or those of a group such as `keys`. */
-export function overview(commands: readonly Command[], columns: number, group = ''): string {
+export function overview(commands: readonly Command[], group: string): string {
   const title = `${group} COMMAND`.trim()
   return [
     `Usage: animal-store ${title} [FLAGS]`,
     '',
-    ...twoColumns(
-      commands.map(command => [usage(command), command.summary]),
-      columns,
-    ),
+    ...twoColumns(commands.map(command => [usage(command), command.summary])),
     '',
-    ...wrap(`See animal-store ${title} --help for the flags and examples of a command.`, columns),
+    `See animal-store ${title} --help for the flags and examples of a command.`,
   ].join('\n')
 }
 
-export function help(command: Command, columns: number): string {
+export function help(command: Command): string {
   const { examples = [] } = command
   return [
     `Usage: animal-store ${usage(command)} [FLAGS]`,
     '',
-    ...wrap(command.summary, columns),
+    ...wrap(command.summary, COLUMNS),
     '',
-    ...twoColumns(
-      [...describeSettings(command), ['--help', 'print this help'], ['--version', 'print the version']],
-      columns,
-    ),
+    ...twoColumns([
+      ...describeSettings(command),
+      ['--help', 'print this help'],
+      ['--version', 'print the version'],
+    ]),
     ...(examples.length > 0
       ? ['', 'Examples:', ...examples.map(example => `  animal-store ${example}`)]
       : []),
@@ -61,10 +62,10 @@ function usage({ name, operands = [], settings }: Command): string {
   return [name, ...operands, ...required].join(' ')
 }
 
-function twoColumns(rows: readonly (readonly [string, string])[], columns: number): string[] {
+function twoColumns(rows: readonly (readonly [string, string])[]): string[] {
   const width = Math.max(...rows.map(([left]) => left.length))
   return rows.flatMap(([left, right]) =>
-    wrap(right, columns - width - 4).map(
+    wrap(right, COLUMNS - width - 4).map(
       (line, index) => `  ${(index === 0 ? left : '').padEnd(width)}  ${line}`,
     ),
   )

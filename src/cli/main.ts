@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { ServiceError } from '../error.ts'
 import { UnusableDatabase } from '../store.ts'
 import { backupDatabase, restoreDatabase } from './backup.ts'
-import { type Command, CommandFailed, Interrupted, type Output, print, type Streams } from './command.ts'
+import { type Command, CommandFailed, Interrupted, print, type Streams } from './command.ts'
 import { exportAnimals } from './export.ts'
 import { closest, help, overview } from './help.ts'
 import { importAnimals } from './import.ts'
@@ -28,10 +28,6 @@ const COMMANDS = [
   migrate,
   openapi,
 ] as readonly Command[]
-
-/** The width of the help where it is not printed to a terminal, and its largest width. */
-const DEFAULT_COLUMNS = 100
-const MAX_COLUMNS = 120
 
 const DONE = 0
 const FAILED = 1
@@ -98,45 +94,33 @@ function groupOf(word: string): readonly Command[] {
 
 /** Prints the help of a command or a group, or of all commands. */
 async function printHelp(args: readonly string[], streams: Streams): Promise<number> {
-  const columns = columnsOf(streams.stdout)
   const words = args.filter(word => !word.startsWith('-'))
   const [first = ''] = words
   const command = findCommand(words)
   const group = groupOf(first)
   if (command === undefined && group.length === 0) return misused(words, streams)
-  await print(streams.stdout, command ? help(command, columns) : overview(group, columns, first))
+  await print(streams.stdout, command ? help(command) : overview(group, first))
   return DONE
 }
 
-function misused(args: readonly string[], { stderr, say }: Streams): number {
+function misused(args: readonly string[], { say }: Streams): number {
   const words = args.slice(0, 2).filter(word => !word.startsWith('-'))
   const [first = ''] = words
   const typed = words.map(redact).join(' ')
   const names = [...COMMANDS.map(({ name }) => name), 'keys', 'help']
-  if (args[0]?.startsWith('-')) {
+  // The second word may be an operand.
+  const suggestion = closest(typed, names) ?? closest(first, names)
+  const hint = suggestion ? ` Did you mean "${suggestion}"?` : ''
+  if (args[0]?.startsWith('-'))
     say(
       `The command is missing before ${redact(args[0])}, as in animal-store serve. See animal-store --help.`,
     )
-    return MISUSED
-  }
-  const group = groupOf(first)
-  const isIncomplete = words.length < 2 || closest(typed, names) === undefined
-  if (group.length > 0 && isIncomplete) say(overview(group, columnsOf(stderr), first))
-  else {
-    // The second word may be an operand.
-    const suggestion = closest(typed, names) ?? closest(first, names)
-    say(
-      `There is no command "${typed}".${suggestion ? ` Did you mean "${suggestion}"?` : ''} See animal-store --help.`,
-    )
-  }
+  else if (first === '' || suggestion === first) say(overview(groupOf(first), first))
+  else say(`There is no command "${typed}".${hint} See animal-store --help.`)
   return MISUSED
 }
 
 function hasFlag(args: readonly string[], ...flags: readonly string[]): boolean {
   const end = args.indexOf('--')
   return args.slice(0, end === -1 ? undefined : end).some(arg => flags.includes(arg))
-}
-
-function columnsOf({ columns = DEFAULT_COLUMNS }: Output): number {
-  return Math.min(columns, MAX_COLUMNS)
 }
