@@ -41,7 +41,7 @@ export const importAnimals = command({
       say,
     }
     try {
-      if (dryRun) await interruptible(signal => checkAll({ ...task, signal }))
+      if (dryRun) await interruptible(signal => importAll({ ...task, signal }))
       else
         await withStore(settings.databaseUrl, { create: true, say }, store =>
           interruptible(signal => importAll({ ...task, signal }, store)),
@@ -79,8 +79,8 @@ export interface Import extends Settings<'format' | 'skipInvalid' | 'fromLine' |
   readonly say: Streams['say']
 }
 
-/** If the import ends early, the error says what was stored and how to resume. */
-export async function importAll(task: Import, store: Store): Promise<void> {
+/** Without a store, it only checks the file. If it ends early, the error says what was stored and how to resume. */
+export async function importAll(task: Import, store?: Store): Promise<void> {
   const { source, progress, fromLine, signal, say } = task
   const database = nameOf(task.databaseUrl)
   const start = performance.now()
@@ -88,10 +88,11 @@ export async function importAll(task: Import, store: Store): Promise<void> {
   /** All lines before this one are stored or skipped. */
   let next = fromLine
   let stored = 0
+  let skipped = 0
 
   async function storeBatch({ creations, firstLine, lastLine }: Batch): Promise<void> {
     try {
-      await store.createAnimals(creations)
+      await store?.createAnimals(creations)
     } catch (error) {
       throw new CommandFailed(
         `Lines ${firstLine} to ${lastLine}: ${reasonOf(error)}. If the connection was lost, they may be stored: check that before you go on.`,
@@ -102,9 +103,9 @@ export async function importAll(task: Import, store: Store): Promise<void> {
     progress.update(stored, source.share())
   }
 
-  let skipped = 0
+  const skipInvalid = task.skipInvalid || store === undefined
   try {
-    for await (const batch of batchesOf(task, lines => (skipped += lines))) {
+    for await (const batch of batchesOf({ ...task, skipInvalid }, lines => (skipped += lines))) {
       await storing
       // The next batch is read while this one is being stored.
       storing = storeBatch(batch)
@@ -119,42 +120,25 @@ export async function importAll(task: Import, store: Store): Promise<void> {
       (failure: Error) => failure.message,
     )
     const resume = stored > 0 ? ` Resume with --from-line ${next}.` : ''
-    const outcome = `${formatCount(stored)} stored in ${database}.${resume}`
+    const outcome = store ? `${formatCount(stored)} stored in ${database}.${resume}` : 'Nothing was stored.'
     if (signal.aborted) throw new Interrupted(`${reason} ${outcome}`)
     throw new CommandFailed(`${describeFailure(error, source)}\n${outcome}`, { cause: error })
   } finally {
     progress.end()
   }
+  if (store === undefined) return reportCheck(task, stored, skipped)
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
   say(`${formatCount(stored)} imported into ${database} in ${seconds} s${describeSkipped(skipped)}.`)
 }
 
-/** Reads and checks the whole file, reports every invalid entry, and stores nothing. */
-async function checkAll(task: Import): Promise<void> {
-  const { databaseUrl: database, source, progress, signal, skipInvalid, say } = task
-  let valid = 0
-  let invalid = 0
-  try {
-    for await (const { creations } of batchesOf(
-      { ...task, skipInvalid: true },
-      lines => (invalid += lines),
-    )) {
-      valid += creations.length
-      progress.update(valid, source.share())
-    }
-  } catch (error) {
-    if (signal.aborted) throw new Interrupted('Stopped. Nothing was stored.')
-    throw new CommandFailed(`${describeFailure(error, source)}\nNothing was stored.`, { cause: error })
-  } finally {
-    progress.end()
-  }
+function reportCheck({ databaseUrl, skipInvalid, say }: Import, valid: number, invalid: number): void {
   if (invalid > 0 && !skipInvalid)
     throw new CommandFailed(
       `${formatCount(invalid, 'line')} invalid, ${formatCount(valid)} valid. Nothing was stored, and an import would stop at the first invalid line.`,
     )
-  const isNew = database.kind === 'sqlite' && !existsSync(database.path)
+  const isNew = databaseUrl.kind === 'sqlite' && !existsSync(databaseUrl.path)
   say(
-    `An import would add ${formatCount(valid)} to ${isNew ? 'the new database ' : ''}${nameOf(database)}${describeSkipped(invalid)}. Nothing was stored.`,
+    `An import would add ${formatCount(valid)} to ${isNew ? 'the new database ' : ''}${nameOf(databaseUrl)}${describeSkipped(invalid)}. Nothing was stored.`,
   )
 }
 

@@ -90,9 +90,8 @@ export const rotateKey = command({
         expiresAt: expiresAt && later(now, expiresAt.getTime() - createdAt.getTime()),
         idempotencyScope: old.idempotencyScope,
       })
-      const oldEnd = new Date(
-        Math.min(later(now, overlap).getTime(), old.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY),
-      )
+      const overlapEnd = later(now, overlap)
+      const oldEnd = old.expiresAt && old.expiresAt < overlapEnd ? old.expiresAt : overlapEnd
       const message = `Created ${apiKey.id} (${apiKey.name}) for ${environment} in ${nameOf(databaseUrl)}. ${id} expires at ${oldEnd.toISOString()}. The new key is shown only once:`
       await showOrRevoke(store, apiKey, async () => {
         await store.createKey(apiKey)
@@ -165,25 +164,16 @@ function stateOf(key: ApiKey): 'active' | 'expired' | 'revoked' {
   return isActive(key, Date.now()) ? 'active' : 'expired'
 }
 
+/** Of the columns of the table, except the last one. */
+const WIDTHS = [16, 7, 17, 17]
+
 function table(keys: readonly ApiKey[]): string {
-  const rows = [
-    ['ID', 'STATE', 'CREATED', 'EXPIRES', 'NAME'],
-    ...keys.map(key => [
-      key.id,
-      stateOf(key),
-      minute(key.createdAt),
-      key.expiresAt ? minute(key.expiresAt) : 'never',
-      key.name,
-    ]),
-  ]
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0))) ?? []
-  return rows
-    .map(row =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
+  const rows = keys.map(key => {
+    const { id, name, createdAt, expiresAt } = key
+    return [id, stateOf(key), minute(createdAt), expiresAt ? minute(expiresAt) : 'never', name]
+  })
+  return [['ID', 'STATE', 'CREATED', 'EXPIRES', 'NAME'], ...rows]
+    .map(row => row.map((cell, column) => cell.padEnd(WIDTHS[column] ?? 0)).join('  '))
     .join('\n')
 }
 
