@@ -1,6 +1,5 @@
 // The client of the Animal Store API, for programs and for the catalogue page. It needs `fetch` and nothing else.
 
-import type { Animal, NewAnimal, Status } from './animal.ts'
 import { INT64_MAX, INT64_MIN, parseInt64 } from './json.ts'
 import {
   type ApiRequest,
@@ -11,8 +10,28 @@ import {
   send,
 } from './requests.ts'
 
-export type { Animal, NewAnimal, Status } from './animal.ts'
 export { AnimalStoreError, type AnimalStoreErrorCode, type AnimalStoreErrorOptions } from './error.ts'
+
+/** Whether an animal can be sold. */
+export type Status = 'available' | 'pending' | 'sold'
+
+/** An animal to add. */
+export interface NewAnimal {
+  /** Not blank, and at most 1,000 characters. */
+  readonly name: string
+  /** Any 64-bit integer. */
+  readonly categoryId: bigint
+  /** Stays unset if it is undefined. */
+  readonly status?: Status | undefined
+}
+
+/** An animal as the service stores it. It never changes. */
+export interface Animal extends NewAnimal {
+  /** Chosen by the service. Ids ascend, and may have gaps. */
+  readonly id: bigint
+  /** Absent if the animal was added without a status. */
+  readonly status?: Status
+}
 
 /** Where the service is, and how to send requests to it. */
 export interface AnimalStoreOptions {

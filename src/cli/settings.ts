@@ -65,7 +65,7 @@ const MAX_KEY_LIFETIME_MS = 3650 * UNIT_MS.d
 
 const parseHost = matching(/^[^\s/]+$/, 'a host name or an IP address')
 const parsePort = wholeNumber(0, 65_535)
-const parseNumberOfWorkers = wholeNumber(1, 99, 'auto')
+const parseNumberOfWorkers = wholeNumber(1, 99, 'auto, or ')
 const parseKeyName = matching(
   new RegExp(`^(?=.*\\S)[^\\p{Cc}]{1,${MAX_KEY_NAME_LENGTH}}$`, 'u'),
   `1 to ${MAX_KEY_NAME_LENGTH} characters, not blank, without control characters`,
@@ -249,14 +249,11 @@ function parseExtraKey(text: string): string {
 }
 
 /** `alternative` is for the message: another text that the setting accepts. */
-function wholeNumber(minimum: number, maximum: number, alternative?: string): (text: string) => number {
-  const expected = `a whole number from ${minimum} to ${maximum}`
+function wholeNumber(minimum: number, maximum: number, alternative = ''): (text: string) => number {
   return text => {
     const number = /^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : Number.NaN
-    if (!(number >= minimum && number <= maximum)) {
-      throw new InvalidSetting(alternative === undefined ? expected : `${alternative}, or ${expected}`)
-    }
-    return number
+    if (number >= minimum && number <= maximum) return number
+    throw new InvalidSetting(`${alternative}a whole number from ${minimum} to ${maximum}`)
   }
 }
 

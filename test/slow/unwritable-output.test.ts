@@ -56,13 +56,6 @@ suite('the service keeps serving', { concurrency: 3 }, () => {
     await stopInOrder(running)
   })
 
-  test('if the reader of its log is gone', async t => {
-    const running = await serveWith(t, 'exec "$@"')
-    closePipe(running.child, 'stdout')
-    await sendTwenty(t, running.address)
-    await stopInOrder(running)
-  })
-
   test('if the readers of the log and of the messages of two workers are gone', async t => {
     const running = await serveWith(t, 'exec "$@"', ['--workers', '2'])
     const { address, child } = running
