@@ -1,7 +1,7 @@
 // Import and export of whole catalogues, through files and pipes, without loss.
 
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { suite, type TestContext, test } from 'node:test'
