@@ -8,13 +8,15 @@ import type { JsonPage, Page } from '../../store.ts'
 
 const PARAMETERS = ['limit', 'status', 'after', 'before']
 
+const MAX_SHOWN_LENGTH = 40
+
 export function parseListQuery(text: string): Page {
   // URLSearchParams drops a leading question mark, which here is the second one and belongs to a name.
   const query = new URLSearchParams(text.startsWith('?') ? `%3F${text.slice(1)}` : text)
   const values = new Map<string, string>()
   for (const [name, value] of query) {
     // Ignoring an unknown filter would give a wrong answer (docs/decisions/lists.md).
-    if (!PARAMETERS.includes(name)) throw invalid(`The query may contain only ${PARAMETERS.join(', ')}.`)
+    if (!PARAMETERS.includes(name)) throw unknownParameter(name)
     if (values.has(name)) throw invalid(`${name} must be given at most once.`)
     values.set(name, value)
   }
@@ -30,6 +32,11 @@ export function parseListQuery(text: string): Page {
     after: after === undefined ? undefined : parseId('after', after),
     before: before === undefined ? undefined : parseId('before', before),
   }
+}
+
+function unknownParameter(name: string) {
+  const shown = JSON.stringify(name.slice(0, MAX_SHOWN_LENGTH))
+  return invalid(`The query may contain only ${PARAMETERS.join(', ')}, not ${shown}.`)
 }
 
 /** The `Link` header of a page, or undefined if there is no other page. The other pages have the same limit and status. */
