@@ -115,7 +115,7 @@ suite('the name of a file', () => {
     for (const name of ['a.gz', 'a.csv.gz', 'a.xlsx', 'a.json', 'a.txt', 'A.XLS']) {
       for (const direction of ['import', 'export']) {
         const { code, err } = await command(direction, at(name), '--format', 'csv')
-        const message = 'must end in .csv, .tsv, .jsonl, .ndjson: no other format is supported'
+        const message = 'must end in .csv, .tsv, .jsonl or .ndjson: no other format is supported'
         assert.deepEqual([code, err], [2, `${at(name)} ${message}\n`])
       }
       assert.equal(existsSync(at(name)) || existsSync(database), false)

@@ -26,7 +26,7 @@ export const importAnimals = command({
     'import animals.csv --dry-run',
     'import animals.csv',
     'import animals.csv --skip-invalid',
-    'import animals.csv --from-line 1001',
+    'import animals.csv --from-line 1002',
     'import - < animals.jsonl',
   ],
   operands: ['FILE'],

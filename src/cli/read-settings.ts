@@ -114,7 +114,11 @@ function readFlags(
     // No operand is a URL. A command would print it as the name of a file, together with the password.
     if (hasCredentials(operand)) problems.push(`${shown} needs --database-url before it`)
     // After an unknown flag, an argument may be its value.
-    else if (index >= operands.length && !hasUnknown) problems.push(`${shown} is an unexpected argument`)
+    else if (index >= operands.length && !hasUnknown) {
+      // `npm start --port 9001` passes only 9001.
+      const hint = operands.length === 0 ? '; with npm start, write -- before the flags' : ''
+      problems.push(`${shown} is an unexpected argument${hint}`)
+    }
   }
   return { values, reported, operands: found }
 }

@@ -106,7 +106,7 @@ suite('the forms', () => {
     const { page } = await openReference(t, WIDE, '/')
     await signIn(page)
     await page.getByRole('link', { name: 'API reference' }).first().click()
-    await page.getByText('The key of the catalogue.').waitFor()
+    await page.getByText('The key that you entered in the catalogue.').waitFor()
     assert.equal(await page.getByLabel('API key').inputValue(), API_KEY)
     assert.match(await textOf(sample(page, 'listPets')), /\$ANIMAL_STORE_KEY/)
     await page.getByLabel('API key').fill('another-key-0123456789')

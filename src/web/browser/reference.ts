@@ -37,7 +37,7 @@ function setKey(value: string): void {
 
 function showKeyHint(): void {
   const isSessionKey = key.value !== '' && key.value === loadKey()
-  keyHint.textContent = isSessionKey ? 'The key of the catalogue.' : initialHint
+  keyHint.textContent = isSessionKey ? 'The key that you entered in the catalogue.' : initialHint
 }
 
 /** Selects the language in all operations. */
