@@ -75,7 +75,7 @@ function isThread(resource: string): boolean {
 }
 
 /** npm signals only its shell, which may end without passing the signal on. The service would be left running. */
-export function stopWithParentProcess(stop: () => void): void {
+function stopWithParentProcess(stop: () => void): void {
   const parent = process.ppid
   setInterval(() => process.ppid === parent || stop(), PARENT_CHECK_INTERVAL_MS).unref()
 }

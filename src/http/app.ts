@@ -21,10 +21,10 @@ import { type Exchange, errorReply, jsonReply, type Reply } from './server/reply
 import { checkExpectation, checkMessage, headerValues, isRead } from './server/request.ts'
 import { createHttpServer, type HttpServer } from './server/server.ts'
 
-export type Operation = 'listPets' | 'createPet' | 'getPet' | 'other'
+type Operation = 'listPets' | 'createPet' | 'getPet' | 'other'
 
 /** What the metrics get to know about each request. `keyId` is the id of the API key, if the request had a valid one. */
-export type RequestObserver = (
+type RequestObserver = (
   operation: Operation,
   status: number,
   durationMs: number,

@@ -132,9 +132,7 @@ export function animalColumns({ name, categoryId, status }: NewAnimal): Column[]
 }
 
 /** The outcome of a creation that stored nothing, because its idempotency key was used before. */
-export type Repeated =
-  | { readonly kind: 'replayed'; readonly animal: Animal }
-  | { readonly kind: 'key_reused' }
+type Repeated = { readonly kind: 'replayed'; readonly animal: Animal } | { readonly kind: 'key_reused' }
 
 /** Arguments and results can be sent between threads. */
 const WRITES = {

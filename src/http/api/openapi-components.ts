@@ -136,7 +136,7 @@ export const HEADERS = {
 }
 
 /** The headers of every response. */
-export const COMMON_HEADERS = {
+const COMMON_HEADERS = {
   'X-Request-Id': header('RequestId'),
   'Cache-Control': header('CacheControl'),
   'X-Content-Type-Options': header('ContentTypeOptions'),
