@@ -23,7 +23,7 @@ export interface Command<Name extends SettingName = SettingName> {
   readonly name: string
   readonly summary: string
   readonly settings: readonly Name[]
-  /** For the help: of settings that accept less than in other commands. */
+  /** For the help: describes settings that accept less here than in other commands. */
   readonly descriptions?: Partial<Record<Name, string>>
   /** Complete command lines for the help, without the name of the program. */
   readonly examples?: readonly string[]

@@ -164,7 +164,7 @@ function stateOf(key: ApiKey): 'active' | 'expired' | 'revoked' {
   return isActive(key, Date.now()) ? 'active' : 'expired'
 }
 
-/** Of the columns of the table, except the last one. */
+/** The widths of the columns, except the last one. */
 const WIDTHS = [16, 7, 17, 17]
 
 function table(keys: readonly ApiKey[]): string {

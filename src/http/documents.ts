@@ -31,7 +31,7 @@ const COMMON_HEADERS = Object.entries({
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }
 const GZIP = { level: constants.Z_BEST_COMPRESSION }
 
-/** Returns the resource of a document. It is rendered on the first request, because the server's own address is not known earlier. */
+/** A document is rendered on the first request, because the server's own address is not known earlier. */
 export function documentResource({ path, mediaType, body }: Document) {
   let rendering: Promise<{ readonly etag: string; readonly replies: Record<Encoding, Reply> }> | undefined
 

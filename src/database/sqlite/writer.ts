@@ -43,7 +43,7 @@ export interface WriterOptions {
   readonly startThread?: (files: OpenedFiles) => Worker
 }
 
-/** `start` or the first write starts the thread, also after it has ended unexpectedly. */
+/** `start` or a write starts the thread, also after it has ended unexpectedly. */
 export function openWriter({ files, onWritten, log, startThread = newThread }: WriterOptions): Writer {
   const pending = new Map<number, Pending>()
   let thread: Worker | undefined
