@@ -105,10 +105,15 @@ suite('remembering the key on this device', () => {
     const otherTab = await context.newPage()
     await otherTab.goto(service().address)
     await waitForCatalogue(otherTab)
+    const reference = await context.newPage()
+    await reference.goto(`${service().address}/docs`)
+    await reference.getByText('The key of the catalogue.').waitFor()
     const names = await page.evaluate(() => Object.keys(localStorage))
     assert.deepEqual(names, ['animal-store-key:/'])
     await signOut(otherTab)
     await page.getByLabel('API key').waitFor()
+    await reference.getByText('The key is not stored.').waitFor()
+    assert.equal(await reference.getByLabel('API key').inputValue(), '')
     assert.deepEqual(
       [await storedItems(page), await storedItems(otherTab)],
       [

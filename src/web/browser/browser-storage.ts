@@ -50,11 +50,14 @@ export function loadKey(): string | undefined {
   return tabKey.load() ?? deviceKey.load()
 }
 
-/** Calls back when another tab has stored a key on this device, and when it has cleared the key that this tab uses. */
-export function onKeyChange(change: { readonly onSaved?: () => void; readonly onCleared: () => void }): void {
+/** Calls back when another tab has stored a key on this device, and when it has cleared that key. */
+export function onKeyChange(change: {
+  readonly onSaved?: () => void
+  readonly onCleared: (key: string | null) => void
+}): void {
   addEventListener('storage', ({ key, oldValue, newValue }) => {
     if (key !== deviceKey.storageName) return
-    if (newValue !== null) change.onSaved?.()
-    else if (oldValue === loadKey()) change.onCleared()
+    if (newValue === null) change.onCleared(oldValue)
+    else change.onSaved?.()
   })
 }

@@ -20,7 +20,7 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('.copy'))
 enableContents()
 
 key.addEventListener('input', showKeyHint)
-onKeyChange({ onCleared: () => setKey('') })
+onKeyChange({ onCleared: cleared => key.value === cleared && setKey('') })
 setKey(loadKey() ?? '')
 
 find('main', HTMLElement).addEventListener('change', ({ target }) => {

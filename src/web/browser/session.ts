@@ -103,7 +103,9 @@ export function createSession({ pace, onSignIn, onSignOut }: SessionOptions) {
     onSaved() {
       if (stores === undefined) restore()
     },
-    onCleared: signOut,
+    onCleared(key) {
+      if (stores !== undefined && key === apiKey) signOut()
+    },
   })
   // The Back button can restore this page from the browser's cache after the user has signed out elsewhere in the tab.
   addEventListener('pageshow', ({ persisted }) => {
