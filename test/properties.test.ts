@@ -7,7 +7,7 @@ import { STATUSES } from '../src/animal.ts'
 import { INT64_MAX, INT64_MIN, renderJson } from '../src/json.ts'
 import { onEveryDatabase } from './support/databases.ts'
 import { schemaAt } from './support/openapi.ts'
-import { startTestService } from './support/service.ts'
+import { type Sent, shared, startTestService } from './support/service.ts'
 
 const BATCH = 10
 
@@ -53,6 +53,62 @@ onEveryDatabase('for all inputs', startTestService => {
       { numRuns: 300 / BATCH },
     )
   })
+})
+
+onEveryDatabase('whatever a client sends', startTestService => {
+  const service = shared(startTestService)
+  const text = fc.string({ unit: 'binary', maxLength: 8 }).map(each => each.toWellFormed())
+  const anyOf = (...texts: readonly string[]) => fc.oneof(fc.constantFrom(...texts), text)
+
+  const body = fc.oneof(
+    fc.json().map(json => Buffer.from(json)),
+    fc
+      .record(
+        { name: fc.jsonValue(), categoryId: fc.oneof(fc.double(), fc.jsonValue()), status: fc.jsonValue() },
+        { requiredKeys: [] },
+      )
+      .map(value => Buffer.from(JSON.stringify(value))),
+    fc.uint8Array({ minLength: 1, maxLength: 200 }).map(bytes => Buffer.from(bytes)),
+  )
+  const pair = fc.tuple(
+    anyOf('limit', 'status', 'after', 'before'),
+    fc.oneof(anyOf(...STATUSES), int64.map(String)),
+  )
+  const query = fc.array(pair, { maxLength: 4 }).map(pairs => String(new URLSearchParams(pairs)))
+  const segment = fc.oneof(
+    fc.constantFrom('v1', 'pets', 'docs', '', '.', '..', '%', '%zz', '%2e', '%00', '%ff', ';', '*'),
+    int64.map(String),
+    text.map(encodeURIComponent),
+    // What a client may send without encoding it.
+    fc.string({ unit: fc.constantFrom(...'aZ0-._~!$&\'()*+,;=:@%[]{}|\\^`"<>'), maxLength: 8 }),
+  )
+  const path = fc.array(segment, { minLength: 1, maxLength: 4 }).map(segments => segments.join('/'))
+
+  type Input = readonly [method: string, target: string, sent?: Sent]
+  const json = { 'content-type': 'application/json' }
+  const inputs: Record<string, [fc.Arbitrary<Input>, expected: readonly number[]]> = {
+    'any body gets 201 or 400': [
+      body.map(sent => ['POST', '/v1/pets', { headers: json, body: sent }]),
+      [201, 400],
+    ],
+    'any query gets 200 or 400': [query.map(each => ['GET', `/v1/pets?${each}`]), [200, 400]],
+    'any path below /v1 gets 200, 400 or 404': [path.map(each => ['GET', `/v1/${each}`]), [200, 400, 404]],
+    'any path gets 200, 400 or 404': [path.map(each => ['GET', `/${each}`]), [200, 400, 404]],
+  }
+  for (const [what, [input, expected]] of Object.entries(inputs)) {
+    test(what, async () => {
+      // The client of the tests compares each response with the OpenAPI document.
+      const check = async ([method, target, sent]: Input) => {
+        const { status, text: received } = await service().send(method, target, sent)
+        assert.ok(expected.includes(status), `${method} ${target} → ${status} ${received}`)
+      }
+      const property = fc.asyncProperty(
+        batchOf(input),
+        async batch => void (await Promise.all(batch.map(check))),
+      )
+      await fc.assert(property, { numRuns: 400 / BATCH })
+    })
+  }
 })
 
 test('the parser accepts exactly what the schema accepts', async t => {
