@@ -105,7 +105,8 @@ test('an interrupted import says what was stored and how to resume', async t => 
   }
   await waitUntil(isStored, { what: '3000 animals are stored' })
   child.kill('SIGINT')
-  const { err } = await ended
+  const { code, err } = await ended
+  assert.equal(code, 130)
   assert.match(err, /^Stopped\. 3,000 animals stored in .*\. Resume with --from-line 3001\.$/m)
   assert.equal(await count(), 3_000)
 })

@@ -139,14 +139,17 @@ test('a lost worker of Citus (XX000) is answered with 503, and any other interna
   await untilReadiness(service, 200)
 })
 
-test('a missing primary key (42P10) and corrupt data (XX001, XX002) are answered with 503', async t => {
+// A missing primary key, corrupt data, no id left, time-outs of the server, a full disk, too many connections.
+const REFUSALS = ['42P10', 'XX001', 'XX002', '2200H', '25P03', '25P04', '53100', '53300']
+
+test(`what PostgreSQL refuses with ${REFUSALS.join(', ')} is answered with 503`, async t => {
   const { url } = await prepareDatabase(t)
   let code = ''
   const proxy = await startPostgresProxy(t, url, (_name, text) =>
     /into idempotency_keys/.test(text) ? { code, message: 'refused' } : undefined,
   )
   const service = await start(t, proxy)
-  for (code of ['42P10', 'XX001', 'XX002'])
+  for (code of REFUSALS)
     assert.equal((await service.create({ name: 'a', categoryId: 1 }, { 'idempotency-key': 'k' })).status, 503)
   assert.equal((await service.create({ name: 'a', categoryId: 1 })).status, 201)
 })

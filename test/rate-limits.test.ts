@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { generateKey } from '../src/api-key.ts'
 import { readSettings } from '../src/cli/read-settings.ts'
 import {
   createBuckets,
@@ -202,6 +203,25 @@ suite('the rate limit', () => {
       const seconds = Number(reply.headers['retry-after'])
       assert.ok(seconds <= HOUR / 6 && seconds > HOUR / 6 - 60, `${seconds}`)
       assert.equal(reply.headers.deprecation, path === '/v1/pets/1' ? '@1794700800' : undefined)
+    }
+  })
+
+  test('is off by default, and separate for each key', async t => {
+    const unlimited = await (await startTestService(t)).send('GET', '/v1/pets')
+    assert.deepEqual(
+      [unlimited.headers.ratelimit, unlimited.headers['ratelimit-policy']],
+      [undefined, undefined],
+    )
+    const service = await startTestService(t, { rateLimit: { requests: 1, windowSeconds: HOUR } })
+    const key = { name: 'x', environment: 'production', createdAt: new Date() } as const
+    const keys = [generateKey(key), generateKey(key)]
+    for (const { apiKey } of keys) await service.store.createKey(apiKey)
+    const secrets = [...keys.map(({ secret }) => secret), API_KEY]
+    for (const status of [200, 429]) {
+      for (const secret of secrets) {
+        const headers = { authorization: `Bearer ${secret}` }
+        assert.equal((await service.send('GET', '/v1/pets', { headers })).status, status)
+      }
     }
   })
 
