@@ -13,6 +13,7 @@ const MIB = 1024 * 1024
 
 /** Far more than the operating system buffers for a client that does not read. */
 const LARGE_BODY = JSON.stringify('x'.repeat(16 * MIB))
+const HUGE_BODY = JSON.stringify('x'.repeat(64 * MIB))
 
 async function startServer(t: TestContext, limits: NonNullable<HttpServerOptions['limits']>) {
   const gate = Promise.withResolvers<Reply>()
@@ -20,6 +21,7 @@ async function startServer(t: TestContext, limits: NonNullable<HttpServerOptions
     '/quick': () => jsonReply(200, '{}'),
     '/slow': () => gate.promise,
     '/large': () => jsonReply(200, LARGE_BODY),
+    '/huge': () => jsonReply(200, HUGE_BODY),
   }
   const seen: string[] = []
   function answer(path: string): Reply | Promise<Reply> {
@@ -121,6 +123,35 @@ suite('clients that do not read', () => {
     )
     assert.equal(isFirstComplete, false)
     assert.deepEqual(areOthersComplete, [true, true])
+  })
+
+  test('one that makes progress is kept, although it is the slowest', async t => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const { openSeveral, seen, warnings } = await startServer(t, { waitingBytes: 90 * MIB })
+    const [reading, stuck, last] = (await openSeveral(3)) as [RawConnection, RawConnection, RawConnection]
+    await ask(reading, '/huge')
+    await waitUntil(() => seen.length === 1, { what: 'the first request arrives' })
+    await ask(stuck, '/large')
+    await waitUntil(() => seen.length === 2, { what: 'the second request arrives' })
+    // The first check comes when the buffers of the operating system are full.
+    for (const read of [8 * MIB, 16 * MIB]) {
+      reading.socket.resume()
+      await waitUntil(() => reading.received().length > read, { what: 'a part is read' })
+      reading.socket.pause()
+      t.mock.timers.tick(1_000)
+    }
+    await ask(last, '/large')
+    await waitUntil(() => warnings().length === 1, { what: 'a connection is closed' })
+    for (const [{ socket, received }, body] of [
+      [reading, HUGE_BODY],
+      [last, LARGE_BODY],
+    ] as const) {
+      socket.resume()
+      await waitUntil(() => received().length > body.length, { what: 'the whole response is read' })
+    }
+    stuck.socket.resume()
+    await stuck.closed.catch(() => {})
+    assert.ok(stuck.received().length < LARGE_BODY.length)
   })
 
   test('a client that reads is kept, and bytes that it has read no longer count', async t => {

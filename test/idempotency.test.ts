@@ -99,6 +99,25 @@ onEveryDatabase('Idempotency-Key', startTestService => {
     assert.deepEqual(deleted, [1_000, 1_000, 500])
   })
 
+  test('keeps serving if expired keys cannot be deleted, and logs only the first failure in a row', async t => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const service = await startTestService(t)
+    const failing = () => Promise.reject(new Error('no'))
+    for (const [deletion, warnings] of [
+      [failing, 1],
+      [failing, 1],
+      [async () => 0, 1],
+      [failing, 2],
+    ] as const) {
+      const { mock } = t.mock.method(service.store, 'deleteExpiredIdempotencyKeys', deletion)
+      t.mock.timers.tick(60_000)
+      await waitUntil(() => mock.callCount() === 1, { what: 'the keys are deleted' })
+      assert.equal((await service.send('GET', '/v1/pets')).status, 200)
+      const logged = service.logs.filter(({ msg }) => /^could not delete expired .*: no$/.test(String(msg)))
+      assert.equal(logged.length, warnings)
+    }
+  })
+
   test('does not store the key of a rejected request', async () => {
     assert.equal((await service().create({ name: '' }, { 'idempotency-key': 'rejected' })).status, 400)
     const reply = await service().create(BELLA, { 'idempotency-key': 'rejected' })
