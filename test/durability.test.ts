@@ -6,6 +6,7 @@ import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { generateKey } from '../src/api-key.ts'
+import { unavailable } from '../src/error.ts'
 import { MAIN, serve } from './support/command.ts'
 import { skipWithout } from './support/programs.ts'
 import {
@@ -17,6 +18,7 @@ import {
   untilReadiness,
 } from './support/service.ts'
 import { runSql } from './support/sqlite.ts'
+import { inject, WITHOUT_STRACE } from './support/strace.ts'
 import { waitUntil } from './support/wait.ts'
 
 const KEY = 'a-secret-of-my-own-choosing'
@@ -100,6 +102,27 @@ suite('an animal that was answered with 201', { concurrency: true }, () => {
   })
 })
 
+for (const fault of ['fsync,fdatasync:error=EIO', 'pwrite64:error=EIO', 'pwrite64:error=ENOSPC'])
+  test(`while the disk fails (${fault}), creations get 503 and lists are served, and the service recovers`, {
+    skip: WITHOUT_STRACE,
+  }, async t => {
+    const { address, child } = await serve(t, [], { cwd: temporaryFolder(t), env })
+    const { send, create, close } = client(address, KEY)
+    t.after(close)
+    const statusOf = async (name: string) => (await create({ name, categoryId: 1 })).status
+    assert.equal(await statusOf('before'), 201)
+    const strace = await inject(t, [child.pid], fault)
+    if (strace === undefined) return t.skip('this user may not trace processes')
+    assert.equal(await statusOf('lost?'), 503)
+    assert.equal((await send('GET', '/v1/pets?limit=1')).status, 200)
+    assert.equal((await send('GET', '/livez')).status, 200)
+    strace.child.kill('SIGTERM')
+    await strace.ended
+    await waitUntil(async () => (await statusOf('after')) === 201, { what: 'an animal is stored again' })
+    const { text } = await send('GET', '/v1/pets')
+    assert.match(text, /"before".*"after"/)
+  })
+
 test('while the database file is missing, a stored key gets 503, not 401', async t => {
   const cwd = temporaryFolder(t)
   const { address, said } = await serve(t, [], { cwd })
@@ -134,6 +157,18 @@ test('health checks that come together share one check of the database, and so d
     for (const { status } of replies) assert.equal(status, 200)
   }
   assert.ok(checks >= 1 && checks <= 1 + (performance.now() - startedAt) / 250, `${checks} checks`)
+})
+
+test('the result of a health check is kept for a quarter of a second, and not longer', async t => {
+  const { send, store } = await startTestService(t)
+  const readiness = async () => (await send('GET', '/readyz')).status
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  assert.equal(await readiness(), 200)
+  t.mock.method(store, 'ping', () => Promise.reject(unavailable()))
+  t.mock.timers.tick(249)
+  assert.equal(await readiness(), 200)
+  t.mock.timers.tick(1)
+  assert.equal(await readiness(), 503)
 })
 
 suite('while a table is missing', { concurrency: true }, () => {
