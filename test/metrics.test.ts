@@ -2,13 +2,16 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { renameSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { createMetrics } from '../src/metrics/metrics.ts'
-import { MAIN, run, serve } from './support/command.ts'
+import { type CommandOptions, MAIN, run, serve } from './support/command.ts'
 import { childrenOf } from './support/processes.ts'
 import { assertNoKey } from './support/secrets.ts'
 import { API_KEY, client, parseRaw, sendRaw, startTestService, temporaryFolder } from './support/service.ts'
+import { runSql } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
 const DURATION = 'animal_store_http_request_duration_seconds'
@@ -186,12 +189,16 @@ suite('the metrics of one process', () => {
 })
 
 suite('the listener of the metrics', { concurrency: 3 }, () => {
-  async function serveMetrics(t: TestContext, args: readonly string[] = [], program?: readonly string[]) {
+  async function serveMetrics(
+    t: TestContext,
+    args: readonly string[] = [],
+    options: Partial<CommandOptions> = {},
+  ) {
     const running = await serve(t, ['--metrics-port', '0', '--shutdown-delay', '0s', ...args], {
       cwd: temporaryFolder(t),
       env: { ANIMAL_STORE_API_KEY: API_KEY },
       isGroup: true,
-      ...(program && { program }),
+      ...options,
     })
     const url = await running.said(/The metrics are at (http:\S+)/)
     const scrape = async () => (await fetch(url)).text()
@@ -250,11 +257,34 @@ suite('the listener of the metrics', { concurrency: 3 }, () => {
 
   test('counts the log lines that were dropped', async t => {
     const program = ['sh', '-c', 'exec "$@" > /dev/full', 'sh', process.execPath, MAIN]
-    const { address, scrape } = await serveMetrics(t, [], program)
+    const { address, scrape } = await serveMetrics(t, [], { program })
     await fetch(`${address}/livez`)
     const isCounted = async () =>
       Number(sampleOf(await scrape(), 'animal_store_log_lines_dropped_total')) >= 2
     await waitUntil(isCounted, { what: 'both lines are counted' })
+  })
+
+  test('says that the database is down if one of the workers cannot use it', async t => {
+    const cwd = temporaryFolder(t)
+    const { address, child, scrape } = await serveMetrics(t, ['--workers', '2'], { cwd })
+    const up = async () => sampleOf(await scrape(), 'animal_store_database_up')
+    await waitUntil(async () => (await up()) === 1, { what: 'both workers can use the database' })
+    const path = join(cwd, 'data', 'production.db')
+    runSql(path, `vacuum into '${path}-new'`)
+    renameSync(`${path}-new`, path)
+    const readiness = () => fetch(`${address}/readyz`, { headers: { connection: 'close' } })
+    const losers = new Set<string>()
+    const haveBothLostIt = async () => {
+      const { status, headers } = await readiness()
+      if (status === 503) losers.add(String(headers.get('x-request-id')).split('-')[0] ?? '')
+      return losers.size === 2
+    }
+    await waitUntil(haveBothLostIt, { what: 'both workers have lost the database' })
+    // The worker that takes its place opens the new file.
+    process.kill(Number(childrenOf(child.pid)[0]), 'SIGKILL')
+    const isReady = async () => (await readiness().catch(() => undefined))?.status === 200
+    await waitUntil(isReady, { what: 'one of the workers is ready' })
+    assert.equal(await up(), 0)
   })
 
   test('adds up the metrics of all workers', async t => {
