@@ -16,6 +16,7 @@ import { MAIN, run, start } from './support/command.ts'
 import { runInProcess } from './support/in-process.ts'
 import { borrowDatabase } from './support/postgres.ts'
 import { type Scope, shared, temporaryFolder } from './support/service.ts'
+import { lockForWriting } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
 const AWKWARD_NAMES = [
@@ -428,6 +429,16 @@ suite('import and export, on the command line', () => {
       [nowhere.code, nowhere.err],
       [1, 'Cannot write no/such/folder.csv: the folder does not exist.\n'],
     )
+  })
+
+  test('an import that the database rejects says which lines may be missing, and exits with 1', async t => {
+    const cwd = temporaryFolder(t)
+    await importInProcess(cwd, lines(1))
+    lockForWriting(t, join(cwd, 'animals.db'))
+    const env = { DATABASE_URL: `sqlite:${join(cwd, 'animals.db')}` }
+    const { code, err } = await runInProcess(['import', join(cwd, 'animals.jsonl')], env)
+    assert.equal(code, 1)
+    assert.match(err, /^Lines 1 to 1: .*locked.*\n0 animals stored in .*\.$/m)
   })
 
   test('an export ends without an error if the reader closes the pipe', async t => {

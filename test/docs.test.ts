@@ -7,8 +7,10 @@ import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { defaultText } from '../src/cli/help.ts'
 import { SETTINGS, type Setting } from '../src/cli/settings.ts'
+import { BATCH_LIMITS } from '../src/database/batching.ts'
 import { STATUS_OF } from '../src/error.ts'
 import { inKib, MAX_BODY_BYTES, MAX_HEADER_BYTES } from '../src/http/server/protocol-errors.ts'
+import { SERVER_LIMITS } from '../src/http/server/server.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PAGES = filesOf('*.md', 'docs/**/*.md')
@@ -59,6 +61,21 @@ suite('the documentation', () => {
     const rowOf = (code: string) => new RegExp(`^\\| \`${code}\` .*$`, 'm').exec(read('docs/errors.md'))?.[0]
     assert.ok(rowOf('payload_too_large')?.includes(inKib(MAX_BODY_BYTES)))
     assert.ok(rowOf('headers_too_large')?.includes(inKib(MAX_HEADER_BYTES)))
+  })
+
+  test('gives the limits of connections and responses in the decision about overload', () => {
+    const { connections, requests, waitingBytes } = SERVER_LIMITS
+    const rows = read('docs/decisions/overload.md')
+    for (const [what, limit] of [
+      ['connections', connections.toLocaleString('en')],
+      ['responses that wait for slow readers', `${waitingBytes / 2 ** 20} MiB in total`],
+      ['requests in flight', requests.toLocaleString('en')],
+      [
+        'creations, and reads, that wait for the database',
+        `${BATCH_LIMITS.queueLength.toLocaleString('en')} each`,
+      ],
+    ])
+      assert.ok(rows.includes(`\n| ${what} | ${limit} |`), what)
   })
 
   test('lists exactly the settings of serve, with their defaults, and six of them in the README', () => {
