@@ -460,3 +460,20 @@ test('a restore that is killed at any step leaves the complete old or the comple
   assert.deepEqual([...new Set(found)], ['old', 'new'])
   assert.ok(steps > 8, `${steps} steps`)
 })
+
+test('a backup of several steps shows how much is copied', async t => {
+  const cwd = temporaryFolder(t)
+  const store = openTestStore(t, join(cwd, DATABASE))
+  const animal = { name: 'x'.repeat(1_000), categoryId: 1n }
+  await store.createAnimals(Array.from({ length: 10_000 }, () => ({ animal })))
+  await store.close()
+  let now = 0
+  // A line is shown every five seconds.
+  t.mock.method(performance, 'now', () => {
+    now += 5_000
+    return now
+  })
+  const { code, err } = await runIn(cwd, 'backup', 'backup.db')
+  assert.equal(code, 0, err)
+  assert.match(err, /^copied \d+ MB, \d+ MB a second, \d+ s left\n(?:copied .*\n)*Backed up 10,000 animals /)
+})
