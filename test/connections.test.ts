@@ -54,15 +54,20 @@ suite('at the limit of connections', () => {
     assert.deepEqual(opened.map(isClosed), [false, true, false, false, false])
   })
 
-  test('a connection that is sending its first request counts as idle', async t => {
-    const { open, openSeveral } = await startServer(t, { connections: 3 })
-    const [sending, ...others] = (await openSeveral(3)) as [RawConnection, RawConnection, RawConnection]
-    for (const other of others) await exchange(other)
-    sending.socket.write('GET /quick HTTP/1.1\r\nhost:')
-    await exchange(await open())
-    await sending.closed
-    assert.deepEqual(others.map(isClosed), [false, false])
-  })
+  for (const [what, bytes] of [
+    ['headers', 'GET /quick HTTP/1.1\r\nhost:'],
+    ['body', `${requestHead('POST /slow HTTP/1.1', 'host: x', 'content-length: 5')}Be`],
+  ] as const) {
+    test(`a connection that is sending the ${what} of its first request counts as idle`, async t => {
+      const { open, openSeveral } = await startServer(t, { connections: 3 })
+      const [sending, ...others] = (await openSeveral(3)) as [RawConnection, RawConnection, RawConnection]
+      sending.socket.write(bytes)
+      for (const other of others) await exchange(other)
+      await exchange(await open())
+      await sending.closed
+      assert.deepEqual(others.map(isClosed), [false, false])
+    })
+  }
 
   test('a connection that waits for its answer is kept', async t => {
     const { open, openSeveral, gate, seen } = await startServer(t, { connections: 3 })
