@@ -107,7 +107,7 @@ suite('remembering the key on this device', () => {
     await waitForCatalogue(otherTab)
     const reference = await context.newPage()
     await reference.goto(`${service().address}/docs`)
-    await reference.getByText('The key of the catalogue.').waitFor()
+    await reference.getByText('The key that you entered in the catalogue.').waitFor()
     const names = await page.evaluate(() => Object.keys(localStorage))
     assert.deepEqual(names, ['animal-store-key:/'])
     await signOut(otherTab)
