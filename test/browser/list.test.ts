@@ -15,6 +15,7 @@ import {
 } from '../support/service.ts'
 import {
   failRequests,
+  holdRequests,
   newAnimals,
   readIds,
   readRows,
@@ -122,13 +123,20 @@ suite('the list', () => {
     await waitForList(page, '?limit=50', '1')
   })
 
-  test('moves one page for a double click', async t => {
+  test('moves one page for a second click while the page is loading', async t => {
     const { page } = await open(t, service())
+
+    async function clickTwice(name: string): Promise<void> {
+      const { release } = await holdRequests(page, 'GET')
+      await link(page, name).dblclick()
+      release()
+    }
+
     await link(page, 'Next').click()
     await waitForList(page, '?after=20', '21')
-    await link(page, 'Next').dblclick()
+    await clickTwice('Next')
     await waitForList(page, '?after=40', '41')
-    await link(page, 'Previous').dblclick()
+    await clickTwice('Previous')
     await waitForList(page, '?before=41', '21')
     await page.goBack()
     await waitForList(page, '?after=40', '41')
