@@ -151,6 +151,25 @@ suite('when PostgreSQL', () => {
     assert.equal(await countRows("animals where name = 'not stored'", postgres().url), 0)
   })
 
+  test('takes a second for a new connection: a creation with 503 is cancelled all the same', async t => {
+    const service = await start(t)
+    await service.create({ name: 'before', categoryId: 1 })
+    const other = await connectOther(t)
+    await other.query('alter system set pre_auth_delay = 1')
+    await other.query('select pg_reload_conf()')
+    try {
+      await other.query('begin; lock table animals in access exclusive mode')
+      assert.equal((await service.create({ name: 'cancelled', categoryId: 1 })).status, 503)
+      await waitUntil(async () => (await countWaiting()) === 0, { what: 'no statement waits for the lock' })
+    } finally {
+      await other.query('rollback')
+      await other.query('alter system reset pre_auth_delay')
+      await other.query('select pg_reload_conf()')
+    }
+    await assertRecovers(service)
+    assert.equal(await countRows("animals where name = 'cancelled'", postgres().url), 0)
+  })
+
   test('becomes read-only, as in a failover: creations get 503, and listings are served', async t => {
     const service = await start(t, COMMAND_TIMEOUTS)
     await administer('alter database postgres set default_transaction_read_only = on', postgres().url)

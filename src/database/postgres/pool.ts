@@ -15,7 +15,7 @@ import {
   toConnectError,
   toServiceError,
 } from './errors.ts'
-import type { Timeouts } from './limits.ts'
+import { COMMAND_TIMEOUTS, type Timeouts } from './limits.ts'
 import { parsePostgresUrl } from './url.ts'
 
 /** Connections are replaced after this time, so that after a failover none stays connected to the demoted server. */
@@ -153,13 +153,14 @@ function openConnections(url: string, max: number, timeouts: Timeouts): Pick<Poo
 
   /**
    * After a time-out the server would continue the statement, and might store what was reported as failed. Sent over a
-   * new connection, because the server reads nothing else from this one. If that fails, the statement goes on.
+   * new connection, because the server reads nothing else from this one. No client waits for it, so it may take as long
+   * as a busy server needs. If it fails, the statement goes on.
    */
   async function cancelStatement({ hostIndex, processID }: Client): Promise<void> {
     const canceller = new pg.Client({
       connectionString: urls[hostIndex],
-      connectionTimeoutMillis: timeouts.connectMs,
-      query_timeout: timeouts.statementMs,
+      connectionTimeoutMillis: COMMAND_TIMEOUTS.connectMs,
+      query_timeout: COMMAND_TIMEOUTS.connectMs,
     })
     canceller.on('error', ignore)
     try {
