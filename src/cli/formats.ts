@@ -15,15 +15,17 @@ const ENDINGS: Readonly<Record<string, FormatName>> = {
   ndjson: 'jsonl',
 }
 
-const ENDING_LIST = '.csv, .tsv, .jsonl or .ndjson'
-
 /** Returns what is wrong with the name of a file, or with the format that was given for it. */
 export function findFormatProblems(file: string, given: FormatName | undefined): string[] {
   const ending = endingOf(file)
   if (ending === undefined) return []
   const format = ENDINGS[ending]
-  if (format === undefined)
-    return [`${redact(file)} must end in ${ENDING_LIST}: no other format is supported`]
+  if (format === undefined) {
+    const endings = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(
+      Object.keys(ENDINGS).map(ending => `.${ending}`),
+    )
+    return [`${redact(file)} must end in ${endings}: no other format is supported`]
+  }
   return given === undefined || given === format
     ? []
     : [`--format ${given} contradicts the ending of ${redact(file)}`]
