@@ -14,7 +14,7 @@ export function enableCopyButton(button: HTMLButtonElement, text: () => string):
     Object.assign(button, { ariaLabel, title })
   }
   button.addEventListener('click', async () => {
-    await copy(text())
+    if (!(await copy(text()))) return
     button.dataset.state = 'copied'
     Object.assign(button, { ariaLabel: 'Copied', title: 'Copied' })
     clearTimeout(timer)
@@ -23,15 +23,18 @@ export function enableCopyButton(button: HTMLButtonElement, text: () => string):
   button.addEventListener('blur', reset)
 }
 
-async function copy(text: string): Promise<void> {
+/** Resolves with false if the browser does not allow it. */
+async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
+    return true
   } catch {
     // Browsers offer `navigator.clipboard` only in secure contexts. The older way works everywhere else.
     const source = createElement('span', { class: 'visually-hidden', 'aria-hidden': 'true' }, text)
     document.body.append(source)
     getSelection()?.selectAllChildren(source)
-    document.execCommand('copy')
+    const isCopied = document.execCommand('copy')
     source.remove()
+    return isCopied
   }
 }
