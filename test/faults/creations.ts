@@ -5,6 +5,7 @@ import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseJson } from '../../client/src/json.ts'
+import type { Animal } from '../../src/animal.ts'
 import { API_KEY } from '../support/service.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -122,9 +123,9 @@ export interface StoredAnimal {
 
 export type Acknowledged = Pick<StoredAnimal, 'name'> & Partial<StoredAnimal>
 
-export async function readCatalogue(address: string, apiKey = API_KEY): Promise<StoredAnimal[]> {
+export async function readCatalogue(address: string, apiKey = API_KEY): Promise<Animal[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  const animals: StoredAnimal[] = []
+  const animals: Animal[] = []
   const deadline = performance.now() + READ_TIMEOUT_MS
   let path: string | undefined = '/v1/pets?limit=100'
   while (path !== undefined) {
@@ -134,7 +135,7 @@ export async function readCatalogue(address: string, apiKey = API_KEY): Promise<
       await delay(RETRY_MS)
       continue
     }
-    animals.push(...(parseJson(reply.text) as StoredAnimal[]))
+    animals.push(...(parseJson(reply.text) as Animal[]))
     path = /<([^>]+)>; rel="next"/.exec(reply.link)?.[1]
   }
   agent.destroy()
