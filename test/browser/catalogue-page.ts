@@ -98,12 +98,12 @@ export async function readIds(page: Page): Promise<string[]> {
   return (await readRows(page)).map(([id = '']) => id)
 }
 
-/** Waits until the URL has this query, whatever animal is in the panel, and the list starts with this id. */
+/** Waits until the URL has this query, whatever animal is in the panel, and its list has loaded and starts with this id. */
 export async function waitForList(page: Page, search: string, firstId: string): Promise<void> {
   await page.waitForFunction(
     ([search, id]) =>
       location.search.replace(/[?&]animal=-?\d+$/, '') === search &&
-      document.querySelector('#rows tr td')?.textContent === id,
+      document.querySelector('table[aria-busy=false] #rows tr td')?.textContent === id,
     [search, firstId] as const,
   )
 }
