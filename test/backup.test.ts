@@ -465,7 +465,8 @@ test('a backup of several steps shows how much is copied', async t => {
   const cwd = temporaryFolder(t)
   const store = openTestStore(t, join(cwd, DATABASE))
   const animal = { name: 'x'.repeat(1_000), categoryId: 1n }
-  await store.createAnimals(Array.from({ length: 10_000 }, () => ({ animal })))
+  const batch = Array.from({ length: 1_000 }, () => ({ animal }))
+  for (let count = 0; count < 10; count++) await store.createAnimals(batch)
   await store.close()
   let now = 0
   // A line is shown every five seconds.
