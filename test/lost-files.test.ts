@@ -17,7 +17,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { identifyFiles } from '../src/database/sqlite/files.ts'
 import { animalColumns } from '../src/database/sqlite/statements.ts'
-import { openWriter } from '../src/database/sqlite/writer.ts'
+import { COMMAND_TIMEOUT_MS, openWriter } from '../src/database/sqlite/writer.ts'
 import { isUnavailable } from '../src/error.ts'
 import { serve } from './support/command.ts'
 import {
@@ -206,6 +206,7 @@ test('an animal is not acknowledged if the write-ahead log is removed during its
     files: identifyFiles(path),
     onWritten() {},
     log: { warn: assert.fail, error: problem => void problems.push(problem) },
+    timeoutMs: COMMAND_TIMEOUT_MS,
     startThread: workerData =>
       new Worker(new URL('../src/database/sqlite/writer-thread.ts', import.meta.url), {
         workerData,

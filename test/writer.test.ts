@@ -9,7 +9,7 @@ import { systemClock } from '../src/clock.ts'
 import { identifyFiles, type OpenedFiles } from '../src/database/sqlite/files.ts'
 import { animalColumns } from '../src/database/sqlite/statements.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
-import { openWriter } from '../src/database/sqlite/writer.ts'
+import { openWriter, REQUEST_TIMEOUT_MS } from '../src/database/sqlite/writer.ts'
 import { isUnavailable, ServiceError } from '../src/error.ts'
 import { MAIN, serve } from './support/command.ts'
 import { connectRaw } from './support/raw-http.ts'
@@ -24,7 +24,7 @@ import {
 } from './support/sqlite.ts'
 
 const BELLA = animalColumns({ name: 'Bella', categoryId: 7n })
-const IDLE = { onWritten() {}, log: { warn() {}, error() {} } }
+const IDLE = { onWritten() {}, log: { warn() {}, error() {} }, timeoutMs: REQUEST_TIMEOUT_MS }
 
 async function createFile(path: string): Promise<void> {
   await openSqliteStore({ path, clock: systemClock, create: true }).close()

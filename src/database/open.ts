@@ -83,7 +83,7 @@ export async function openServiceStore(
   address: DatabaseAddress,
   { timeouts = REQUEST_TIMEOUTS, onCommit, ...options }: ServiceStoreOptions,
 ): Promise<BatchedStore> {
-  const opened = await open(address, { ...options, timeouts, create: true, startsWriter: true })
+  const opened = await open(address, { ...options, timeouts, create: true, isForService: true })
   const queueTimeoutMs = address.kind === 'postgres' ? timeouts.queueMs : BATCH_LIMITS.queueTimeoutMs
   const batched = batchCreations(opened, { ...BATCH_LIMITS, queueTimeoutMs }, onCommit)
   const store: BatchedStore = { ...batched, close: () => stopCleanUp().then(batched.close) }
@@ -93,9 +93,9 @@ export async function openServiceStore(
 
 async function open(
   address: DatabaseAddress,
-  options: OpenOptions & ServiceStoreOptions & { readonly startsWriter?: boolean },
+  options: OpenOptions & ServiceStoreOptions & { readonly isForService?: boolean },
 ): Promise<Store> {
-  const { clock, create, connections, timeouts, waitMs, startsWriter, say, log } = options
+  const { clock, create, connections, timeouts, waitMs, isForService, say, log } = options
   if (address.kind === 'postgres') {
     // Imported only here, so that a start on SQLite need not load pg.
     const { openPostgresStore } = await import('./postgres/store.ts')
@@ -114,7 +114,7 @@ async function open(
   const { path } = address
   const isNew = !existsSync(path)
   const ownsFolder = dirname(resolve(path)) === dirname(resolve(defaultDatabase('production').path))
-  const store = await openSqliteStore({ path, clock, create, startsWriter, ownsFolder, log })
+  const store = await openSqliteStore({ path, clock, create, isForService, ownsFolder, log })
   if (isNew) say(`Created the database ${path}.`)
   return store
 }

@@ -17,7 +17,7 @@ import {
   type Statements,
   type Write,
 } from './statements.ts'
-import { openWriter } from './writer.ts'
+import { COMMAND_TIMEOUT_MS, openWriter, REQUEST_TIMEOUT_MS } from './writer.ts'
 
 export interface SqliteStoreOptions {
   readonly path: string
@@ -27,13 +27,16 @@ export interface SqliteStoreOptions {
   /** The folder is the default one of the service, so that other users may be kept out of it. */
   readonly ownsFolder?: boolean | undefined
   readonly log?: StoreLog | undefined
-  /** Start the writer thread now and not with the first write: later there may be no file descriptor left for it. */
-  readonly startsWriter?: boolean | undefined
+  /**
+   * The service, and not a command, opens the store. Then the writer thread starts now and not with the first write,
+   * because later there may be no file descriptor left for it. And a write may take less time: a client is waiting.
+   */
+  readonly isForService?: boolean | undefined
 }
 
 /** Throws an UnusableDatabase if the file cannot be used. */
 export function openSqliteStore({ path, clock, create, ...options }: SqliteStoreOptions): Store {
-  const { ownsFolder = false, startsWriter = false, log = { warn() {}, error() {} } } = options
+  const { ownsFolder = false, isForService = false, log = { warn() {}, error() {} } } = options
   const warn = (message: string) => log.warn(message)
   if (path === MEMORY) return createStore(openInMemory(openConnection(MEMORY, create)), clock)
   // An absolute path is never mistaken for a URI, and does not change with the working directory.
@@ -43,7 +46,7 @@ export function openSqliteStore({ path, clock, create, ...options }: SqliteStore
   // Only now, so that a file that was rejected stays unchanged.
   restrictFiles(realpathSync(absolute), warn)
   if (ownsFolder) restrictFolder(dirname(absolute), warn)
-  return createStore(openFile(connection, files, log, startsWriter), clock)
+  return createStore(openFile(connection, files, log, isForService), clock)
 }
 
 interface Reader {
@@ -87,19 +90,20 @@ function openInMemory(connection: Connection): Access {
  * The process opens the file twice: here to read, and in the writer thread to write. It never opens another file in its place:
  * while the path leads elsewhere, requests are rejected.
  */
-function openFile(connection: Connection, files: OpenedFiles, log: StoreLog, startsWriter: boolean): Access {
+function openFile(connection: Connection, files: OpenedFiles, log: StoreLog, isForService: boolean): Access {
   // The writer thread notices a lost file, too, and reports it.
   const reader = createReader(connection, () => {
     if (lostFile(files.database)) throw unavailable()
   })
-  const writer = openWriter({ files, onWritten: reader.refresh, log })
-  if (startsWriter) writer.start()
+  const timeoutMs = isForService ? REQUEST_TIMEOUT_MS : COMMAND_TIMEOUT_MS
+  const writer = openWriter({ files, onWritten: reader.refresh, log, timeoutMs })
+  if (isForService) writer.start()
   return {
     read: reader.read,
     revision: reader.revision,
     write: writer.write,
     async checkWriter() {
-      if (startsWriter) {
+      if (isForService) {
         writer.start()
         await writer.started()
       }

@@ -14,14 +14,16 @@ export interface Writer {
   readonly write: Write
   /** Starts the thread, unless it is running. */
   start(): void
-  /** Resolves when the thread is running. Rejects with `unavailable` if it cannot be started, or not within 10 seconds. */
+  /** Resolves when the thread is running. Rejects with `unavailable` if it cannot be started, or not in time. */
   started(): Promise<void>
   /** Finishes pending writes if that takes no longer than two seconds. Rejects new ones. */
   close(): Promise<void>
 }
 
 /** Longer than any usable disk takes. A write that times out may have been stored or not. */
-const WRITE_TIMEOUT_MS = 10_000
+export const REQUEST_TIMEOUT_MS = 10_000
+/** For commands: better to wait for a busy machine than to start an import again. */
+export const COMMAND_TIMEOUT_MS = 60_000
 
 /** After this time `close` returns, even if the thread still waits for the disk. */
 const CLOSE_TIMEOUT_MS = 2_000
@@ -39,12 +41,15 @@ export interface WriterOptions {
   /** Called after each write, before its promise settles. */
   readonly onWritten: () => void
   readonly log: StoreLog
+  /** How long a write may take, and the start of the thread. */
+  readonly timeoutMs: number
   /** Replaced by tests only: a thread cannot be made to fail otherwise. */
   readonly startThread?: (files: OpenedFiles) => Worker
 }
 
 /** `start` or a write starts the thread, also after it has ended unexpectedly. */
-export function openWriter({ files, onWritten, log, startThread = newThread }: WriterOptions): Writer {
+export function openWriter(options: WriterOptions): Writer {
+  const { files, onWritten, log, timeoutMs, startThread = newThread } = options
   const pending = new Map<number, Pending>()
   let thread: Worker | undefined
   let threadStarted = Promise.withResolvers<void>()
@@ -106,7 +111,7 @@ export function openWriter({ files, onWritten, log, startThread = newThread }: W
 
     async started() {
       if (thread === undefined) throw unavailable()
-      return inTime(threadStarted.promise)
+      return inTime(threadStarted.promise, timeoutMs)
     },
 
     async write(name, ...args) {
@@ -116,7 +121,7 @@ export function openWriter({ files, onWritten, log, startThread = newThread }: W
       thread.postMessage({ id, name, args } satisfies WriterCommand)
       const { promise, ...write } = Promise.withResolvers<never>()
       pending.set(id, write as Pending)
-      return inTime(promise)
+      return inTime(promise, timeoutMs)
     },
 
     async close() {
@@ -138,11 +143,11 @@ function logProblem(log: StoreLog, { name, problem }: Problem): void {
   else log.error(problem)
 }
 
-function inTime<Result>(promise: Promise<Result>): Promise<Result> {
+function inTime<Result>(promise: Promise<Result>, timeoutMs: number): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
       () => reject(unavailable(new Error('the disk takes too long'))),
-      WRITE_TIMEOUT_MS,
+      timeoutMs,
     ).unref()
     promise.then(resolve, reject).finally(() => clearTimeout(timer))
   })
