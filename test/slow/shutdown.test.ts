@@ -48,7 +48,7 @@ function waitUntilClosed(address: string): Promise<void> {
 suite('stopping', { concurrency: true }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`${signal} fails readiness, finishes the requests in flight and exits with 0`, async t => {
-      const { address, child, ended } = await startService(t, '--shutdown-delay', '3s')
+      const { address, child, ended } = await startService(t, '--shutdown-delay', '5s')
       const { send, close } = client(address, KEY)
       t.after(close)
       const { socket, answer } = await beginPost(address)
