@@ -1,13 +1,17 @@
 // Batching: creations that arrive together are stored together, within limits of size, queue length and time.
 
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { BATCH_LIMITS, batchCreations, createBatcher } from '../src/database/batching.ts'
 import { LOCK_TIMEOUT_MS } from '../src/database/sqlite/errors.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
-import { ServiceError, unavailable } from '../src/error.ts'
+import { isUnavailable, unavailable } from '../src/error.ts'
 import type { Store } from '../src/store.ts'
+import { temporaryFolder } from './support/service.ts'
+import { lockForWriting, openTestStore } from './support/sqlite.ts'
+import { waitUntil } from './support/wait.ts'
 
 function memoryStore(t: TestContext): Store {
   const store = openSqliteStore({ path: ':memory:', clock: Date.now, create: true })
@@ -17,10 +21,6 @@ function memoryStore(t: TestContext): Store {
 
 function creation(name: string) {
   return { animal: { name, categoryId: 1n } }
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof ServiceError && error.code === 'unavailable'
 }
 
 async function names(store: Store): Promise<string[]> {
@@ -240,6 +240,24 @@ suite('a creation that repeats the idempotency key of one that is being stored',
   })
 })
 
-test('on SQLite, a creation may wait in the queue longer than the batch before it may wait for a lock', () => {
-  assert.ok(BATCH_LIMITS.queueTimeoutMs > LOCK_TIMEOUT_MS)
+suite('on SQLite, while a batch waits for a lock, the next creation', () => {
+  test('may wait in the queue for longer than that', () => {
+    assert.ok(BATCH_LIMITS.queueTimeoutMs > LOCK_TIMEOUT_MS)
+  })
+
+  test('waits in the queue, and is stored after the batch has failed', async t => {
+    const path = join(temporaryFolder(t), 'animals.db')
+    const store = openTestStore(t, path)
+    const release = lockForWriting(t, path)
+    const batches = t.mock.method(store, 'createAnimals')
+    // On a busy machine the batch waits for longer than the lock.
+    const batched = batchCreations(store, { ...BATCH_LIMITS, queueTimeoutMs: 60_000 })
+    const first = batched.createAnimals([creation('first')])
+    await waitUntil(() => batches.mock.callCount() === 1, { what: 'the first batch is sent' })
+    const second = batched.createAnimals([creation('second')])
+    await assert.rejects(first, isUnavailable)
+    release()
+    await second
+    assert.deepEqual(await names(store), ['second'])
+  })
 })
