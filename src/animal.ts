@@ -1,4 +1,4 @@
-// What an animal is, how a new one is validated, and how one is rendered. The OpenAPI document takes its limits from here.
+// What an animal is, how a new one is validated, how names are compared, and how one is rendered. The OpenAPI document takes its limits from here.
 
 import { invalid } from './error.ts'
 import { exactInteger, INT64_MAX, INT64_MIN, isObject, parseNumbersAsText } from './json.ts'
@@ -19,7 +19,13 @@ export interface Animal extends NewAnimal {
   readonly id: bigint
 }
 
+/** How many animals there are with each status, and how many without one. */
+export type Inventory = Readonly<Record<Status | 'none', bigint>>
+
 export const NAME_MAX_LENGTH = 1000
+
+/** The longest text that a search for a name may have. */
+export const SEARCH_MAX_LENGTH = 100
 
 /** How many animals a page may have. */
 export const PAGE_LIMIT = { minimum: 1, maximum: 100, default: 20 } as const
@@ -92,6 +98,34 @@ export function isStatus(value: unknown): value is Status {
   return (STATUSES as readonly unknown[]).includes(value)
 }
 
+/** Parses the text that the names of a search must contain, and folds it. */
+export function parseSearchedName(text: string): string {
+  const folded = foldName(text)
+  const problem =
+    textProblem(text, SEARCH_MAX_LENGTH) ??
+    (namePattern.test(folded) ? undefined : 'name must have a character that is neither blank nor an accent')
+  if (problem !== undefined) throw invalid(`${problem}.`)
+  return folded
+}
+
+/** Accents and other marks of the Latin, Greek and Cyrillic scripts, and the vowel marks of Arabic. */
+const MARKS = /[\u0300-\u036f\u064b-\u0652]/g
+
+/** Returns the form in which searches compare names: without marks, and in lower case (docs/decisions/search.md). */
+export function foldName(name: string): string {
+  return name.normalize('NFD').replace(MARKS, '').toLowerCase().replaceAll('ς', 'σ')
+}
+
+/**
+ * Returns the folded name that is stored beside a name, or null for a name in ASCII: every database can fold that one itself,
+ * and most names need no space for a second one.
+ */
+export function searchName(name: string): string | null {
+  return NOT_ASCII.test(name) ? foldName(name) : null
+}
+
+const NOT_ASCII = /\P{ASCII}/u
+
 export function isSameAnimal(one: NewAnimal, other: NewAnimal): boolean {
   return one.name === other.name && one.categoryId === other.categoryId && one.status === other.status
 }
@@ -114,19 +148,28 @@ export function renderAnimals(animals: readonly AnimalText[]): string {
   return `[${animals.map(renderAnimal).join(',')}]`
 }
 
+export function renderInventory({ available, pending, sold, none }: Inventory): string {
+  return `{"available":${available},"pending":${pending},"sold":${sold},"none":${none}}`
+}
+
 /** Returns what is wrong with the member, or undefined. */
 function nameProblem(value: unknown): string | undefined {
   if (value === undefined) return 'name is required'
   if (typeof value !== 'string') return `name must be a string of 1 to ${NAME_MAX_LENGTH} characters`
+  return textProblem(value, NAME_MAX_LENGTH)
+}
+
+/** Returns what is wrong with a name, or with a part of one. */
+function textProblem(text: string, maxLength: number): string | undefined {
   // A code point has one or two UTF-16 units. Counting code points is slow, and only needed if the number of units
   // does not decide.
-  const units = value.length
-  if (units > NAME_MAX_LENGTH && (units > NAME_MAX_LENGTH * 2 || [...value].length > NAME_MAX_LENGTH)) {
-    return `name must have at most ${NAME_MAX_LENGTH} characters`
+  const units = text.length
+  if (units > maxLength && (units > maxLength * 2 || [...text].length > maxLength)) {
+    return `name must have at most ${maxLength} characters`
   }
-  if (!value.isWellFormed()) return 'name must be well-formed Unicode, without lone surrogates'
-  if (value.includes('\0')) return 'name must not contain the character U+0000'
-  return namePattern.test(value) ? undefined : 'name must not be blank'
+  if (!text.isWellFormed()) return 'name must be well-formed Unicode, without lone surrogates'
+  if (text.includes('\0')) return 'name must not contain the character U+0000'
+  return namePattern.test(text) ? undefined : 'name must not be blank'
 }
 
 function categoryIdProblem(value: unknown): string | undefined {

@@ -1,6 +1,6 @@
 // The Store: everything that the service needs from a database. test/store.contract.ts tests it on every database.
 
-import type { Animal, NewAnimal, Status } from './animal.ts'
+import type { Animal, Inventory, NewAnimal, Status } from './animal.ts'
 import type { ApiKey, Environment } from './api-key.ts'
 
 /** The database cannot be used as it is. The message says in one line what is wrong. */
@@ -29,6 +29,20 @@ export interface Page {
   readonly before?: bigint | undefined
   /** Only animals with this status. An animal without a status is in no filtered page. */
   readonly status?: Status | undefined
+  /** Only animals whose folded name contains this folded text. */
+  readonly searchedName?: string | undefined
+  readonly categoryId?: bigint | undefined
+}
+
+/**
+ * The most animals that one search examines. A search that has not filled its page by then returns what it has found, and where
+ * to go on (docs/decisions/search.md).
+ */
+export const MAX_EXAMINED = 10_000
+
+/** Whether the page is a search: no index finds its animals, so it examines one after the other. */
+export function isSearch({ searchedName, categoryId }: Page): boolean {
+  return searchedName !== undefined || categoryId !== undefined
 }
 
 export type PageAfter = Pick<Page, 'limit' | 'after'>
@@ -36,9 +50,12 @@ export type PageAfter = Pick<Page, 'limit' | 'after'>
 export interface JsonPage {
   /** The animals as a JSON array. */
   readonly json: string
-  /** The `before` of the previous page, or undefined if no animal precedes this page or it is empty. */
+  /**
+   * The `before` of the previous page: the smallest id of this page. Of a search, the smallest id that it has examined. Undefined
+   * if no animal (with that status) has a smaller one, or if there is no such id.
+   */
   readonly previous: bigint | undefined
-  /** The `after` of the next page, or undefined if no animal follows this page or it is empty. */
+  /** The `after` of the next page: the largest id of this page, or the largest that a search has examined. */
   readonly next: bigint | undefined
 }
 
@@ -54,6 +71,13 @@ export type Outcome =
   /** The idempotency key is taken, but its animal could not be read. Nothing was stored; a retry is safe. */
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
+export interface Completion {
+  /** The number of animals that searches find by their names from now on. */
+  readonly searchNames: number
+  /** The counts before and after, if they were wrong. */
+  readonly corrected: { readonly from: Inventory; readonly to: Inventory } | undefined
+}
+
 /**
  * Every method rejects with `unavailable` while the database is unreachable, locked by another process or read-only.
  * The store recovers once the problem is solved.
@@ -65,8 +89,14 @@ export interface Store {
   /** Returns the first `limit` animals, or the first ones after an id, by ascending id. */
   listAnimals(page: PageAfter): Promise<Animal[]>
 
-  /** Returns the animals of a page as JSON, by ascending id. */
-  listAnimalsAsJson(page: Page): Promise<JsonPage>
+  /**
+   * Returns the animals of a page as JSON, by ascending id. A search examines at most MAX_EXAMINED animals. It waits for earlier
+   * searches, and rejects with `unavailable` if that takes too long, or if nobody waits for it any more when its turn comes.
+   */
+  listAnimalsAsJson(page: Page, isAbandoned?: () => boolean): Promise<JsonPage>
+
+  /** Counts all animals, at a cost that does not depend on their number. */
+  countAnimals(): Promise<Inventory>
 
   /**
    * Returns a string that changes whenever the data may have changed, by this process or another. Undefined if finding
@@ -106,6 +136,12 @@ export interface Store {
 
   /** Sets a key to expire at this time, unless it expires earlier. */
   expireKey(id: string, environment: Environment, at: Date): Promise<void>
+
+  /**
+   * Completes what an older version, or another program that stores animals, has left out: search names and counts. Waits
+   * as long as it takes.
+   */
+  completeAnimals(onProgress?: (completed: number) => void): Promise<Completion>
 
   /** Resolves if requests can be served, as far as a check that writes nothing can tell. */
   ping(): Promise<void>

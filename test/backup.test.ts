@@ -186,7 +186,7 @@ suite('backup', { concurrency: true }, () => {
 
   test('does not migrate the database', async t => {
     const cwd = await folderWith(t, 'a')
-    runSql(join(cwd, DATABASE), 'drop index animals_by_status; pragma user_version = 3')
+    runSql(join(cwd, DATABASE), 'drop index animals_by_status; drop table inventory; pragma user_version = 3')
     const { code, err } = await runIn(cwd, 'backup', 'backup.db')
     assert.equal(code, 0, err)
     for (const file of [DATABASE, 'backup.db'])
@@ -256,6 +256,8 @@ suite('restore', { concurrency: true }, () => {
     assert.equal(namesIn(oldDatabase(cwd, err)), 'a b c')
     assert.deepEqual(readdirSync(join(cwd, 'data')).length, 2)
     assert.equal(namesIn(join(cwd, 'backup.db')), 'a b')
+    const restored = openTestStore(t, join(cwd, DATABASE))
+    assert.deepEqual(await restored.countAnimals(), { available: 0n, pending: 0n, sold: 2n, none: 0n })
   })
 
   test('replaces the database on a file system without hard links too', async t => {

@@ -110,6 +110,9 @@ test('an interrupted import says what was stored and how to resume', async t => 
   assert.equal(code, 130)
   assert.match(err, /^Stopped\. 3,000 animals stored in .*\. Resume with --from-line 3001\.$/m)
   assert.equal(await count(), 3_000)
+  const { available, pending, sold, none } = await store.countAnimals()
+  assert.equal(available + pending + sold + none, 3_000n)
+  assert.deepEqual(await store.completeAnimals(), { searchNames: 0, corrected: undefined })
 })
 
 /** The entries of a CSV file from this line on, with their animals or what is wrong with them. */

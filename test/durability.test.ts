@@ -8,6 +8,7 @@ import { suite, test } from 'node:test'
 import { generateKey } from '../src/api-key.ts'
 import { unavailable } from '../src/error.ts'
 import { MAIN, serve } from './support/command.ts'
+import { assertInventory } from './support/inventory.ts'
 import { skipWithout } from './support/programs.ts'
 import {
   client,
@@ -63,6 +64,7 @@ suite('an animal that was answered with 201', { concurrency: true }, () => {
       [],
     )
     assert.equal(new Set(stored).size, stored.length)
+    await assertInventory({ send })
   })
 
   test('survives a full disk, creations that do not fit get 503, and the service recovers by itself', {

@@ -185,7 +185,7 @@ suite('GET /v1/pets', () => {
     [/^before must be a 64-bit integer/, [...integers, '-9223372036854775809'].map(id => `?before=${id}`)],
     [/^after must be given at most once/, ['?after=1&after=1']],
     [/^before must be given at most once/, ['?before=1&before=2']],
-    [/^The query may contain only limit, status, after, before, not "/, unknown],
+    [/^The query may contain only limit, status, name, categoryId, after, before, not "/, unknown],
     [/not "state"\.$/, ['?limit=5&state=sold']],
     [/not "x{40}"\.$/, [`?${'x'.repeat(5_000)}=1`]],
   ]

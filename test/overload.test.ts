@@ -10,7 +10,7 @@ import { createApp } from '../src/http/app.ts'
 import { jsonReply } from '../src/http/server/reply.ts'
 import type { Store } from '../src/store.ts'
 import { startTestServer } from './support/http-server.ts'
-import { type RawConnection, requestHead, statusesOf } from './support/raw-http.ts'
+import { connectRaw, type RawConnection, requestHead, statusesOf } from './support/raw-http.ts'
 import { API_KEY, client } from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -122,11 +122,14 @@ suite('requests that wait for the database', () => {
     const gate = Promise.withResolvers<void>()
     const stored = openSqliteStore({ path: ':memory:', clock: Date.now, create: true })
     let calls = 0
+    const abandoned: boolean[] = []
     const blocked =
       <Args extends readonly unknown[], Result>(method: (...args: Args) => Promise<Result>) =>
       async (...args: Args) => {
         calls++
         await gate.promise
+        const [, isAbandoned] = args
+        if (typeof isAbandoned === 'function') abandoned.push(isAbandoned())
         return method(...args)
       }
     const store: Store = {
@@ -148,7 +151,8 @@ suite('requests that wait for the database', () => {
       maxWaiting: 3,
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')
-    const { send, close } = client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const { send, close } = client(address)
     t.after(async () => {
       close()
       server.close()
@@ -156,6 +160,8 @@ suite('requests that wait for the database', () => {
     })
     const headers = { 'content-type': 'application/json' }
     return {
+      address,
+      abandoned,
       send,
       create: () => send('POST', '/v1/pets', { headers, body: '{"name":"Bella","categoryId":7}' }),
       list: () => send('GET', '/v1/pets'),
@@ -183,5 +189,22 @@ suite('requests that wait for the database', () => {
     for (const page of lists) assert.equal((await page).status, 200)
     assert.equal((await create()).status, 201)
     assert.equal((await list()).status, 200)
+  })
+  test('are abandoned once their client has disconnected', async t => {
+    const { address, abandoned, list, release, waitForCalls } = await startApp(t)
+    const { socket } = connectRaw(address)
+    socket.write(
+      requestHead('GET /v1/pets?name=bella HTTP/1.1', 'host: x', `authorization: Bearer ${API_KEY}`),
+    )
+    await waitForCalls(1)
+    const other = list()
+    await waitForCalls(2)
+    socket.destroy()
+    // The service has noticed that when it answers a request that was sent later.
+    const isNoticed = async () => (await client(address).send('GET', '/livez')).status === 200
+    await waitUntil(isNoticed, { what: 'the service goes on' })
+    release()
+    assert.equal((await other).status, 200)
+    assert.deepEqual(abandoned, [true, false])
   })
 })

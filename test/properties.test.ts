@@ -71,7 +71,7 @@ onEveryDatabase('whatever a client sends', startTestService => {
     fc.uint8Array({ minLength: 1, maxLength: 200 }).map(bytes => Buffer.from(bytes)),
   )
   const pair = fc.tuple(
-    anyOf('limit', 'status', 'after', 'before'),
+    anyOf('limit', 'status', 'name', 'categoryId', 'after', 'before'),
     fc.oneof(anyOf(...STATUSES), int64.map(String)),
   )
   const query = fc.array(pair, { maxLength: 4 }).map(pairs => String(new URLSearchParams(pairs)))

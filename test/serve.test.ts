@@ -89,21 +89,6 @@ suite('serve', { concurrency: 2 }, () => {
     assert.deepEqual(readdirSync(cwd), ['a.db'])
   })
 
-  test('exits with 1 and one line if another process migrates the database for too long', async t => {
-    const cwd = temporaryFolder(t)
-    const path = join(cwd, 'a.db')
-    await runInProcess(['migrate'], { DATABASE_URL: `sqlite:${path}` })
-    const other = new DatabaseSync(path)
-    t.after(() => other.close())
-    other.exec('pragma user_version = 3; begin immediate')
-    const { code, err } = await run(t, ['serve', '--port', '0', '--database-url', 'sqlite:a.db'], { cwd })
-    assert.equal(code, 1)
-    assert.equal(
-      err,
-      `The database ${path} is locked by another process, which may be migrating it. Try again.\n`,
-    )
-  })
-
   test('exits with 1 and one line if the database stays locked, and creates no key', async t => {
     const cwd = temporaryFolder(t)
     const env = { DATABASE_URL: `sqlite:${join(cwd, 'a.db')}` }

@@ -11,7 +11,7 @@ import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promi
 import type { Animal } from '../src/animal.ts'
 import { MAX_WAL_BYTES } from '../src/database/sqlite/files.ts'
 import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
-import { prepareStatements, type Statements } from '../src/database/sqlite/statements.ts'
+import { prepareStatements } from '../src/database/sqlite/statements.ts'
 import { INT64_MAX, INT64_MIN } from '../src/json.ts'
 import { checkExtremeIds, INSERT_EXTREME_IDS, int64Contract, storeContract } from './store.contract.ts'
 import { temporaryFolder } from './support/service.ts'
@@ -55,7 +55,12 @@ suite('a SQLite file', () => {
         "select name, strict from pragma_table_list where schema = 'main' and name not like 'sqlite_%'",
       )
       .all()
-    assert.deepEqual(tables.map(({ name }) => name).sort(), ['animals', 'api_keys', 'idempotency_keys'])
+    assert.deepEqual(tables.map(({ name }) => name).sort(), [
+      'animals',
+      'api_keys',
+      'idempotency_keys',
+      'inventory',
+    ])
     assert.ok(tables.every(({ strict }) => strict === 1))
   })
 
@@ -91,6 +96,9 @@ suite('a SQLite file', () => {
         { id: 2n, name: 'Größe 🐈', categoryId: INT64_MAX },
         { id: 3n, name: ' spaces ', categoryId: INT64_MIN, status: 'sold' },
       ])
+      assert.deepEqual(await store.countAnimals(), { available: 1n, pending: 0n, sold: 1n, none: 1n })
+      const { json } = await store.listAnimalsAsJson({ limit: 9, searchedName: 'große' })
+      assert.equal(JSON.parse(json)[0]?.name, 'Größe 🐈')
       const [key] = await store.listKeys('production')
       assert.equal(key?.name, 'kept')
       const idempotency = { scope: String(key?.id), key: 'first' }
@@ -132,14 +140,24 @@ suite('a SQLite file', () => {
   test('finds every page through the primary key or an index', async t => {
     const path = newPath(t)
     await openTestStore(t, path).close()
-    const plans = (name: keyof Statements) => new Set(queryPlans(t, path, name))
-    assert.deepEqual(plans('listAnimals'), new Set([BY_ID]))
-    assert.deepEqual(plans('pageAfter'), new Set([BY_ID, backwards(BY_ID)]))
-    assert.deepEqual(plans('pageAfterByStatus'), new Set([BY_STATUS, backwards(BY_STATUS)]))
-    // Only the animals of the page are sorted.
-    const sort = 'USE TEMP B-TREE FOR json_group_array(ORDER BY)'
-    assert.deepEqual(plans('pageBefore'), new Set([backwards(BY_ID), sort, BY_ID]))
-    assert.deepEqual(plans('pageBeforeByStatus'), new Set([backwards(BY_STATUS), sort, BY_STATUS]))
+    const database = openDatabase(t, path)
+    const { listAnimals, pages, searches } = prepareStatements(database)
+    const plans = (statement: unknown) => {
+      const { sourceSQL } = statement as StatementSync
+      const details = database.prepare(`explain query plan ${sourceSQL}`).all(...valuesFor(sourceSQL))
+      return new Set(
+        details.map(({ detail }) => String(detail)).filter(detail => /animals|B-TREE/.test(detail)),
+      )
+    }
+    assert.deepEqual(plans(listAnimals), new Set([BY_ID]))
+    for (const { forward, forwardByStatus, backward, backwardByStatus } of [pages, searches]) {
+      assert.deepEqual(plans(forward), new Set([BY_ID, backwards(BY_ID)]))
+      assert.deepEqual(plans(forwardByStatus), new Set([BY_STATUS, backwards(BY_STATUS)]))
+      // Only the animals of the page are sorted.
+      const sort = 'USE TEMP B-TREE FOR json_group_array(ORDER BY)'
+      assert.deepEqual(plans(backward), new Set([backwards(BY_ID), sort, BY_ID]))
+      assert.deepEqual(plans(backwardByStatus), new Set([backwards(BY_STATUS), sort, BY_STATUS]))
+    }
   })
 
   test('has its write-ahead log truncated once no reader needs it any more', async t => {
@@ -237,12 +255,8 @@ const BY_ID = 'SEARCH animals USING INTEGER PRIMARY KEY (rowid>?)'
 const BY_STATUS = 'SEARCH animals USING COVERING INDEX animals_by_status (status=? AND id>?)'
 const backwards = (plan: string) => plan.replace('>?', '<?')
 
-function queryPlans(t: TestContext, path: string, name: keyof Statements): string[] {
-  const database = openDatabase(t, path)
-  const { sourceSQL } = prepareStatements(database)[name] as unknown as StatementSync
-  return database
-    .prepare(`explain query plan ${sourceSQL}`)
-    .all(...[1, 1, 1].slice(0, name.endsWith('ByStatus') ? 3 : 2))
-    .map(({ detail }) => String(detail))
-    .filter(detail => /animals|B-TREE/.test(detail))
+/** A value for each parameter of a statement. */
+function valuesFor(sql: string): number[] {
+  const numbered = Math.max(...Array.from(sql.matchAll(/\?(\d)/g), ([, digit]) => Number(digit)), 0)
+  return Array.from({ length: numbered || sql.split('?').length - 1 }, () => 1)
 }

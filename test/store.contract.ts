@@ -2,11 +2,18 @@
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { type Animal, type NewAnimal, renderAnimal, renderAnimals, type Status } from '../src/animal.ts'
+import {
+  type Animal,
+  foldName,
+  type NewAnimal,
+  renderAnimal,
+  renderAnimals,
+  type Status,
+} from '../src/animal.ts'
 import { generateKey } from '../src/api-key.ts'
 import type { Clock } from '../src/clock.ts'
 import { isUnavailable } from '../src/error.ts'
-import { INT64_MAX, INT64_MIN } from '../src/json.ts'
+import { INT64_MAX, INT64_MIN, renderJson } from '../src/json.ts'
 import { IDEMPOTENCY_WINDOW_MS, type JsonPage, type Page, type Store } from '../src/store.ts'
 
 /** Opens an empty store, which is closed at the end of the test. */
@@ -153,6 +160,86 @@ export function storeContract(database: string, open: OpenStore): void {
         await create(store, animal('a'))
         assert.equal((await store.listAnimals({ limit: 100 })).length, count)
       }
+    })
+
+    test('searches by name and category, and combines both with a status and a bound', async t => {
+      const store = await openEmpty(t)
+      const names = ['Zoë', 'Bella', 'zoe', 'Ä', 'ä', '🐈', "%_'"]
+      const [first, , third] = await create(
+        store,
+        ...names.map((name, index) => animal(name, index === 2 ? 'sold' : undefined, BigInt(index % 2))),
+      )
+      const search = async (page: Omit<Page, 'limit'>) => {
+        const { json } = await store.listAnimalsAsJson({ limit: 10, ...page })
+        return (JSON.parse(json) as Animal[]).map(({ name }) => name)
+      }
+      assert.deepEqual(await search({ searchedName: 'zoe' }), ['Zoë', 'zoe'])
+      assert.deepEqual(await search({ searchedName: 'a', categoryId: 1n }), ['Bella', 'Ä'])
+      assert.deepEqual(await search({ categoryId: 0n, before: third }), ['Zoë'])
+      assert.deepEqual(await search({ searchedName: 'zoe', status: 'sold', after: first }), ['zoe'])
+      assert.deepEqual(await search({ searchedName: '%_' }), ["%_'"])
+      assert.deepEqual(await search({ searchedName: '🐈' }), ['🐈'])
+    })
+
+    test('links a search to what it has not examined', async t => {
+      const store = await openEmpty(t)
+      const statuses: (Status | undefined)[] = ['sold', 'pending', undefined, 'sold', 'sold']
+      const animals = Array.from({ length: 11 }, (_, index) =>
+        animal(index % 3 === 0 ? 'Zoë' : 'Bella', statuses[index % 5], BigInt(index % 2)),
+      )
+      const ids = await create(store, ...animals)
+      const all = animals.map((each, index): Animal => ({ id: ids[index] as bigint, ...each }))
+
+      function expected({ limit, after, before, status, searchedName, categoryId }: Page): JsonPage {
+        const listed = all.filter(each => status === undefined || each.status === status)
+        const ahead =
+          before === undefined
+            ? listed.filter(({ id }) => id > (after ?? INT64_MIN))
+            : listed.filter(({ id }) => id < before).reverse()
+        const examined: bigint[] = []
+        const matches: Animal[] = []
+        for (const each of ahead) {
+          if (matches.length === limit) break
+          examined.push(each.id)
+          const hasName = searchedName === undefined || foldName(each.name).includes(searchedName)
+          if (hasName && (categoryId === undefined || each.categoryId === categoryId)) matches.push(each)
+        }
+        const [first, last] = examined.toSorted((one, other) => Number(one - other)).filter(isFirstOrLast)
+        const end = last ?? first
+        const isBefore = listed.some(({ id }) => first !== undefined && id < first)
+        const isAfter = listed.some(({ id }) => end !== undefined && id > end)
+        return {
+          json: renderAnimals(matches.toSorted((one, other) => Number(one.id - other.id))),
+          previous: isBefore ? first : undefined,
+          next: isAfter ? end : undefined,
+        }
+      }
+      const isFirstOrLast = (_: bigint, index: number, list: bigint[]) =>
+        index === 0 || index === list.length - 1
+
+      const bounds = [ids[0], ids[4], ids[10], INT64_MIN, INT64_MAX]
+      for (const limit of [1, 2, 100])
+        for (const status of [undefined, 'sold', 'available'] as const)
+          for (const filter of [
+            { searchedName: 'zoe' },
+            { categoryId: 1n },
+            { searchedName: 'be', categoryId: 0n },
+          ])
+            for (const bound of [{}, ...bounds.flatMap(id => [{ after: id }, { before: id }])]) {
+              const page = { limit, status, ...filter, ...bound }
+              assert.deepEqual(await store.listAnimalsAsJson(page), expected(page), renderJson(page))
+            }
+    })
+
+    test('counts the animals that were acknowledged, by status', async t => {
+      const store = await openEmpty(t)
+      assert.deepEqual(await store.countAnimals(), { available: 0n, pending: 0n, sold: 0n, none: 0n })
+      await create(store, animal('a', 'sold'), animal('b'), animal('c', 'sold'), animal('d', 'available'))
+      const idempotency = { scope: 's', key: 'k' }
+      for (let count = 0; count < 2; count++)
+        await store.createAnimals([{ animal: animal('e', 'pending'), idempotency }])
+      assert.deepEqual(await store.countAnimals(), { available: 1n, pending: 1n, sold: 2n, none: 1n })
+      assert.deepEqual(await store.completeAnimals(), { searchNames: 0, corrected: undefined })
     })
 
     test('creates nothing for an empty batch', async t => {

@@ -1,17 +1,37 @@
-// `animal-store migrate`: migrates the database to the latest schema, as a separate step of a deployment.
+// `animal-store migrate`: migrates the database to the latest schema, as a separate step of a deployment, and completes what older
+// instances have stored since the last time.
 
+import type { Inventory } from '../animal.ts'
 import { nameOf } from '../database/open.ts'
+import type { Completion } from '../store.ts'
 import { command } from './command.ts'
+import { formatCount } from './messages.ts'
+import { createProgress } from './progress.ts'
 import { withStore } from './with-store.ts'
 
 export const migrate = command({
   name: 'migrate',
-  summary: 'Migrate the database to the latest schema, and exit.',
+  summary:
+    'Migrate the database to the latest schema, complete what older versions stored since then, and exit.',
   settings: ['databaseUrl', 'databaseWait', 'environment'],
   examples: ['migrate', 'migrate --database-url postgres://admin@127.0.0.1/animals'],
-  async run({ databaseUrl, databaseWait }, _operands, { say }) {
+  async run({ databaseUrl, databaseWait }, _operands, { say, stderr }) {
+    const progress = createProgress(stderr, 'filled in', 'search names')
     // Opening a store migrates its database.
-    await withStore(databaseUrl, { create: true, waitMs: databaseWait, say }, async () => {})
+    const completion = await withStore(databaseUrl, { create: true, waitMs: databaseWait, say }, store =>
+      store.completeAnimals(progress.update),
+    ).finally(progress.end)
+    for (const line of describe(completion)) say(line)
     say(`The schema of ${nameOf(databaseUrl)} is up to date.`)
   },
 })
+
+function describe({ searchNames, corrected }: Completion): string[] {
+  const lines = searchNames === 0 ? [] : [`Filled in ${formatCount(searchNames, 'missing search name')}.`]
+  if (corrected === undefined) return lines
+  const members = Object.keys(corrected.to) as (keyof Inventory)[]
+  const changes = members
+    .filter(member => corrected.from[member] !== corrected.to[member])
+    .map(member => `${member} ${corrected.from[member]} → ${corrected.to[member]}`)
+  return [...lines, `Corrected the inventory: ${changes.join(', ')}.`]
+}

@@ -114,7 +114,7 @@ async function open(
   const { path } = address
   const isNew = !existsSync(path)
   const ownsFolder = dirname(resolve(path)) === dirname(resolve(defaultDatabase('production').path))
-  const store = await openSqliteStore({ path, clock, create, isForService, ownsFolder, log })
+  const store = await openSqliteStore({ path, clock, create, isForService, ownsFolder, log, say })
   if (isNew) say(`Created the database ${path}.`)
   return store
 }

@@ -1,9 +1,9 @@
 // What both databases share: rows as domain values and back, and where a page starts.
 
-import { type Animal, type AnimalText, isStatus, type Status } from '../animal.ts'
+import { type Animal, type AnimalText, type Inventory, isStatus, type Status } from '../animal.ts'
 import { type ApiKey, ENVIRONMENTS } from '../api-key.ts'
 import { INT64_MAX, INT64_MIN } from '../json.ts'
-import type { PageAfter } from '../store.ts'
+import type { JsonPage, PageAfter } from '../store.ts'
 
 export type Row = Readonly<Record<string, unknown>>
 
@@ -17,6 +17,12 @@ export function toAnimal(values: readonly unknown[]): Animal {
 export function toAnimalText(values: readonly (string | null)[]): AnimalText {
   const [id, name, categoryId, status] = values as [string, string, string, string | null]
   return { id, name, categoryId, status: status === null ? undefined : checkStatus(status) }
+}
+
+/** Takes the numbers of animals that are available, pending, sold and without a status, in this order. */
+export function toInventory(values: readonly unknown[]): Inventory {
+  const [available, pending, sold, none] = values as [bigint, bigint, bigint, bigint]
+  return { available, pending, sold, none }
 }
 
 function checkStatus(status: string): Status {
@@ -56,6 +62,9 @@ export function keyValues(key: ApiKey): (string | number | Buffer | null)[] {
 function toDate(time: unknown): Date | undefined {
   return time === null ? undefined : new Date(Number(time))
 }
+
+/** The page after the largest id. */
+export const EMPTY_PAGE: JsonPage = { json: '[]', previous: undefined, next: undefined }
 
 export interface PageStart {
   /** The smallest id that the page may have. */

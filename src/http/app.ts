@@ -9,6 +9,7 @@ import {
   ANIMALS_ROUTE,
   createOperations,
   deprecationHeaders,
+  INVENTORY_ROUTE,
   type OperationOptions,
 } from './api/operations.ts'
 import { type RateLimiter, rateLimited } from './api/rate-limit.ts'
@@ -21,7 +22,7 @@ import { type Exchange, errorReply, jsonReply, type Reply } from './server/reply
 import { checkExpectation, checkMessage, headerValues, isRead } from './server/request.ts'
 import { createHttpServer, type HttpServer } from './server/server.ts'
 
-type Operation = 'listPets' | 'createPet' | 'getPet' | 'other'
+type Operation = 'listPets' | 'createPet' | 'getPet' | 'getInventory' | 'other'
 
 /** What the metrics get to know about each request. `keyId` is the id of the API key, if the request had a valid one. */
 type RequestObserver = (
@@ -77,10 +78,11 @@ export function createApp(options: AppOptions): HttpServer {
   const authenticate = createAuthenticator(options)
   const cors = corsOrigins.length === 0 ? undefined : createCors(corsOrigins)
   const outageLog = createOutageLog(log)
-  const { listPets, createPet, getPet } = createOperations(options)
+  const { listPets, createPet, getPet, getInventory } = createOperations(options)
   const headersOfGetPet = deprecationHeaders(basePath)
   const resources: readonly Resource[] = [
     { route: ANIMALS_ROUTE, get: listPets, post: createPet },
+    { route: INVENTORY_ROUTE, get: getInventory },
     { route: LIVENESS, get: () => OK },
     { route: READINESS, get: checkReadiness },
     ...options.documents.map(documentResource),
@@ -179,9 +181,9 @@ function isHealthCheck(path: string): boolean {
 }
 
 /** Other replies, such as 401 and those of `/livez`, do not show that the database works. */
-function isFromDatabase({ route }: Exchange, { status }: Reply): boolean {
+function isFromDatabase({ route = '' }: Exchange, { status }: Reply): boolean {
   const isSuccess = status === 200 || status === 201
-  return isSuccess && (route === ANIMALS_ROUTE || route === ANIMAL_ROUTE || route === READINESS)
+  return isSuccess && [ANIMALS_ROUTE, ANIMAL_ROUTE, INVENTORY_ROUTE, READINESS].includes(route)
 }
 
 /** There is no exchange if the HTTP parser rejected the request. */
@@ -192,5 +194,7 @@ function operationOf(exchange: Exchange | undefined): Operation {
     if (isRead(request)) return 'listPets'
     return request.method === 'POST' ? 'createPet' : 'other'
   }
-  return route === ANIMAL_ROUTE && isRead(request) ? 'getPet' : 'other'
+  if (!isRead(request)) return 'other'
+  if (route === INVENTORY_ROUTE) return 'getInventory'
+  return route === ANIMAL_ROUTE ? 'getPet' : 'other'
 }

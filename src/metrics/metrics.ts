@@ -19,6 +19,7 @@ const INITIAL_SERIES: readonly (readonly [string, number])[] = [
   ['listPets', 200],
   ['createPet', 201],
   ['getPet', 200],
+  ['getInventory', 200],
 ]
 
 /** Where the gauges take their values from. */

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { suite, test } from 'node:test'
 import { type CommandOptions, type Ended, run, serve } from '../support/command.ts'
+import { assertInventory } from '../support/inventory.ts'
 import { borrowDatabase } from '../support/postgres.ts'
 import { childrenOf, isRunning } from '../support/processes.ts'
 import { connectRaw, requestHead } from '../support/raw-http.ts'
@@ -89,6 +90,27 @@ for (const [database, open] of Object.entries(DATABASES)) {
       for (const { send } of clients) {
         const { text } = await retryWhile503(() => send('GET', '/v1/pets'))
         assert.equal(text, `[${replies[0]?.text}]`)
+        const inventory = await retryWhile503(() => send('GET', '/v1/store/inventory'))
+        assert.equal(inventory.text, '{"available":0,"pending":0,"sold":0,"none":1}')
+      }
+    })
+
+    test('every worker counts what all of them store', async t => {
+      const { address } = await startWorkers(t, { ANIMAL_STORE_API_KEY: API_KEY })
+      const clients = clientsOf(t, address)
+      const statuses = ['available', 'sold', undefined]
+      await Promise.all(
+        clients.map(async ({ create }, index) => {
+          const animal = { name: `of client ${index}`, categoryId: 7, status: statuses[index % 3] }
+          for (let count = 0; count < 10; count++) {
+            const headers = { 'idempotency-key': `${index}-${count}` }
+            assert.equal((await retryWhile503(() => create(animal, headers))).status, 201)
+          }
+        }),
+      )
+      for (const { send } of clients) {
+        const inventory = await assertInventory({ send: (...sent) => retryWhile503(() => send(...sent)) })
+        assert.deepEqual(inventory, { available: 40n, pending: 0n, sold: 40n, none: 40n })
       }
     })
 

@@ -206,7 +206,7 @@ export async function borrowDatabase(t: Scope): Promise<string> {
     url = databaseUrl(newName())
     await administer(`create database ${new URL(url).pathname.slice(1)}`)
   } else {
-    await administer('truncate animals, api_keys, idempotency_keys restart identity', url)
+    await administer('truncate animals, api_keys, idempotency_keys, inventory restart identity', url)
   }
   const borrowed = url
   t.after(() => freeDatabases.push(borrowed))

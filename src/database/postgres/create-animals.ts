@@ -1,6 +1,6 @@
 // Stores a batch of animals in one statement, with or without idempotency keys.
 
-import { type Animal, isSameAnimal } from '../../animal.ts'
+import { type Animal, isSameAnimal, searchName } from '../../animal.ts'
 import { type Creation, IDEMPOTENCY_WINDOW_MS, type Outcome } from '../../store.ts'
 import { toAnimal } from '../rows.ts'
 import type { Pool } from './pool.ts'
@@ -93,6 +93,7 @@ function animalColumns(creations: readonly Creation[]): unknown[][] {
     creations.map(({ animal }) => animal.name),
     creations.map(({ animal }) => animal.categoryId),
     creations.map(({ animal }) => animal.status ?? null),
+    creations.map(({ animal }) => searchName(animal.name)),
   ]
 }
 

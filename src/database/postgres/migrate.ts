@@ -1,30 +1,48 @@
 // Migrates a database to the latest schema. Migrations run forward only, each in its own transaction.
 
-import type { ClientBase, QueryConfig, QueryResult } from 'pg'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ClientBase, QueryConfig } from 'pg'
 import { UnusableDatabase, type Warn } from '../../store.ts'
+import { correctInventory, fillSearchNames } from './complete.ts'
 import { databaseError } from './errors.ts'
 import animals from './migrations/001-animals.ts'
 import apiKeys from './migrations/002-api-keys.ts'
 import idempotencyKeys from './migrations/003-idempotency-keys.ts'
 import pagesByStatus from './migrations/004-pages-by-status.ts'
+import searchNames from './migrations/005-search-names.ts'
+import inventory from './migrations/006-inventory.ts'
 import type { Pool } from './pool.ts'
+import { lockSchema, NO_TIMEOUT_MS, runUnlimited, warnIfSlow } from './schema-lock.ts'
 
-const MIGRATIONS = [animals, apiKeys, idempotencyKeys, pagesByStatus]
+interface Migration {
+  /** Work that may take long: in transactions of its own, and again from where it was if the process is killed. */
+  readonly prepare?: (pool: Pool, warn: Warn) => Promise<unknown>
+  readonly run: (client: ClientBase) => Promise<unknown>
+}
+
+/** Animals and their triggers are changed only if no transaction uses them, or soon: every request waits behind such a change. */
+const runSql = (sql: string) => async (client: ClientBase) => {
+  await client.query(`set local lock_timeout = ${SHORT_LOCK_TIMEOUT_MS}`)
+  return client.query({ text: sql, query_timeout: NO_TIMEOUT_MS } as QueryConfig)
+}
+
+/** All of them can run again on what they have changed before. */
+const MIGRATIONS: readonly Migration[] = [
+  ...[animals, apiKeys, idempotencyKeys, pagesByStatus, searchNames, inventory].map(sql => ({
+    run: runSql(sql),
+  })),
+  { prepare: fillSearchNames, run: correctInventory },
+]
 
 export const LATEST_SCHEMA = MIGRATIONS.length
 
-const TABLES = ['animals', 'api_keys', 'idempotency_keys']
-
-/**
- * A migration that rewrites many rows may take hours, and so may the wait for another instance that runs it. This is the
- * longest time that a timer can have: 24 days.
- */
-const NO_TIMEOUT_MS = 2 ** 31 - 1
-
-/** After this time a message says that the schema is locked. */
-const LOCK_NOTICE_MS = 1_000
+const TABLES = ['animals', 'api_keys', 'idempotency_keys', 'inventory']
 
 const UNDEFINED_TABLE = '42P01'
+const LOCK_NOT_AVAILABLE = '55P03'
+
+const SHORT_LOCK_TIMEOUT_MS = 200
+const LOCK_INTERVAL_MS = 1_000
 
 // "create table if not exists" fails with one of these if two instances run it at the same moment.
 const DUPLICATES = new Set(['23505', '42P07', '42710'])
@@ -37,11 +55,18 @@ export async function migrate(pool: Pool, create: boolean, warn: Warn): Promise<
     throw new UnusableDatabase(
       'The PostgreSQL database has no tables yet. Start the service, or run animal-store migrate.',
     )
-  for (let attempt = 1; version < LATEST_SCHEMA; attempt++) {
+  let isWaiting = false
+  for (let attempt = 1; version < LATEST_SCHEMA; ) {
     try {
+      await MIGRATIONS[version]?.prepare?.(pool, warn)
       version = await pool.transact(client => step(client, warn))
     } catch (error) {
-      if (attempt > ATTEMPTS || !DUPLICATES.has(codeOf(error))) throw error
+      if (codeOf(error) === LOCK_NOT_AVAILABLE) {
+        if (!isWaiting)
+          warn('Another transaction uses the table animals. Waiting until it ends to migrate the table.')
+        isWaiting = true
+        await delay(LOCK_INTERVAL_MS)
+      } else if (attempt++ > ATTEMPTS || !DUPLICATES.has(codeOf(error))) throw error
       version = await currentVersion(pool)
     }
   }
@@ -61,18 +86,6 @@ export async function migrate(pool: Pool, create: boolean, warn: Warn): Promise<
   }
 }
 
-/** Runs the work in a transaction that holds the schema lock. Waits without limit while another instance holds it. */
-export function withSchemaLock<Result>(
-  pool: Pool,
-  warn: Warn,
-  work: (client: ClientBase) => Promise<Result>,
-): Promise<Result> {
-  return pool.transact(async client => {
-    await warnIfSlow(warn, () => lockSchema(client))
-    return work(client)
-  })
-}
-
 /** Runs one migration. Creates the version table before the first one, in the same transaction. */
 async function step(client: ClientBase, warn: Warn): Promise<number> {
   const version = await warnIfSlow(warn, async () => {
@@ -83,36 +96,11 @@ async function step(client: ClientBase, warn: Warn): Promise<number> {
     )
     return lockSchema(client)
   })
-  const sql = MIGRATIONS[version]
-  if (sql === undefined) return version
-  await runUnlimited(client, sql)
+  const migration = MIGRATIONS[version]
+  if (migration === undefined) return version
+  await migration.run(client)
   await client.query('update animal_store_schema set version = $1 where id = 1', [version + 1])
   return version + 1
-}
-
-/** Locks the schema until the transaction ends, and returns its version. */
-async function lockSchema(client: ClientBase): Promise<number> {
-  const { rows } = await runUnlimited(
-    client,
-    'select version from animal_store_schema where id = 1 for update',
-  )
-  return rows[0].version
-}
-
-/** The server may have time-outs of its own, for statements and for locks. */
-async function runUnlimited(client: ClientBase, text: string): Promise<QueryResult> {
-  await client.query('set local statement_timeout = 0; set local lock_timeout = 0')
-  return client.query({ text, query_timeout: NO_TIMEOUT_MS } as QueryConfig)
-}
-
-async function warnIfSlow<Result>(warn: Warn, work: () => Promise<Result>): Promise<Result> {
-  const message = 'Another instance has locked the database schema. Waiting until it is done.'
-  const timer = setTimeout(warn, LOCK_NOTICE_MS, message)
-  try {
-    return await work()
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** Only reads, so that a database that is up to date needs no right to change its schema. */

@@ -2,13 +2,14 @@
 // connections, a request then takes 30 to 60 % of the CPU time that it takes with one unprepared statement for each read
 // (bench/notes.md). An engine that refuses a statement for several animals gets one statement for each read.
 
-import { renderAnimal, renderAnimals, type Status } from '../../animal.ts'
+import { type Inventory, renderAnimal, renderAnimals, type Status } from '../../animal.ts'
 import type { ApiKey } from '../../api-key.ts'
-import { unavailable } from '../../error.ts'
-import { INT64_MIN } from '../../json.ts'
-import type { JsonPage, Page, Store, Warn } from '../../store.ts'
+import { type ServiceError, unavailable } from '../../error.ts'
+import { INT64_MAX, INT64_MIN } from '../../json.ts'
+import { isSearch, type JsonPage, type Page, type Store, type Warn } from '../../store.ts'
 import { type BatchLimits, createBatcher } from '../batching.ts'
-import { pageStart, toAnimal, toAnimalText, toKey } from '../rows.ts'
+import { EMPTY_PAGE, pageStart, toAnimal, toAnimalText, toInventory, toKey } from '../rows.ts'
+import { createSearchQueue } from '../searches.ts'
 import { isNotSupported } from './errors.ts'
 import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
@@ -18,6 +19,12 @@ type ReadLimits = Omit<BatchLimits, 'queueTimeoutMs'>
 /** The items are animals, at most 6 KB each as JSON. So one batch is at most 12 MB. */
 const PAGES: ReadLimits = { size: 2_000, queueLength: 100_000, inFlight: 2 }
 const ANIMALS: ReadLimits = { size: 256, queueLength: 4_096, inFlight: 2 }
+
+const SEARCHES_IN_FLIGHT = 2
+
+/** How long a count of all animals is used, where the database cannot keep the inventory, and how long it may take. */
+const COUNT_KEPT_MS = 10_000
+const COUNT_TIMEOUT_MS = 10_000
 
 /** For an engine that gets one statement for each read. */
 const SINGLE_READS: ReadLimits = { size: 1, queueLength: 4_096, inFlight: 8 }
@@ -40,7 +47,7 @@ interface Batch<Call, Result> {
 export function createAnimalReads(
   pool: Pool,
   warn: Warn,
-): Pick<Store, 'listAnimals' | 'listAnimalsAsJson' | 'findAnimalAsJson'> {
+): Pick<Store, 'listAnimals' | 'listAnimalsAsJson' | 'findAnimalAsJson' | 'countAnimals'> {
   const overloaded = () =>
     unavailable(undefined, 'The catalogue could not be read in time. Try again shortly.')
   const shared = { turns: 1, overloaded }
@@ -53,18 +60,29 @@ export function createAnimalReads(
     limits: { ...SINGLE_READS, queueTimeoutMs },
   })
 
+  /** Runs one statement. If the engine refuses it, runs several simpler ones, and only those from then on. */
+  async function runOrElse<Result>(
+    statement: () => Promise<Result>,
+    simpler: () => Promise<Result>,
+  ): Promise<Result> {
+    if (!isBatching) return simpler()
+    try {
+      return await statement()
+    } catch (error) {
+      if (!isNotSupported(error)) throw error
+      if (isBatching) warn('The database refuses statements for several reads. Sending one for each read.')
+      isBatching = false
+      return simpler()
+    }
+  }
+
   function batch<Call, Result>({ runAll, runOne, limits, ...options }: Batch<Call, Result>) {
     const runSingle = (call: Call) => runLimited(() => runOne(call)) as Promise<Result>
-    async function run(calls: readonly Call[]): Promise<readonly Result[]> {
-      try {
-        return await runAll(calls)
-      } catch (error) {
-        if (!isNotSupported(error)) throw error
-        if (isBatching) warn('The database refuses statements for several reads. Sending one for each read.')
-        isBatching = false
-        return Promise.all(calls.map(runSingle))
-      }
-    }
+    const run = (calls: readonly Call[]) =>
+      runOrElse(
+        () => runAll(calls),
+        () => Promise.all(calls.map(runSingle)),
+      )
     const send = createBatcher({ ...shared, ...options, run, limits: { ...limits, queueTimeoutMs } })
     return (call: Call) => (isBatching ? send(call) : runSingle(call))
   }
@@ -80,6 +98,16 @@ export function createAnimalReads(
     })
   }
 
+  const search = createSearchQueue(async page => {
+    const span = toSpan(page)
+    if (span.limit === 0) return EMPTY_PAGE
+    const values = searchValues(span, page)
+    return runOrElse(
+      () => searchAtOnce(pool, span, values),
+      () => searchSimply(pool, span, values),
+    )
+  }, SEARCHES_IN_FLIGHT)
+
   const batches = {
     forward: batchPages(sql.LIST_PAGES.forward),
     backward: batchPages(sql.LIST_PAGES.backward),
@@ -93,10 +121,13 @@ export function createAnimalReads(
       return (await pool.rows(sql.LIST_ANIMALS.forward, [start, limit])).map(toAnimal)
     },
 
-    listAnimalsAsJson(page) {
+    listAnimalsAsJson(page, isAbandoned) {
+      if (isSearch(page)) return search({ page, isAbandoned })
       const span = toSpan(page)
       return batches[kindOf(span)](span)
     },
+
+    countAnimals: createCount(pool, overloaded),
 
     findAnimalAsJson: batch({
       async runAll(ids: readonly bigint[]) {
@@ -110,6 +141,75 @@ export function createAnimalReads(
       },
       limits: ANIMALS,
     }),
+  }
+}
+
+function searchValues({ bound, limit, status }: Span, { categoryId, searchedName }: Page): unknown[] {
+  const values = [bound, limit, categoryId ?? null, searchedName ?? null]
+  return status === undefined ? values : [...values, status]
+}
+
+async function searchAtOnce(pool: Pool, span: Span, values: readonly unknown[]): Promise<JsonPage> {
+  const [row = []] = await pool.textRows(sql.SEARCH[kindOf(span)], values)
+  const [json, previous, next] = row
+  return { json: json as string, previous: toId(previous), next: toId(next) }
+}
+
+/** For engines that refuse the other statement. Two more statements find out whether there are animals beyond those examined. */
+async function searchSimply(pool: Pool, span: Span, values: readonly unknown[]): Promise<JsonPage> {
+  const rows = await pool.textRows(sql.SEARCH_ANIMALS[kindOf(span)], values)
+  const matches = rows.filter(([isMatch]) => isMatch === 't').slice(0, span.limit)
+  const farthest = matches.length === span.limit ? matches.at(-1) : rows.at(-1)
+  const ends = [toId(rows[0]?.[1]), toId(farthest?.[1])]
+  const [first, last] = span.isBackward ? ends.reverse() : ends
+  if (first === undefined || last === undefined) return EMPTY_PAGE
+  const isAnimal = async (side: Pick<Span, 'isBackward' | 'bound'>) =>
+    (await readSpan(pool, { ...side, status: span.status, limit: 1 })).length > 0
+  const animals = matches.map(([, ...values]) => toAnimalText(values))
+  if (span.isBackward) animals.reverse()
+  return {
+    json: renderAnimals(animals),
+    previous: (await isAnimal({ isBackward: true, bound: first })) ? first : undefined,
+    next: last < INT64_MAX && (await isAnimal({ isBackward: false, bound: last + 1n })) ? last : undefined,
+  }
+}
+
+/** Requests that arrive together share the counts. */
+function createCount(pool: Pool, overloaded: () => ServiceError): Store['countAnimals'] {
+  const countAll = keepFor(COUNT_KEPT_MS, async () => {
+    const config = { text: sql.COUNT_ANIMALS, rowMode: 'array' as const, query_timeout: COUNT_TIMEOUT_MS }
+    const { rows } = await pool.withClient(client => client.query<unknown[]>(config))
+    return toInventory(rows[0] ?? [])
+  })
+
+  const count = createBatcher<undefined, Inventory>({
+    async run(calls) {
+      const [[isKept, ...counts] = []] = await pool.rows(sql.READ_INVENTORY, [])
+      // Citus refuses the trigger that keeps the inventory.
+      const inventory = isKept ? toInventory(counts) : await countAll()
+      return calls.map(() => inventory)
+    },
+    limits: { ...ANIMALS, queueTimeoutMs: pool.timeouts.queueMs },
+    turns: 1,
+    overloaded,
+  })
+  return () => count(undefined)
+}
+
+/** Returns the same function, except that it returns an earlier result for this long. */
+function keepFor<Result>(ms: number, read: () => Promise<Result>): () => Promise<Result> {
+  let kept: Promise<Result> | undefined
+  let readAt = 0
+  return () => {
+    if (kept === undefined || performance.now() - readAt > ms) {
+      readAt = performance.now()
+      const reading = read()
+      reading.catch(() => {
+        if (kept === reading) kept = undefined
+      })
+      kept = reading
+    }
+    return kept
   }
 }
 

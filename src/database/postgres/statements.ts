@@ -1,5 +1,8 @@
 // The SQL statements for animals and keys.
 
+import { MAX_EXAMINED } from '../../store.ts'
+import { INVENTORY_TRIGGER } from './migrations/006-inventory.ts'
+
 /**
  * Renders the same JSON as `renderAnimal` in animal.ts. `concat` leaves out what is null. With `||` instead, a page takes
  * longer, and with `json_build_object` twice as long.
@@ -45,6 +48,54 @@ function listPages(isBackward: boolean, isByStatus: boolean): string {
       from ${animalsBeside(isBackward ? '<' : '>=', 'bound', status)} limit size) as animal) as rendered`
 }
 
+const IS_MATCH = `
+  ($3::bigint is null or category_id = $3)
+    and ($4::text is null or strpos(coalesce(search_name, lower(name collate "C")), $4) > 0)`
+
+/**
+ * A search from the bound $1 for at most $2 animals of the category $3 whose folded name contains $4, either of which may be null.
+ * PostgreSQL stops at the last match if the page is full. Otherwise the search has examined all animals up to the limit. An
+ * aggregate is never merged into the query around it, so that each sub-query runs once.
+ */
+function search(isBackward: boolean, isByStatus: boolean): string {
+  const status = isByStatus ? '$5' : undefined
+  const animals = animalsBeside(isBackward ? '<' : '>=', '$1', status)
+  const farthest = isBackward ? 'min(id)' : 'max(id)'
+  const start = `(select id from ${animals} limit 1)`
+  const end = `
+      case when count(*) = $2 then ${farthest}
+        else (select ${farthest} from (select id from ${animals} limit ${MAX_EXAMINED}) as examined) end`
+  const [first, last] = isBackward ? [end, start] : [start, end]
+  return `
+  select coalesce(json, '[]'),
+    case when (select id from ${animalsBeside('<', 'first', status)} limit 1) is not null then first end,
+    case when (select id from ${animalsBeside('>', 'last', status)} limit 1) is not null then last end
+  from (
+    select '[' || string_agg(${ANIMAL_JSON}, ','${isBackward ? ' order by id' : ''}) || ']' as json,
+      ${first} as first, ${last} as last
+    from (
+      select id, name, category_id, status
+      from (
+        select id, name, category_id, status, search_name
+        from ${animals} limit ${MAX_EXAMINED}) as examined
+      where ${IS_MATCH}
+      limit $2::integer) as animal) as rendered`
+}
+
+/** The matches of the same search, and the first and the last animal that it has examined. Every engine can run it. */
+function searchAnimals(isBackward: boolean, isByStatus: boolean): string {
+  return `
+  select is_match, id, name, category_id, status
+  from (
+    select id, name, category_id, status, ${IS_MATCH} as is_match,
+      row_number() over (order by id${isBackward ? ' desc' : ''}) as position, count(*) over () as count
+    from (
+      select id, name, category_id, status, search_name
+      from ${animalsBeside(isBackward ? '<' : '>=', '$1', isByStatus ? '$5' : undefined)}
+      limit ${MAX_EXAMINED}) as examined) as numbered
+  where is_match or position in (1, count) order by position limit $2::integer + 1`
+}
+
 /** One page, which every engine can run: for exports, and for engines that refuse the statements for several. */
 function listAnimals(isBackward: boolean, isByStatus: boolean): string {
   return `
@@ -64,6 +115,47 @@ function forEachKind(list: (isBackward: boolean, isByStatus: boolean) => string)
 
 export const LIST_PAGES = forEachKind(listPages)
 export const LIST_ANIMALS = forEachKind(listAnimals)
+export const SEARCH = forEachKind(search)
+export const SEARCH_ANIMALS = forEachKind(searchAnimals)
+
+/** Whether the trigger exists and fires. Citus refuses triggers. */
+const IS_INVENTORY_KEPT = `
+  exists (select from pg_trigger
+    where tgrelid = 'animals'::regclass and tgname = '${INVENTORY_TRIGGER}' and tgenabled in ('O', 'A'))`
+
+const SUM_OF_INVENTORY = `
+  coalesce(sum(available), 0)::bigint, coalesce(sum(pending), 0)::bigint,
+  coalesce(sum(sold), 0)::bigint, coalesce(sum(none), 0)::bigint`
+
+export const READ_INVENTORY = `
+  select ${IS_INVENTORY_KEPT}, ${SUM_OF_INVENTORY} from inventory`
+
+export const COUNT_ANIMALS = `
+  select count(*) filter (where status = 'available'), count(*) filter (where status = 'pending'),
+    count(*) filter (where status = 'sold'), count(*) filter (where status is null)
+  from animals`
+
+/** The inventory, and then what it should be, both at the same moment. */
+export const COMPARE_INVENTORY = `
+  select * from (select ${SUM_OF_INVENTORY} from inventory) as kept, (${COUNT_ANIMALS}) as counted`
+
+/** Adds to a slot of its own, which no trigger changes, what is missing in the others. */
+export const ADD_TO_INVENTORY = `
+  insert into inventory as kept (slot, available, pending, sold, none) values (-1, $1, $2, $3, $4)
+  on conflict (slot) do update set
+    available = kept.available + excluded.available, pending = kept.pending + excluded.pending,
+    sold = kept.sold + excluded.sold, none = kept.none + excluded.none`
+
+// A name that is not ASCII has more bytes than characters.
+export const FIND_WITHOUT_SEARCH_NAME = `
+  select id, name from animals
+  where id >= $1 and search_name is null and octet_length(name) <> char_length(name)
+  order by id limit $2`
+
+export const SET_SEARCH_NAMES = `
+  update animals set search_name = folded.search_name
+  from unnest($1::bigint[], $2::text[]) as folded (id, search_name)
+  where animals.id = folded.id`
 
 export const FIND_ANIMALS = `
   select id, ${ANIMAL_JSON} from animals where id = any ((select $1::bigint[])::bigint[])`
@@ -73,32 +165,32 @@ export const FIND_ANIMAL = `
 
 // PostgreSQL assigns the ids after it has sorted the rows, so the smallest id belongs to the first row.
 export const CREATE_ANIMALS = `
-  insert into animals (name, category_id, status)
-  select name, category_id, status
-  from unnest($1::text[], $2::bigint[], $3::text[])
-    with ordinality as sent (name, category_id, status, position)
+  insert into animals (name, category_id, status, search_name)
+  select name, category_id, status, search_name
+  from unnest($1::text[], $2::bigint[], $3::text[], $4::text[])
+    with ordinality as sent (name, category_id, status, search_name, position)
   order by position
   returning id`
 
-// For a batch with idempotency keys. Ids are allocated first, because a key refers to its animal. $6 is the current
-// time, $7 the start of the idempotency window. A creation whose key is in use inserts nothing; an expired key is
+// For a batch with idempotency keys. Ids are allocated first, because a key refers to its animal. $7 is the current
+// time, $8 the start of the idempotency window. A creation whose key is in use inserts nothing; an expired key is
 // reused. Keys are inserted in sorted order, so that two batches with the same keys wait for each other instead of
 // deadlocking.
 export const CREATE_ANIMALS_WITH_KEYS = `
   with sent as (
-    select nextval('animals_id_seq') as id, name, category_id, status, scope, key, position
-    from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[])
-      with ordinality as sent (name, category_id, status, scope, key, position)
+    select nextval('animals_id_seq') as id, name, category_id, status, search_name, scope, key, position
+    from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
+      with ordinality as sent (name, category_id, status, search_name, scope, key, position)
   ), claimed as (
     insert into idempotency_keys (scope, key, animal_id, created_at)
-    select scope, key, id, $6 from sent where key is not null order by scope, key
+    select scope, key, id, $7 from sent where key is not null order by scope, key
     on conflict (scope, key) do update
       set animal_id = excluded.animal_id, created_at = excluded.created_at
-      where idempotency_keys.created_at <= $7
+      where idempotency_keys.created_at <= $8
     returning animal_id
   ), stored as (
-    insert into animals (id, name, category_id, status)
-    select id, name, category_id, status from sent
+    insert into animals (id, name, category_id, status, search_name)
+    select id, name, category_id, status, search_name from sent
     where key is null or id in (select animal_id from claimed)
     order by id
     returning id
@@ -136,13 +228,14 @@ export const EXPIRE_KEY = `
 // Touches every table and column that requests need. An index finds each row at once. `order by` makes Citus ask every
 // shard.
 export const PING = `
-  select id, name, category_id, status from animals order by id limit 1;
+  select id, name, category_id, status, search_name from animals order by id limit 1;
+  select slot, available, pending, sold, none from inventory limit 1;
   select scope, key, animal_id, created_at from idempotency_keys where scope = '' and key = '';
   select id, name, environment, digest, scope, created_at, expires_at, revoked_at from api_keys where id = '';
   select current_setting('transaction_read_only') as read_only,
     (select bool_and(has_column_privilege(table_name, column_name, privilege))
       from (values
-        ('animals', 'insert', '{id, name, category_id, status}'::text[]),
+        ('animals', 'insert', '{id, name, category_id, status, search_name}'::text[]),
         ('idempotency_keys', 'insert', '{scope, key, animal_id, created_at}'),
         ('idempotency_keys', 'update', '{animal_id, created_at}'))
       as needed (table_name, privilege, columns), unnest(columns) as column_name)

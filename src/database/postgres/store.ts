@@ -7,12 +7,14 @@ import { unavailable } from '../../error.ts'
 import { INT64_MAX } from '../../json.ts'
 import { IDEMPOTENCY_WINDOW_MS, type Store, UnusableDatabase, type Warn } from '../../store.ts'
 import { keyValues, toKey } from '../rows.ts'
+import { completeAnimals } from './complete.ts'
 import { createAnimals } from './create-animals.ts'
 import { ReadOnlyError, sequenceBehind } from './errors.ts'
 import { DEFAULT_CONNECTIONS, REQUEST_TIMEOUTS, type Timeouts } from './limits.ts'
-import { migrate, withSchemaLock } from './migrate.ts'
+import { migrate } from './migrate.ts'
 import { openPool, type Pool } from './pool.ts'
 import { createAnimalReads, createKeyLookups } from './reads.ts'
+import { withSchemaLock } from './schema-lock.ts'
 import { describeFailure, retryWhileStarting } from './start.ts'
 import * as sql from './statements.ts'
 import { parsePostgresUrl } from './url.ts'
@@ -110,6 +112,8 @@ export async function openPostgresStore({
     async expireKey(id, environment, at) {
       await pool.query(sql.EXPIRE_KEY, [at.getTime(), id, environment])
     },
+
+    completeAnimals: onProgress => completeAnimals(pool, warn, onProgress),
 
     ping: () => ping(pool),
 

@@ -11,6 +11,9 @@ import { type Connection, prepareStatements } from './statements.ts'
 /** How often a start tries again while another process creates or migrates the file. */
 const OPEN_INTERVAL_MS = 20
 
+/** How often a migration says how far it is. */
+const PROGRESS_INTERVAL_MS = 5_000
+
 /** SQLite's page cache: enough for the inner pages of ten million animals, and the busiest others. */
 const CACHE_KIB = 16 * 1024
 
@@ -23,32 +26,73 @@ const FULL_CHECK_BYTES = 8 * 1024 * 1024
 /** integrity_check finds all that quick_check finds, and compares the indexes with the rows. */
 type Check = 'integrity_check' | 'quick_check' | 'pages'
 
+/** Prints a message for a person. */
+type Say = (text: string) => void
+
 /**
  * Checks the file, migrates it, and opens it. Creates the file and its folder first if they do not exist and `create` is true.
  * Blocks the thread: nothing else can run before the database is open.
  */
-export function openConnection(path: string, create: boolean): Connection {
+export function openConnection(path: string, create: boolean, say: Say = () => {}): Connection {
   let uncheckedBytes = path === MEMORY ? 0 : checkFile(path, create)
   let deadline: number | undefined
+  const sayOnce = once(say)
   for (;;) {
     try {
       if (uncheckedBytes > 0) checkContents(path, uncheckedBytes)
       uncheckedBytes = 0
-      return connect(path, prepareDatabase)
+      return connect(path, database => prepareDatabase(database, path, sayOnce))
     } catch (error) {
       deadline ??= lockDeadline()
-      if (!isOpening(error) || performance.now() > deadline) throw asUnusable(path, error)
+      if (!isOpening(error)) throw asUnusable(path, error)
+      // A migration of many animals takes minutes, and holds the lock for a part of them.
+      if (isOutdated(path))
+        sayOnce(`Another process has locked ${path}, probably to migrate it. Waiting for it.`)
+      else if (performance.now() > deadline) throw asUnusable(path, error)
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_INTERVAL_MS)
     }
   }
 }
 
-function prepareDatabase(database: DatabaseSync): void {
+/** Prints each message only once. */
+function once(say: Say): Say {
+  const said = new Set<string>()
+  return text => {
+    if (said.has(text)) return
+    said.add(text)
+    say(text)
+  }
+}
+
+function prepareDatabase(database: DatabaseSync, path: string, say: Say): void {
   const mode = database.prepare('pragma journal_mode = wal').get()?.journal_mode
   if (mode !== 'wal' && mode !== 'memory')
     throw new UnusableDatabase('SQLite cannot use a write-ahead log in this folder. Use a local disk.')
   database.exec(`pragma cache_size = -${CACHE_KIB}`)
-  migrate(database)
+  const version = schemaVersion(database)
+  if (version > 0 && version < LATEST_SCHEMA)
+    say(`Migrating ${path} to schema ${LATEST_SCHEMA}. It takes a few seconds per million animals.`)
+  let lastProgress = performance.now()
+  migrate(database, filled => {
+    if (performance.now() - lastProgress < PROGRESS_INTERVAL_MS) return
+    lastProgress = performance.now()
+    say(`Migrating ${path}: ${filled} names were prepared for searches so far.`)
+  })
+}
+
+/** Whether the file has an older schema, which must be migrated. */
+function isOutdated(path: string): boolean {
+  if (path === MEMORY) return false
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(path, { readOnly: true, timeout: 0 })
+    const version = schemaVersion(database)
+    return version > 0 && version < LATEST_SCHEMA
+  } catch {
+    return false
+  } finally {
+    if (database?.isOpen) database.close()
+  }
 }
 
 /** Opens a file that another connection of this process has checked and migrated. Throws SQLite's error if that fails. */
@@ -73,7 +117,7 @@ function asUnusable(path: string, error: unknown): UnusableDatabase {
   if (error instanceof UnusableDatabase) return error
   const reason = error instanceof Error ? error.message : String(error)
   const message = isLocked(error)
-    ? `The database ${path} is locked by another process, which may be migrating it. Try again.`
+    ? `The database ${path} is locked by another process. Try again.`
     : `The database ${path} cannot be opened: ${reason}.`
   return new UnusableDatabase(message, { cause: error })
 }

@@ -1,16 +1,31 @@
 // Migrates a database file to the latest schema. Migrations run forward only, each in its own transaction.
 
 import type { DatabaseSync } from 'node:sqlite'
+import { fillSearchNames } from './complete.ts'
 import animals from './migrations/001-animals.ts'
 import apiKeys from './migrations/002-api-keys.ts'
 import idempotencyKeys from './migrations/003-idempotency-keys.ts'
 import pagesByStatus from './migrations/004-pages-by-status.ts'
+import addSearchNames from './migrations/005-search-names.ts'
+import inventory from './migrations/006-inventory.ts'
+import searchByStatus from './migrations/007-search-by-status.ts'
 
-const MIGRATIONS = [
-  { sql: animals, adds: ['animals'] },
-  { sql: apiKeys, adds: ['api_keys'] },
-  { sql: idempotencyKeys, adds: ['idempotency_keys'] },
-  { sql: pagesByStatus, adds: [] },
+interface Migration {
+  /** Work that may take long: in transactions of its own, and again from where it was if the process is killed. */
+  readonly prepare?: (database: DatabaseSync, onProgress: (animals: number) => void) => void
+  readonly run: string | ((database: DatabaseSync) => void)
+  /** The tables that it adds. */
+  readonly adds: readonly string[]
+}
+
+const MIGRATIONS: readonly Migration[] = [
+  { run: animals, adds: ['animals'] },
+  { run: apiKeys, adds: ['api_keys'] },
+  { run: idempotencyKeys, adds: ['idempotency_keys'] },
+  { run: pagesByStatus, adds: [] },
+  { run: addSearchNames, adds: [] },
+  { run: inventory, adds: ['inventory'] },
+  { prepare: fillSearchNames, run: searchByStatus, adds: [] },
 ]
 
 export const LATEST_SCHEMA = MIGRATIONS.length
@@ -19,13 +34,15 @@ export const LATEST_SCHEMA = MIGRATIONS.length
 export const APPLICATION_ID = 0x616e6d6c
 
 /** Several processes may start on one file at the same time, so the version is read again under the write lock. */
-export function migrate(database: DatabaseSync): void {
-  for (const [index, { sql }] of MIGRATIONS.entries()) {
+export function migrate(database: DatabaseSync, onProgress: (animals: number) => void): void {
+  for (const [index, { prepare, run }] of MIGRATIONS.entries()) {
     if (schemaVersion(database) > index) continue
+    prepare?.(database, onProgress)
     database.exec('begin immediate')
     try {
       if (schemaVersion(database) === index) {
-        database.exec(sql)
+        if (typeof run === 'string') database.exec(run)
+        else run(database)
         database.exec(`pragma application_id = ${APPLICATION_ID}`)
         database.exec(`pragma user_version = ${index + 1}`)
       }

@@ -1,9 +1,10 @@
 // Every SQL statement of the store, and every change as a function that runs within a transaction.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { type Animal, isSameAnimal, type NewAnimal } from '../../animal.ts'
+import { type Animal, type Inventory, isSameAnimal, type NewAnimal, searchName } from '../../animal.ts'
 import type { ApiKey, Environment } from '../../api-key.ts'
-import { type Creation, IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
+import { INT64_MIN } from '../../json.ts'
+import { type Creation, IDEMPOTENCY_WINDOW_MS, MAX_EXAMINED } from '../../store.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
 
 export type Statements = ReturnType<typeof prepareStatements>
@@ -24,25 +25,87 @@ const LIST_ANIMALS = `
   select id, name, category_id, status from animals
   where id >= ? order by id limit ? + 0`
 
+/** The animals that a page may have: forward those from ?1 on, backward those before ?1. */
+interface Span {
+  readonly isBackward: boolean
+  /** Only animals with the status ?3. */
+  readonly isByStatus: boolean
+}
+
 /**
- * A page of at most ?2 animals as JSON, its first id if others precede it, and its last id if others follow. Forward it starts
- * with ?1, backward it ends before ?1. Rendering a page in SQLite takes half as long (bench/notes.md) as passing its values to
- * JavaScript. SQLite does not promise the order of json_group_array, but the limit forces it to run the inner query in order;
- * test/store.contract.ts checks that.
+ * A page of at most ?2 animals as JSON, its first id if others precede it, and its last id if others follow. Rendering a page in
+ * SQLite takes half as long (bench/notes.md) as passing its values to JavaScript. SQLite does not promise the order of
+ * json_group_array, but the limit forces it to run the inner query in order; test/store.contract.ts checks that.
  */
-function pageAsJson(direction: 'forward' | 'backward', filter = ''): string {
-  const [inPage, order, before, after, sorted] =
-    direction === 'forward'
-      ? ['id >= ?1', 'id', 'id < ?1', 'id > last', '']
-      : ['id < ?1', 'id desc', 'id < first', 'id >= ?1', 'order by id']
-  return `
-    select json,
-      iif(exists (select 1 from animals where ${filter}${before}), first, null),
-      iif(exists (select 1 from animals where ${filter}${after}), last, null)
+function pageAsJson(span: Span): string {
+  return withLinks(
+    span,
+    `
+    select json_group_array(${ANIMAL_JSON} ${span.isBackward ? 'order by id' : ''}) as json,
+      min(id) as first, max(id) as last
+    from (select id, name, category_id, status from ${animalsOf(span)} limit ?2 + 0)`,
+  )
+}
+
+/**
+ * The same for a search by the category ?4 and the folded text ?5, either of which may be null. SQLite stops at the last match if
+ * the page is full. Otherwise the search has examined all animals up to the limit.
+ */
+function searchAsJson(span: Span): string {
+  const animals = animalsOf(span)
+  const farthest = span.isBackward ? 'min(id)' : 'max(id)'
+  const start = `(select id from ${animals} limit 1)`
+  const end = `
+      iif(count(*) = ?2, ${farthest},
+        coalesce((select id from ${animals} limit 1 offset ${MAX_EXAMINED - 1}),
+          (select ${farthest} from animals where ${conditionOf(span)})))`
+  const [first, last] = span.isBackward ? [end, start] : [start, end]
+  return withLinks(
+    span,
+    `
+    select json_group_array(${ANIMAL_JSON} ${span.isBackward ? 'order by id' : ''}) as json,
+      ${first} as first, ${last} as last
     from (
-      select json_group_array(${ANIMAL_JSON} ${sorted}) as json, min(id) as first, max(id) as last from (
-        select id, name, category_id, status from animals
-        where ${filter}${inPage} order by ${order} limit ?2 + 0))`
+      select id, name, category_id, status
+      from (select id, name, category_id, status, search_name from ${animals} limit ${MAX_EXAMINED})
+      where (?4 is null or category_id = ?4)
+        and (?5 is null or instr(coalesce(search_name, lower(name)), ?5) > 0)
+      limit ?2 + 0)`,
+  )
+}
+
+/** Keeps `first` and `last` of a page only if there are animals beyond them. */
+function withLinks({ isByStatus }: Span, page: string): string {
+  const beyond = (condition: string) =>
+    `exists (select 1 from animals where ${isByStatus ? 'status = ?3 and ' : ''}${condition})`
+  return `
+    select json, iif(${beyond('id < first')}, first, null), iif(${beyond('id > last')}, last, null)
+    from (${page})`
+}
+
+function animalsOf(span: Span): string {
+  return `animals where ${conditionOf(span)} order by id ${span.isBackward ? 'desc' : ''}`
+}
+
+function conditionOf({ isBackward, isByStatus }: Span): string {
+  return `${isByStatus ? 'status = ?3 and ' : ''}id ${isBackward ? '<' : '>='} ?1`
+}
+
+/** For each member of an inventory, the condition of the animals that it counts. */
+const COUNTED = {
+  available: "status = 'available'",
+  pending: "status = 'pending'",
+  sold: "status = 'sold'",
+  none: 'status is null',
+} satisfies Record<keyof Inventory, string>
+
+const INVENTORY_COLUMNS = Object.keys(COUNTED).join()
+
+/** A row of an outer join that has no animal does not count. */
+function countByStatus(start: (column: string) => string): string {
+  return Object.entries(COUNTED)
+    .map(([column, condition]) => `${start(column)}count(animals.id) filter (where ${condition})`)
+    .join()
 }
 
 /** One statement for 16 animals takes half the time of 16 statements. More animals save little more. */
@@ -75,19 +138,41 @@ export function prepareStatements(database: DatabaseSync) {
   const prepare = (sql: string) => prepareExact(database, sql)
   const rows = (sql: string) => prepareRows(database, sql)
   const inserts = Array.from({ length: ANIMALS_PER_INSERT }, (_, index) =>
-    rows(`insert into animals (name, category_id, status) values (?, ?, ?)${', (?, ?, ?)'.repeat(index)}`),
+    rows(
+      `insert into animals (name, category_id, status, search_name)
+       values (?, ?, ?, ?)${', (?, ?, ?, ?)'.repeat(index)}`,
+    ),
   )
+  const prepareSpans = (build: (span: Span) => string) => {
+    const forward = { isBackward: false, isByStatus: false }
+    const backward = { isBackward: true, isByStatus: false }
+    return {
+      forward: rows(build(forward)),
+      forwardByStatus: rows(build({ ...forward, isByStatus: true })),
+      backward: rows(build(backward)),
+      backwardByStatus: rows(build({ ...backward, isByStatus: true })),
+    }
+  }
 
   return {
     listAnimals: rows(LIST_ANIMALS),
-    pageAfter: rows(pageAsJson('forward')),
-    pageAfterByStatus: rows(pageAsJson('forward', 'status = ?3 and ')),
-    pageBefore: rows(pageAsJson('backward')),
-    pageBeforeByStatus: rows(pageAsJson('backward', 'status = ?3 and ')),
+    pages: prepareSpans(pageAsJson),
+    searches: prepareSpans(searchAsJson),
     findAnimalAsJson: rows(`
       select ${ANIMAL_JSON} from animals where id = ?`),
     /** For up to ANIMALS_PER_INSERT animals. */
     insertAnimals: (count: number) => inserts[count - 1] as RowStatement,
+
+    // The inventory counts the animals up to its last id. An older version or another program may have stored more.
+    readInventory: rows(`
+      select ${countByStatus(column => `${column} + `)}
+      from inventory left join animals on animals.id > last_id`),
+    countAdded: prepare(`
+      update inventory set (${INVENTORY_COLUMNS}, last_id) = (
+        select ${countByStatus(column => `${column} + `)}, coalesce(max(animals.id), last_id)
+        from animals where animals.id > last_id)`),
+    countAll: rows(`select coalesce(max(id), ${INT64_MIN}), ${countByStatus(() => '')} from animals`),
+    setInventory: prepare(`update inventory set (${INVENTORY_COLUMNS}, last_id) = (?, ?, ?, ?, ?)`),
 
     findByIdempotencyKey: rows(`
       select animals.id, name, category_id, status
@@ -116,7 +201,8 @@ export function prepareStatements(database: DatabaseSync) {
 
     // Names every column of every table, so that it fails if one is missing.
     ping: prepare(`
-      select exists (select id, name, category_id, status from animals),
+      select exists (select id, name, category_id, status, search_name from animals),
+        exists (select ${INVENTORY_COLUMNS}, last_id from inventory),
         exists (select id, name, environment, digest, scope, created_at, expires_at, revoked_at from api_keys),
         exists (select scope, key, animal_id, created_at from idempotency_keys)`),
   }
@@ -124,11 +210,28 @@ export function prepareStatements(database: DatabaseSync) {
 
 type Column = string | bigint | null
 
-const COLUMNS_PER_ANIMAL = 3
+const COLUMNS_PER_ANIMAL = 4
 
-/** Returns name, category_id and status of a new animal, in this order. */
+/** Returns name, category_id, status and search_name of a new animal, in this order. */
 export function animalColumns({ name, categoryId, status }: NewAnimal): Column[] {
-  return [name, categoryId, status ?? null]
+  return [name, categoryId, status ?? null, searchName(name)]
+}
+
+/**
+ * Inserts animals, and returns their ids. Takes the columns of all of them in one array: passing that to the writer thread takes a
+ * fifth of the time that an array of objects takes. SQLite gives the animals of one statement consecutive ids, in order;
+ * test/store.contract.ts checks that.
+ */
+function insertAnimals(statements: Statements, columns: readonly Column[]): bigint[] {
+  const ids: bigint[] = []
+  const step = ANIMALS_PER_INSERT * COLUMNS_PER_ANIMAL
+  for (let from = 0; from < columns.length; from += step) {
+    const inserted = columns.slice(from, from + step)
+    const count = inserted.length / COLUMNS_PER_ANIMAL
+    const last = BigInt(statements.insertAnimals(count).run(...inserted).lastInsertRowid)
+    for (let index = 1; index <= count; index++) ids.push(last - BigInt(count - index))
+  }
+  return ids
 }
 
 /** The outcome of a creation that stored nothing, because its idempotency key was used before. */
@@ -136,20 +239,10 @@ type Repeated = { readonly kind: 'replayed'; readonly animal: Animal } | { reado
 
 /** Arguments and results can be sent between threads. */
 const WRITES = {
-  /**
-   * Stores animals without idempotency keys, and returns their ids. Takes the columns of all of them in one array: passing that
-   * to the writer thread takes a fifth of the time that an array of objects takes. SQLite gives the animals of one statement
-   * consecutive ids, in order; test/store.contract.ts checks that.
-   */
+  /** Stores animals without idempotency keys, and returns their ids. Takes what `insertAnimals` takes. */
   createAnimals(statements: Statements, columns: readonly Column[]): bigint[] {
-    const ids: bigint[] = []
-    const step = ANIMALS_PER_INSERT * COLUMNS_PER_ANIMAL
-    for (let from = 0; from < columns.length; from += step) {
-      const inserted = columns.slice(from, from + step)
-      const count = inserted.length / COLUMNS_PER_ANIMAL
-      const last = BigInt(statements.insertAnimals(count).run(...inserted).lastInsertRowid)
-      for (let index = 1; index <= count; index++) ids.push(last - BigInt(count - index))
-    }
+    const ids = insertAnimals(statements, columns)
+    statements.countAdded.run()
     return ids
   },
 
@@ -159,7 +252,7 @@ const WRITES = {
     creations: readonly Creation[],
     now: number,
   ): (bigint | Repeated)[] {
-    return creations.map(({ animal, idempotency }) => {
+    const outcomes = creations.map(({ animal, idempotency }): bigint | Repeated => {
       if (idempotency !== undefined) {
         const { scope, key } = idempotency
         const row = statements.findByIdempotencyKey.get(scope, key, now - IDEMPOTENCY_WINDOW_MS)
@@ -168,11 +261,13 @@ const WRITES = {
           return isSameAnimal(first, animal) ? { kind: 'replayed', animal: first } : { kind: 'key_reused' }
         }
       }
-      const [id] = WRITES.createAnimals(statements, animalColumns(animal)) as [bigint]
+      const [id] = insertAnimals(statements, animalColumns(animal)) as [bigint]
       if (idempotency !== undefined)
         statements.storeIdempotencyKey.run(idempotency.scope, idempotency.key, id, now)
       return id
     })
+    statements.countAdded.run()
+    return outcomes
   },
 
   deleteExpiredIdempotencyKeys(statements: Statements, limit: number, now: number): number {

@@ -2,10 +2,21 @@
 
 import { realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import { unavailable } from '../../error.ts'
-import type { Outcome, Page, Store, StoreLog } from '../../store.ts'
-import { pageStart, toAnimal, toKey } from '../rows.ts'
+import {
+  type Completion,
+  isSearch,
+  type JsonPage,
+  type Outcome,
+  type Page,
+  type Store,
+  type StoreLog,
+} from '../../store.ts'
+import { EMPTY_PAGE, pageStart, toAnimal, toInventory, toKey } from '../rows.ts'
+import { createSearchQueue } from '../searches.ts'
+import { completeAnimals } from './complete.ts'
 import { openConnection } from './connection.ts'
 import { retryWhileLocked, toServiceError } from './errors.ts'
 import { identifyFiles, lostFile, MEMORY, type OpenedFiles, restrictFiles, restrictFolder } from './files.ts'
@@ -27,6 +38,8 @@ export interface SqliteStoreOptions {
   /** The folder is the default one of the service, so that other users may be kept out of it. */
   readonly ownsFolder?: boolean | undefined
   readonly log?: StoreLog | undefined
+  /** Prints a message for a person, while the file is migrated. */
+  readonly say?: ((text: string) => void) | undefined
   /**
    * The service, and not a command, opens the store. Then the writer thread starts now and not with the first write,
    * because later there may be no file descriptor left for it. And a write may take less time: a client is waiting.
@@ -36,12 +49,12 @@ export interface SqliteStoreOptions {
 
 /** Throws an UnusableDatabase if the file cannot be used. */
 export function openSqliteStore({ path, clock, create, ...options }: SqliteStoreOptions): Store {
-  const { ownsFolder = false, isForService = false, log = { warn() {}, error() {} } } = options
+  const { ownsFolder = false, isForService = false, log = { warn() {}, error() {} }, say } = options
   const warn = (message: string) => log.warn(message)
   if (path === MEMORY) return createStore(openInMemory(openConnection(MEMORY, create)), clock)
   // An absolute path is never mistaken for a URI, and does not change with the working directory.
   const absolute = resolve(path)
-  const connection = openConnection(absolute, create)
+  const connection = openConnection(absolute, create, say)
   const files = identifyFiles(absolute)
   // Only now, so that a file that was rejected stays unchanged.
   restrictFiles(realpathSync(absolute), warn)
@@ -61,6 +74,8 @@ interface Reader {
 
 interface Access extends Pick<Reader, 'read' | 'revision'> {
   readonly write: Write
+  /** For commands: blocks the thread. */
+  complete(onProgress: (completed: number) => void): Completion
   /** Rejects if animals cannot be added. */
   checkWriter(): Promise<void>
   close(): Promise<void>
@@ -81,6 +96,10 @@ function openInMemory(connection: Connection): Access {
     read,
     revision: () => undefined,
     write: write as Write,
+    complete(onProgress) {
+      refresh()
+      return completeAnimals(connection, onProgress)
+    },
     checkWriter: async () => {},
     close: async () => close(),
   }
@@ -102,6 +121,10 @@ function openFile(connection: Connection, files: OpenedFiles, log: StoreLog, isF
     read: reader.read,
     revision: reader.revision,
     write: writer.write,
+    complete(onProgress) {
+      reader.refresh()
+      return completeAnimals(connection, onProgress)
+    },
     async checkWriter() {
       if (isForService) {
         writer.start()
@@ -189,18 +212,25 @@ function createReader({ database, statements }: Connection, requireFile: () => v
   }
 }
 
-function createStore({ read, revision, write, checkWriter, close }: Access, clock: Clock): Store {
+function createStore({ read, revision, write, complete, checkWriter, close }: Access, clock: Clock): Store {
+  const readPage = (page: Page) => read(statements => runPage(statements, page))
+  const search = createSearchQueue(async page => {
+    // At most one search in an event-loop turn, so that other requests are answered between two.
+    await nextTurn()
+    return readPage(page)
+  }, 1)
+
   return {
     listAnimals(page) {
       const { start, limit } = pageStart(page)
       return read(({ listAnimals }) => listAnimals.all(start, limit).map(toAnimal))
     },
 
-    listAnimalsAsJson(page) {
-      return read(statements => {
-        const [json, previous, next] = readPage(statements, page) as [string, bigint | null, bigint | null]
-        return { json, previous: previous ?? undefined, next: next ?? undefined }
-      })
+    listAnimalsAsJson: (page, isAbandoned) =>
+      isSearch(page) ? search({ page, isAbandoned }) : readPage(page),
+
+    countAnimals() {
+      return read(({ readInventory }) => toInventory(readInventory.get() ?? []))
     },
 
     findAnimalAsJson(id) {
@@ -248,6 +278,14 @@ function createStore({ read, revision, write, checkWriter, close }: Access, cloc
 
     expireKey: (id, environment, at) => write('expireKey', id, environment, at),
 
+    async completeAnimals(onProgress = () => {}) {
+      try {
+        return complete(onProgress)
+      } catch (error) {
+        throw toServiceError(error)
+      }
+    },
+
     async ping() {
       await read(({ ping }) => void ping.get())
       await checkWriter()
@@ -257,10 +295,16 @@ function createStore({ read, revision, write, checkWriter, close }: Access, cloc
   }
 }
 
-function readPage(statements: Statements, page: Page): unknown[] | undefined {
-  const { before, status } = page
+function runPage({ pages, searches }: Statements, page: Page): JsonPage {
+  const { before, status, categoryId = null, searchedName = null } = page
   const isBackward = before !== undefined
   const { start, limit } = isBackward ? { start: before, limit: page.limit } : pageStart(page)
-  if (status === undefined) return statements[isBackward ? 'pageBefore' : 'pageAfter'].get(start, limit)
-  return statements[isBackward ? 'pageBeforeByStatus' : 'pageAfterByStatus'].get(start, limit, status)
+  if (limit === 0) return EMPTY_PAGE
+  const direction = isBackward ? 'backward' : 'forward'
+  const kind = status === undefined ? direction : (`${direction}ByStatus` as const)
+  const row = isSearch(page)
+    ? searches[kind].get(start, limit, status ?? null, categoryId, searchedName)
+    : pages[kind].get(...(status === undefined ? [start, limit] : [start, limit, status]))
+  const [json, previous, next] = row as [string, bigint | null, bigint | null]
+  return { json, previous: previous ?? undefined, next: next ?? undefined }
 }

@@ -20,6 +20,8 @@ import { rateLimited } from './rate-limit.ts'
 export const int32 = { type: 'integer', format: 'int32' }
 export const int64 = { type: 'integer', format: 'int64', minimum: INT64_MIN, maximum: INT64_MAX }
 
+const count = { ...int64, minimum: 0 }
+
 const KNOWN_CODES = Object.entries(STATUS_OF)
   .map(([code, status]) => `\`${code}\` (${status})`)
   .join(', ')
@@ -63,6 +65,17 @@ export const SCHEMAS = {
     description: 'Availability. An animal that was added without a status has none.',
     examples: ['available'],
   },
+  Inventory: {
+    type: 'object',
+    description: 'How many animals there are by status. Further members may be added.',
+    required: ['available', 'pending', 'sold', 'none'],
+    properties: {
+      available: { ...count, description: 'Animals with the status `available`.', examples: [702] },
+      pending: { ...count, description: 'Animals with the status `pending`.', examples: [210] },
+      sold: { ...count, description: 'Animals with the status `sold`.', examples: [180] },
+      none: { ...count, description: 'Animals without a status.', examples: [112] },
+    },
+  },
   // Not `Error` or `Response`: generated code would hide the global class of that name.
   ErrorObject: {
     type: 'object',
@@ -102,7 +115,7 @@ export const HEADERS = {
   CacheControl: textHeader('No cache may store the response.', { const: 'no-store' }),
   ContentTypeOptions: textHeader('A browser must not guess another media type.', { const: 'nosniff' }),
   PageLinks: textHeader(
-    'The URL of the previous page with `rel="prev"` if an animal precedes this page, and that of the next page with `rel="next"` if one follows. Absent if neither does, and on an empty page.',
+    'The URL of the previous page with `rel="prev"` if an animal precedes this page, and that of the next page with `rel="next"` if one follows. Absent if neither does, and on an empty page. Of a search, the page is all that it has examined, so an empty page may have links.',
     { pattern: `^<${PATH}/pets\\?[^>]+>; rel="(prev|next)"(, <${PATH}/pets\\?[^>]+>; rel="next")?$` },
     '</v1/pets?limit=20&before=21>; rel="prev", </v1/pets?limit=20&after=40>; rel="next"',
   ),

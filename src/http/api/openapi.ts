@@ -1,8 +1,8 @@
 // The OpenAPI document: everything that a client can send and receive. Limits come from the code that enforces them.
 
-import { PAGE_LIMIT } from '../../animal.ts'
+import { NAME_PATTERN, PAGE_LIMIT, SEARCH_MAX_LENGTH } from '../../animal.ts'
 import { KEY_PREFIX } from '../../api-key.ts'
-import { IDEMPOTENCY_WINDOW_HOURS } from '../../store.ts'
+import { IDEMPOTENCY_WINDOW_HOURS, MAX_EXAMINED } from '../../store.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/protocol-errors.ts'
 import {
   AUTHENTICATED_HEADERS,
@@ -43,12 +43,17 @@ const commonErrors = {
 const listPets = {
   operationId: 'listPets',
   summary: 'List animals',
-  description:
-    'Animals by ascending id, in pages. `Link` has the URL of the next page with `rel="next"`, and that of the previous one with `rel="prev"`. For the newest animals, send the largest int64 as `before`. An unknown query parameter is rejected.',
+  description: `Animals by ascending id, in pages. \`Link\` has the URL of the next page with \`rel="next"\`, and that of the previous one with \`rel="prev"\`. For the newest animals, send the largest int64 as \`before\`. All filters combine. An unknown query parameter is rejected. A request with \`name\` or \`categoryId\` is a search, which examines at most ${MAX_EXAMINED} animals (with \`status\`: of that status). So its page may be shorter than \`limit\`, or empty, although more matches follow: follow \`rel="next"\` until there is none.`,
   tags: ['animals'],
   parameters: [
     query('limit', 'Maximum number of animals returned.', { ...int32, ...PAGE_LIMIT }),
     query('status', 'Keeps only animals with this availability status.', schema('Status')),
+    query(
+      'name',
+      `Keeps only animals whose name contains this text, whatever its case and accents: \`zoe\` finds \`Zoë\`. No character is a wildcard. 1 to ${SEARCH_MAX_LENGTH} Unicode code points, not blank, and not only accents.`,
+      { type: 'string', minLength: 1, maxLength: SEARCH_MAX_LENGTH, pattern: NAME_PATTERN },
+    ),
+    query('categoryId', 'Keeps only animals of this category.', int64),
     query(
       'after',
       'The first animals with a larger id. For the next page, send the last id of this page. Not together with `before`.',
@@ -160,6 +165,28 @@ const getPet = {
   },
 }
 
+const getInventory = {
+  operationId: 'getInventory',
+  summary: 'Count animals by status',
+  description:
+    'How many animals there are with each status, and how many without one. Exact: every animal that was acknowledged before the request is counted. It costs as little as getting one animal, however many there are.',
+  tags: ['animals'],
+  parameters: [],
+  responses: {
+    '200': {
+      description: 'The number of animals by status.',
+      headers: AUTHENTICATED_HEADERS,
+      content: {
+        'application/json': {
+          schema: schema('Inventory'),
+          example: { available: 702, pending: 210, sold: 180, none: 112 },
+        },
+      },
+    },
+    ...commonErrors,
+  },
+}
+
 export function openApiDocument({ production, staging }: BaseUrls) {
   const { NotFound, Gone, ...shared } = RESPONSES
   return {
@@ -169,7 +196,7 @@ export function openApiDocument({ production, staging }: BaseUrls) {
       version: '1.0.0',
       summary: "A store's catalogue of animals.",
       description:
-        'List animals, add one, fetch one. Every request needs an API key as a bearer token. HEAD is answered like GET, without the body. Ids are int64 and exact: do not read or write them as doubles.',
+        'List and search animals, add one, fetch one, count them. Every request needs an API key as a bearer token. HEAD is answered like GET, without the body. Ids are int64 and exact: do not read or write them as doubles.',
       license: { name: 'MIT', identifier: 'MIT' },
       contact: { name: 'The Animal Store maintainers' },
     },
@@ -181,6 +208,7 @@ export function openApiDocument({ production, staging }: BaseUrls) {
     security: [{ apiKey: [] }],
     paths: {
       '/pets': { get: listPets, post: createPet },
+      '/store/inventory': { get: getInventory },
       '/pets/{petId}': { get: getPet },
     },
     components: {

@@ -1,10 +1,10 @@
-// The three operations of the specification: listPets, createPet, getPet.
+// The operations: listPets, createPet and getPet of the specification, and getInventory.
 
-import { parseAnimalJson, parseNewAnimal, renderAnimal } from '../../animal.ts'
+import { parseAnimalJson, parseNewAnimal, renderAnimal, renderInventory } from '../../animal.ts'
 import type { Clock } from '../../clock.ts'
 import { ServiceError, unavailable } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
-import type { Outcome, Store } from '../../store.ts'
+import { isSearch, type Outcome, type Store } from '../../store.ts'
 import { parseBody, readBody } from '../server/body.ts'
 import { type Exchange, jsonReply, type Reply } from '../server/reply.ts'
 import { joinedHeader } from '../server/request.ts'
@@ -12,6 +12,7 @@ import { pageLinks, parseIdempotencyKey, parseListQuery } from './parameters.ts'
 
 export const ANIMALS_ROUTE = '/v1/pets'
 export const ANIMAL_ROUTE = '/v1/pets/{petId}'
+export const INVENTORY_ROUTE = '/v1/store/inventory'
 
 /** getPet is deprecated since 15 November 2026, in the format of RFC 9745. */
 export const DEPRECATED_SINCE = '@1794700800'
@@ -54,19 +55,22 @@ export function createOperations({ store, clock, basePath, maxWaiting }: Operati
   const reads = createAdmission(maxWaiting)
   const creations = createAdmission(maxWaiting)
 
-  async function loadPage(query: string, revision: string | undefined): Promise<Reply> {
-    const page = parseListQuery(query)
-    const animals = await reads.run(() => store.listAnimalsAsJson(page))
-    const links = pageLinks(basePath, page, animals)
+  async function loadPage({ query, response }: Exchange, revision: string | undefined): Promise<Reply> {
+    const parsed = parseListQuery(query)
+    const { page } = parsed
+    const animals = await reads.run(() => store.listAnimalsAsJson(page, () => response.destroyed))
+    const links = pageLinks(basePath, parsed, animals)
     const reply = jsonReply(200, animals.json, links === undefined ? [] : ['link', links])
-    if (page.after === undefined && page.before === undefined) firstPages.set(query, revision, reply)
+    // There are as many searches as texts, so they would only push pages out of the cache.
+    const isFirstPage = page.after === undefined && page.before === undefined && !isSearch(page)
+    if (isFirstPage) firstPages.set(query, revision, reply)
     return reply
   }
 
   return {
-    listPets({ query }: Exchange): Reply | Promise<Reply> {
+    listPets(exchange: Exchange): Reply | Promise<Reply> {
       const revision = store.revision()
-      return firstPages.get(query, revision) ?? loadPage(query, revision)
+      return firstPages.get(exchange.query, revision) ?? loadPage(exchange, revision)
     },
 
     async createPet(exchange: Exchange): Promise<Reply> {
@@ -94,6 +98,10 @@ export function createOperations({ store, clock, basePath, maxWaiting }: Operati
       if (json === undefined) throw animalNotFound()
       exchange.animalId = id
       return jsonReply(200, json)
+    },
+
+    async getInventory(): Promise<Reply> {
+      return jsonReply(200, renderInventory(await reads.run(() => store.countAnimals())))
     },
   }
 }

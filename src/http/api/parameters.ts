@@ -1,37 +1,76 @@
-// The parameters of the operations: the query of listPets (limit, status, and after or before, each at most once, and
-// nothing else), and the Idempotency-Key header of createPet.
+// The parameters of the operations: the query of listPets, of which each parameter is given at most once and no other is accepted,
+// and the Idempotency-Key header of createPet.
 
-import { PAGE_LIMIT, parseStatus } from '../../animal.ts'
+import { PAGE_LIMIT, parseSearchedName, parseStatus } from '../../animal.ts'
 import { invalid } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
 import type { JsonPage, Page } from '../../store.ts'
 
-const PARAMETERS = ['limit', 'status', 'after', 'before']
+const PARAMETERS = ['limit', 'status', 'name', 'categoryId', 'after', 'before']
+
+/** The parameters that the links to other pages keep as they were sent. */
+const FILTERS = ['status', 'name', 'categoryId']
 
 const MAX_SHOWN_LENGTH = 40
 
-export function parseListQuery(text: string): Page {
-  // URLSearchParams drops a leading question mark, which here is the second one and belongs to a name.
-  const query = new URLSearchParams(text.startsWith('?') ? `%3F${text.slice(1)}` : text)
-  const values = new Map<string, string>()
-  for (const [name, value] of query) {
+export interface ListQuery {
+  readonly page: Page
+  /** The filters as they were sent, such as `&status=sold&name=zo%C3%AB`. */
+  readonly filters: string
+}
+
+export function parseListQuery(text: string): ListQuery {
+  const sent = new Map<string, string>()
+  for (const parameter of text.split('&')) {
+    if (parameter === '') continue
+    const [name, value] = splitParameter(parameter)
     // Ignoring an unknown filter would give a wrong answer (docs/decisions/lists.md).
     if (!PARAMETERS.includes(name)) throw unknownParameter(name)
-    if (values.has(name)) throw invalid(`${name} must be given at most once.`)
-    values.set(name, value)
+    if (sent.has(name)) throw invalid(`${name} must be given at most once.`)
+    sent.set(name, value)
   }
-  const limit = values.get('limit')
-  const status = values.get('status')
-  const after = values.get('after')
-  const before = values.get('before')
-  if (after !== undefined && before !== undefined)
+  function parse<Value>(name: string, parseValue: (text: string) => Value): Value | undefined {
+    const value = sent.get(name)
+    if (value === undefined) return undefined
+    const decoded = decode(value)
+    if (decoded === undefined) throw invalid(`${name} must be percent-encoded UTF-8.`)
+    return parseValue(decoded)
+  }
+  if (sent.has('after') && sent.has('before'))
     throw invalid('The query may contain after or before, not both.')
-  return {
-    limit: limit === undefined ? PAGE_LIMIT.default : parseLimit(limit),
-    status: status === undefined ? undefined : parseStatus(status),
-    after: after === undefined ? undefined : parseId('after', after),
-    before: before === undefined ? undefined : parseId('before', before),
+  const page = {
+    limit: parse('limit', parseLimit) ?? PAGE_LIMIT.default,
+    status: parse('status', parseStatus),
+    searchedName: parse('name', parseSearchedName),
+    categoryId: parse('categoryId', digits => parseInteger('categoryId', digits)),
+    after: parse('after', digits => parseInteger('after', digits)),
+    before: parse('before', digits => parseInteger('before', digits)),
   }
+  const filters = FILTERS.filter(name => sent.has(name)).map(
+    name => `&${name}=${forLink(sent.get(name) ?? '')}`,
+  )
+  return { page, filters: filters.join('') }
+}
+
+/** Returns the decoded name, and the value as it was sent. */
+function splitParameter(parameter: string): [name: string, value: string] {
+  const end = parameter.indexOf('=')
+  const name = end === -1 ? parameter : parameter.slice(0, end)
+  return [decode(name) ?? name, end === -1 ? '' : parameter.slice(end + 1)]
+}
+
+/** Returns undefined for malformed percent-encoding or UTF-8. Node's parser rejects bytes outside ASCII that are not encoded. */
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    return undefined
+  }
+}
+
+/** Encodes what must not be in a URL, such as the `>` that would end it in a `Link` header. */
+function forLink(value: string): string {
+  return value.replace(/["<>\\^`{|}]/g, encodeURIComponent)
 }
 
 function unknownParameter(name: string) {
@@ -39,13 +78,13 @@ function unknownParameter(name: string) {
   return invalid(`The query may contain only ${PARAMETERS.join(', ')}, not ${shown}.`)
 }
 
-/** The `Link` header of a page, or undefined if there is no other page. The other pages have the same limit and status. */
+/** The `Link` header of a page, or undefined if there is no other page. The other pages have the same limit and filters. */
 export function pageLinks(
   basePath: string,
-  { limit, status }: Page,
+  { page: { limit }, filters }: ListQuery,
   { previous, next }: JsonPage,
 ): string | undefined {
-  const url = `${basePath}/pets?limit=${limit}${status === undefined ? '' : `&status=${status}`}`
+  const url = `${basePath}/pets?limit=${limit}${filters}`
   const links: string[] = []
   if (previous !== undefined) links.push(`<${url}&before=${previous}>; rel="prev"`)
   if (next !== undefined) links.push(`<${url}&after=${next}>; rel="next"`)
@@ -62,10 +101,10 @@ function parseLimit(text: string): number {
   return limit
 }
 
-function parseId(name: string, text: string): bigint {
-  const id = canonicalInteger(text)
-  if (id === undefined) throw invalid(`${name} must be a 64-bit integer in plain decimal digits.`)
-  return id
+function parseInteger(name: string, text: string): bigint {
+  const integer = canonicalInteger(text)
+  if (integer === undefined) throw invalid(`${name} must be a 64-bit integer in plain decimal digits.`)
+  return integer
 }
 
 export const IDEMPOTENCY_KEY_MAX_LENGTH = 255

@@ -1,0 +1,29 @@
+// The queue of the searches of a process. A search takes a hundred times as long as a page, so only a few run at a time, and other
+// requests pass them (docs/decisions/search.md).
+
+import { unavailable } from '../error.ts'
+import type { JsonPage, Page } from '../store.ts'
+import { createBatcher } from './batching.ts'
+
+const QUEUE_LENGTH = 1_024
+const QUEUE_TIMEOUT_MS = 1_000
+
+interface Search {
+  readonly page: Page
+  /** Whether nobody waits for the search any more. */
+  readonly isAbandoned?: (() => boolean) | undefined
+}
+
+/** Runs at most `inFlight` searches at the same time. Rejects one that has waited too long, and does not run one that is abandoned. */
+export function createSearchQueue(run: (page: Page) => Promise<JsonPage>, inFlight: number) {
+  return createBatcher<Search, JsonPage>({
+    async run(searches) {
+      const [{ page, isAbandoned = () => false }] = searches as [Search]
+      if (isAbandoned()) throw unavailable()
+      return [await run(page)]
+    },
+    limits: { size: 1, queueLength: QUEUE_LENGTH, queueTimeoutMs: QUEUE_TIMEOUT_MS, inFlight },
+    turns: 1,
+    overloaded: () => unavailable(undefined, 'Too many searches are running. Try again shortly.'),
+  })
+}

@@ -1,0 +1,67 @@
+// Completes what an older version, or another program that stores animals, has left out: search names, and the counts of the
+// inventory. Blocks the thread, so only migrations and commands use it.
+
+import type { DatabaseSync } from 'node:sqlite'
+import { foldName } from '../../animal.ts'
+import { INT64_MIN } from '../../json.ts'
+import type { Completion } from '../../store.ts'
+import { toInventory } from '../rows.ts'
+import { type Connection, prepareExact } from './statements.ts'
+
+/** A transaction with so many takes the write lock for less than a tenth of a second. */
+const NAMES_PER_TRANSACTION = 10_000
+
+/** How long a command waits for the write lock. The service holds it only briefly. */
+const LOCK_TIMEOUT_MS = 60_000
+
+// A name that is not ASCII has more bytes than characters.
+const FIND_WITHOUT_SEARCH_NAME = `
+  select id, name from animals
+  where id >= ? and search_name is null and length(name) <> octet_length(name)
+  order by id limit ${NAMES_PER_TRANSACTION}`
+
+/** Fills in missing search names, and returns how many. If it is interrupted, it goes on where it was. */
+export function fillSearchNames(database: DatabaseSync, onProgress: (filled: number) => void): number {
+  const find = prepareExact(database, FIND_WITHOUT_SEARCH_NAME)
+  const store = prepareExact(database, 'update animals set search_name = ? where id = ?')
+  let filled = 0
+  for (let start = INT64_MIN; ; ) {
+    const found = find.all(start) as unknown as { readonly id: bigint; readonly name: string }[]
+    const last = found.at(-1)
+    if (last === undefined) return filled
+    database.exec('begin immediate')
+    try {
+      for (const { id, name } of found) store.run(foldName(name), id)
+      database.exec('commit')
+    } catch (error) {
+      if (database.isTransaction) database.exec('rollback')
+      throw error
+    }
+    filled += found.length
+    onProgress(filled)
+    start = last.id
+  }
+}
+
+export function completeAnimals(connection: Connection, onProgress: (completed: number) => void): Completion {
+  const { database } = connection
+  database.exec(`pragma busy_timeout = ${LOCK_TIMEOUT_MS}`)
+  try {
+    const searchNames = fillSearchNames(database, onProgress)
+    return { searchNames, corrected: correctInventory(connection) }
+  } finally {
+    database.exec('pragma busy_timeout = 0')
+  }
+}
+
+function correctInventory({ database, statements }: Connection): Completion['corrected'] {
+  // In one read transaction, so that both count the same animals. No lock is held while they are counted.
+  database.exec('begin')
+  const kept = statements.readInventory.get() as bigint[]
+  const [lastId, ...counted] = statements.countAll.get() as [bigint, ...bigint[]]
+  database.exec('commit')
+  if (kept.join() === counted.join()) return undefined
+  // Animals that were added meanwhile have larger ids, and are counted again.
+  statements.setInventory.run(...counted, lastId)
+  return { from: toInventory(kept), to: toInventory(counted) }
+}

@@ -1,0 +1,81 @@
+// The queue of searches: how many run at a time, and which are not run at all.
+
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { createSearchQueue } from '../src/database/searches.ts'
+import { isUnavailable } from '../src/error.ts'
+import type { JsonPage, Page } from '../src/store.ts'
+
+const FOUND: JsonPage = { json: '[]', previous: undefined, next: undefined }
+
+/** Searches that end when `finish` is called. */
+function blockedSearches(inFlight: number) {
+  const running: { readonly page: Page; readonly finish: () => void }[] = []
+  const search = createSearchQueue(page => {
+    const { promise, resolve } = Promise.withResolvers<JsonPage>()
+    running.push({ page, finish: () => resolve(FOUND) })
+    return promise
+  }, inFlight)
+  return { search, running }
+}
+
+const pageOf = (searchedName: string): Page => ({ limit: 20, searchedName })
+
+suite('the queue of searches', () => {
+  test('runs as many as it may at a time, in order', async () => {
+    const { search, running } = blockedSearches(2)
+    const results = ['a', 'b', 'c', 'd'].map(name => search({ page: pageOf(name) }))
+    await nextTurn()
+    assert.deepEqual(
+      running.map(({ page }) => page.searchedName),
+      ['a', 'b'],
+    )
+    running[1]?.finish()
+    await results[1]
+    await nextTurn()
+    assert.deepEqual(
+      running.map(({ page }) => page.searchedName),
+      ['a', 'b', 'c'],
+    )
+    for (let next = 0; next < 4; next++) {
+      running[next]?.finish()
+      await nextTurn()
+    }
+    assert.deepEqual(await Promise.all(results), [FOUND, FOUND, FOUND, FOUND])
+  })
+
+  test('rejects a search that has waited for a second, and goes on with the next', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    let now = performance.now()
+    t.mock.method(performance, 'now', () => now)
+    const { search, running } = blockedSearches(1)
+    const first = search({ page: pageOf('a') })
+    const second = search({ page: pageOf('b') })
+    now += 1_000
+    t.mock.timers.tick(1_000)
+    await assert.rejects(second, isUnavailable)
+    const third = search({ page: pageOf('c') })
+    running[0]?.finish()
+    await first
+    await nextTurn()
+    assert.deepEqual(
+      running.map(({ page }) => page.searchedName),
+      ['a', 'c'],
+    )
+    running[1]?.finish()
+    assert.equal(await third, FOUND)
+  })
+
+  test('does not run a search that nobody waits for any more', async () => {
+    const { search, running } = blockedSearches(1)
+    let isAbandoned = false
+    const first = search({ page: pageOf('a') })
+    const second = search({ page: pageOf('b'), isAbandoned: () => isAbandoned })
+    isAbandoned = true
+    running[0]?.finish()
+    await first
+    await assert.rejects(second, isUnavailable)
+    assert.equal(running.length, 1)
+  })
+})
