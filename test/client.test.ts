@@ -11,11 +11,14 @@ import {
   type AnimalStoreErrorCode,
   type AnimalStoreOptions,
   type Deprecation,
+  type ListOptions,
   MAX_ID,
   type NewAnimal,
+  type Page,
 } from '../client/src/animal-store.ts'
 import { STATUS_OF } from '../src/error.ts'
 import { INT64_MAX, INT64_MIN } from '../src/json.ts'
+import { MAX_EXAMINED } from '../src/store.ts'
 import { type Fault, type FaultyProxy, startFaultyProxy } from './support/http-proxy.ts'
 import { freePort } from './support/postgres.ts'
 import { API_KEY, shared, startTestService, type TestService, temporaryFolder } from './support/service.ts'
@@ -109,6 +112,65 @@ suite('the client', () => {
     assert.equal(error.message, 'The query may contain after or before, not both.')
   })
 
+  test('sends all filters, and keeps them in the options of the other pages', async t => {
+    const { store } = await start(t)
+    const name = 'Zoë +1% & "Co" 🐈'
+    const filters = { name: 'zoe +1% & "co" 🐈', categoryId: INT64_MIN, status: 'sold' } as const
+    for (const animal of [
+      ...Array.from({ length: 3 }, () => ({ ...filters, name })),
+      { ...filters, name: 'Zoë 1% & "Co" 🐈' },
+      { ...filters, name, categoryId: 7n },
+      { name, categoryId: INT64_MIN },
+    ])
+      await store.createAnimal(animal)
+    const first = await store.listAnimals({ ...filters, limit: 2 })
+    assert.deepEqual(first.next, { ...filters, limit: 2, after: 2n })
+    const second = await store.listAnimals(first.next)
+    assert.deepEqual(second.previous, { ...filters, limit: 2, before: 3n })
+    assert.deepEqual(await store.listAnimals(second.previous), first)
+    const ids = [first, second].map(({ animals }) => animals.map(({ id }) => id))
+    assert.deepEqual(ids, [[1n, 2n], [3n]])
+  })
+
+  test('yields all matches of a search, although some of its pages are short or empty', async t => {
+    const service = await startTestService(t)
+    const { proxy, store } = await startProxy(t, service, [])
+    const kims = Array.from({ length: 1_000 }, () => ({ animal: { name: 'Kim', categoryId: 7n } }))
+    await store.createAnimal(BELLA)
+    for (let count = 0; count < 2 * MAX_EXAMINED; count += kims.length)
+      await service.store.createAnimals(kims)
+    await store.createAnimal({ ...BELLA, name: 'Isabella' })
+    const lengths: number[] = []
+    let options: ListOptions | undefined = { name: 'bella', categoryId: 7n }
+    while (options !== undefined) {
+      const page: Page = await store.listAnimals(options)
+      lengths.push(page.animals.length)
+      options = page.next
+    }
+    assert.deepEqual(lengths, [1, 0, 1])
+    for (const newestFirst of [false, true]) {
+      const before = proxy.seen.length
+      const found = await Array.fromAsync(store.animals({ name: 'bella', categoryId: 7n, newestFirst }))
+      const names = found.map(({ name }) => name)
+      assert.deepEqual(names, newestFirst ? ['Isabella', 'Bella'] : ['Bella', 'Isabella'])
+      assert.equal(proxy.seen.length, before + 3)
+    }
+  })
+
+  test('counts the animals by status', async t => {
+    const { service, store } = await start(t)
+    assert.deepEqual(await store.inventory(), { available: 0n, pending: 0n, sold: 0n, none: 0n })
+    const statuses = ['available', 'sold', 'sold', undefined, undefined, undefined] as const
+    for (const status of statuses) await store.createAnimal({ ...BELLA, status })
+    const expected = { available: 1n, pending: 0n, sold: 2n, none: 3n }
+    assert.deepEqual(await store.inventory(), expected)
+    const body = '{"available":9007199254740993,"pending":0,"sold":2,"none":3,"reserved":1}'
+    const { store: stubbed } = await startProxy(t, service, [{ status: 200, body }])
+    assert.deepEqual(await stubbed.inventory(), { ...expected, available: 9007199254740993n })
+    const reason = new Error('cancelled')
+    await assert.rejects(store.inventory({ signal: AbortSignal.abort(reason) }), reason)
+  })
+
   test('finds an animal by its id, without the deprecated operation', async t => {
     const path = join(temporaryFolder(t), 'animals.db')
     const service = await startTestService(t, { database: { kind: 'sqlite', path } })
@@ -184,6 +246,11 @@ suite('the client', () => {
     const rounded = 9007199254740992 as unknown as bigint
     await assert.rejects(store.createAnimal({ name: 'Bella', categoryId: rounded }), TypeError)
     await assert.rejects(store.listAnimals({ after: rounded }), TypeError)
+    await assert.rejects(store.listAnimals({ categoryId: rounded }), TypeError)
+    for (const name of ['Zo\ud800', '\udc08\ud83d', 7 as unknown as string, null as unknown as string]) {
+      await assert.rejects(store.listAnimals({ name }), TypeError)
+      await assert.rejects(store.animals({ name }).next(), TypeError)
+    }
     await assert.rejects(store.getAnimal(rounded), TypeError)
     for (const idempotencyKey of ['two words', null as unknown as string])
       await assert.rejects(store.createAnimal(BELLA, { idempotencyKey }), TypeError)
@@ -255,6 +322,9 @@ suite('an error of the client', () => {
     const calls: [() => Promise<unknown>, string, number, RegExp][] = [
       [() => withUnknownKey.listAnimals(), 'unauthorized', 401, /API key/],
       [() => store.listAnimals({ limit: 101 }), 'invalid_request', 400, /limit/],
+      [() => store.listAnimals({ name: '' }), 'invalid_request', 400, /name/],
+      [() => store.listAnimals({ categoryId: INT64_MAX + 1n }), 'invalid_request', 400, /categoryId/],
+      [() => withUnknownKey.inventory(), 'unauthorized', 401, /API key/],
       [() => store.createAnimal({ name: ' ', categoryId: 1n }), 'invalid_request', 400, /blank/],
       [() => store.createAnimal({ name: '\ud800', categoryId: 1n }), 'invalid_request', 400, /surrogate/],
       [
@@ -354,6 +424,21 @@ suite('an error of the client', () => {
       const error = await errorOf(store.listAnimals({ after: 0n }))
       assert.deepEqual([error.code, error.status], ['unexpected_response', status])
     }
+  })
+
+  test('says that an inventory lacks a number', async t => {
+    const bodies = [
+      ...['null', '[]', '{"available":1,"pending":2,"sold":3}', '{"pending":2,"sold":3,"none":4}'],
+      '{"available":1,"pending":"2","sold":3,"none":4}',
+      '{"available":1,"pending":2,"sold":3.5,"none":4}',
+    ]
+    const { store } = await startProxy(
+      t,
+      emptyService(),
+      bodies.map(body => ({ status: 200, body })),
+    )
+    for (const body of bodies)
+      assert.equal((await errorOf(store.inventory())).code, 'unexpected_response', body)
   })
 
   test('says that an attempt timed out', async t => {

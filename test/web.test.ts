@@ -47,6 +47,7 @@ suite('outside /v1, without a key', () => {
           assert.ok(section.includes(`name="${name}"`), `${operationId} ${name}`)
           assert.ok(section.includes(`id="${operationId}-${name}"`), `${operationId} ${name} has no anchor`)
         }
+        assert.equal(section.includes('>Parameters<'), parameters.length > 0, operationId)
         // An error has its sentence.
         for (const status of Object.keys(responses))
           assert.match(
@@ -80,10 +81,10 @@ suite('outside /v1, without a key', () => {
     const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
     const contents = text.slice(text.indexOf('<nav id="contents"'), text.indexOf('<main'))
     assert.deepEqual(
-      [...contents.matchAll(/href="#([^"]*)"/g)].slice(0, 10).map(([, id]) => id),
+      [...contents.matchAll(/href="#([^"]*)"/g)].slice(0, 12).map(([, id]) => id),
       [
-        ...['start', 'authentication', 'paging', 'idempotency', 'errors', 'rate-limits', 'deprecation'],
-        ...['listPets', 'createPet', 'getPet'],
+        ...['start', 'authentication', 'paging', 'searching', 'idempotency', 'errors', 'rate-limits'],
+        ...['deprecation', 'listPets', 'createPet', 'getPet', 'getInventory'],
       ],
     )
     assert.match(contents, /Get an animal<br><small class="warning">until 5 December 2030</)

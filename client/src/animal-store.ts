@@ -67,8 +67,15 @@ export interface Deprecation {
   readonly removedAt: Date | undefined
 }
 
-/** Which animals a page has. */
+/** Which animals a page has. All filters combine. */
 export interface ListOptions {
+  /**
+   * Only animals whose name contains this text, whatever its case and accents: `zoe` finds `Zoë`. No character is a
+   * wildcard. Not blank, and at most 100 characters.
+   */
+  readonly name?: string | undefined
+  /** Only animals of this category. */
+  readonly categoryId?: bigint | undefined
   /** Only animals with this status. */
   readonly status?: Status | undefined
   /** The most animals in a page: 1 to 100. The default is 20. */
@@ -79,20 +86,35 @@ export interface ListOptions {
   readonly before?: bigint | undefined
 }
 
-/** A part of the list of animals. */
+/**
+ * A part of the list of animals. A page with `name` or `categoryId` may have fewer animals than `limit`, or none, although
+ * `next` or `previous` is set: the service examines at most 10,000 animals for one page.
+ */
 export interface Page {
   /** By ascending id. */
   readonly animals: readonly Animal[]
-  /** The options for the previous page, or undefined if no animal precedes this page. */
+  /** The options for the previous page, or undefined if there is none. */
   readonly previous: ListOptions | undefined
-  /** The options for the next page, or undefined if no animal follows this page. */
+  /** The options for the next page, or undefined if there is none. */
   readonly next: ListOptions | undefined
 }
 
 /** Which animals `animals` yields, and in which order. */
-export interface AnimalsOptions extends CallOptions, Pick<ListOptions, 'status'> {
+export interface AnimalsOptions extends CallOptions, Pick<ListOptions, 'name' | 'categoryId' | 'status'> {
   /** By descending id instead of ascending. */
   readonly newestFirst?: boolean | undefined
+}
+
+/** How many animals there are with each status. */
+export interface Inventory {
+  /** Animals with the status `available`. */
+  readonly available: bigint
+  /** Animals with the status `pending`. */
+  readonly pending: bigint
+  /** Animals with the status `sold`. */
+  readonly sold: bigint
+  /** Animals without a status. */
+  readonly none: bigint
 }
 
 /** What every method accepts. */
@@ -162,8 +184,11 @@ export class AnimalStore {
 
   /** Resolves with one page, and the options for the pages before and after it. */
   async listAnimals(options: ListOptions & CallOptions = {}): Promise<Page> {
-    const { status, limit, after, before, signal } = options
+    const { signal, after, before, ...kept } = options
+    const { name, categoryId, status, limit } = kept
     const query = new URLSearchParams()
+    if (name !== undefined) query.set('name', checkText('name', name))
+    if (categoryId !== undefined) query.set('categoryId', toDigits('categoryId', categoryId))
     if (status !== undefined) query.set('status', status)
     if (limit !== undefined) query.set('limit', String(limit))
     if (after !== undefined) query.set('after', toDigits('after', after))
@@ -177,22 +202,29 @@ export class AnimalStore {
       const next = parseLink(links, 'next', after)
       return {
         animals: toAnimals(value),
-        previous: previous === undefined ? undefined : { status, limit, before: previous },
-        next: next === undefined ? undefined : { status, limit, after: next },
+        previous: previous === undefined ? undefined : { ...kept, before: previous },
+        next: next === undefined ? undefined : { ...kept, after: next },
       }
     })
   }
 
-  /** Yields all animals. Pages are fetched as they are needed. */
-  async *animals({ status, newestFirst = false, signal }: AnimalsOptions = {}): AsyncGenerator<Animal> {
-    let options: ListOptions | undefined = newestFirst
-      ? { status, limit: 100, before: MAX_ID }
-      : { status, limit: 100 }
-    while (options !== undefined) {
-      const page: Page = await this.listAnimals({ ...options, signal })
+  /** Yields all animals that match the filters. Pages are fetched as they are needed. */
+  async *animals(options: AnimalsOptions = {}): AsyncGenerator<Animal> {
+    const { name, categoryId, status, newestFirst = false, signal } = options
+    const first = { name, categoryId, status, limit: 100 }
+    let next: ListOptions | undefined = newestFirst ? { ...first, before: MAX_ID } : first
+    // A page of a search may be empty although more animals match.
+    while (next !== undefined) {
+      const page: Page = await this.listAnimals({ ...next, signal })
       yield* newestFirst ? [...page.animals].reverse() : page.animals
-      options = newestFirst ? page.previous : page.next
+      next = newestFirst ? page.previous : page.next
     }
+  }
+
+  /** Resolves with the number of animals with each status, and of those without one. */
+  async inventory({ signal }: CallOptions = {}): Promise<Inventory> {
+    const request = { method: 'GET', path: '/store/inventory', signal } as const
+    return readResponse(await this.#send('inventory', request), toInventory)
   }
 
   /** Resolves once the animal is stored durably. Retries never add it twice. */
@@ -297,6 +329,14 @@ function parseLink(
   return id
 }
 
+/** A query cannot contain a lone surrogate: `URLSearchParams` would send U+FFFD instead, which is another text. */
+function checkText(name: string, value: string): string {
+  if (typeof value !== 'string' || /\p{Surrogate}/u.test(value)) {
+    throw new TypeError(`${name} must be a string of well-formed Unicode`)
+  }
+  return value
+}
+
 /** Rejects a `number`, which may have been rounded already. */
 function toDigits(name: string, value: bigint): string {
   if (typeof value !== 'bigint') throw new TypeError(`${name} must be a bigint, such as 7n`)
@@ -316,6 +356,19 @@ function toAnimal(value: unknown): Animal {
   if (status === undefined) return { id, name, categoryId }
   if (typeof status !== 'string') throw new TypeError('expected a status')
   return { id, name, categoryId, status: status as Status }
+}
+
+function toInventory(value: unknown): Inventory {
+  const { available, pending, sold, none } = value as Record<string, unknown>
+  if (
+    typeof available !== 'bigint' ||
+    typeof pending !== 'bigint' ||
+    typeof sold !== 'bigint' ||
+    typeof none !== 'bigint'
+  ) {
+    throw new TypeError('expected an inventory')
+  }
+  return { available, pending, sold, none }
 }
 
 function toDate(ms: number): Date | undefined {

@@ -4,7 +4,7 @@ import { PAGE_LIMIT } from '../animal.ts'
 import { KEY_PREFIX } from '../api-key.ts'
 import { STATUS_OF } from '../error.ts'
 import { INT64_MAX, renderJson } from '../json.ts'
-import { IDEMPOTENCY_WINDOW_HOURS } from '../store.ts'
+import { IDEMPOTENCY_WINDOW_HOURS, MAX_EXAMINED } from '../store.ts'
 import { type ApiDescription, type Header, jsonOf, operationsOf, type Response } from './api-description.ts'
 import { type Html, html } from './html.ts'
 import {
@@ -47,12 +47,22 @@ ${renderError(api.components.responses.Unauthorized)}`,
       title: 'Paging',
       text: html`<p><a href="#listPets">List animals</a> returns a page of <code>limit</code> animals by ascending id: ${PAGE_LIMIT.default} unless you ask for another number, and at most ${PAGE_LIMIT.maximum}. While animals are added, no animal appears twice and none moves to another page.</p>
 <p><strong>Forwards</strong>: <code>after</code> takes the last id of a page and returns the animals that follow. <strong>Backwards</strong>: <code>before</code> takes the first id of a page and returns the animals that precede it. <code>before=${INT64_MAX}</code>, the largest id, returns the newest animals.</p>
-<p>You need not build these URLs: each page has them in a header. They keep <code>limit</code> and <code>status</code>. Follow them until there is none.</p>
+<p>You need not build these URLs: each page has them in a header. They keep <code>limit</code> and all filters. Follow them until there is none.</p>
 ${renderHeaders('paging', { Link: PageLinks })}
 <p>PostgreSQL assigns ids before it commits: of two animals that are added at the same time, the one with the larger id may appear first. If you have read past it by then, you do not see the smaller id until you list from the start again. This cannot happen on SQLite.</p>`,
       code: html`${renderCode('http', `Link: ${PageLinks?.example ?? ''}`.replaceAll(', <', ',\n  <'), 'Response header')}
 ${renderCode('shell', `curl '${baseUrl}/pets?limit=5&before=${INT64_MAX}' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'The five newest animals')}
 ${renderCode('javascript', `for await (const animal of store.animals({ newestFirst: true })) {\n  console.log(animal.id, animal.name)\n}`, 'All animals, with the client')}`,
+    },
+    {
+      id: 'searching',
+      title: 'Searching and counting',
+      text: html`<p><a href="#listPets">List animals</a> searches too: <code>name</code> keeps the animals whose name contains a text, whatever its case and accents, and <code>categoryId</code> those of a category. All filters combine, also with <code>limit</code>, <code>after</code> and <code>before</code>. Send the text as percent-encoded UTF-8.</p>
+<p>A search is bounded: one request examines at most ${MAX_EXAMINED.toLocaleString('en')} animals. So a page may be shorter than <code>limit</code>, or empty, although more animals match. Do not stop there: follow <code>rel="next"</code> until there is none, or <code>rel="prev"</code> to search backwards. <code>animals</code> of our client does this by itself.</p>
+<p><a href="#getInventory">Count animals by status</a> returns how many animals there are. You need not list them.</p>`,
+      code: html`${renderCode('shell', `curl --include --get '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  --data-urlencode 'name=zoë'`, 'Search for a name')}
+${renderCode('http', 'Link: </v1/pets?limit=20&name=zo%C3%AB&after=10000>; rel="next"', 'Header of an empty page that is not the last')}
+${renderCode('javascript', `for await (const animal of store.animals({ name: 'zoë' })) {\n  console.log(animal.id, animal.name)\n}`, 'All matches, with the client')}`,
     },
     {
       id: 'idempotency',

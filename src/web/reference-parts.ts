@@ -1,7 +1,7 @@
 // The parts that all sections of the API reference consist of: headings, code, descriptions and fields.
 
 import type { Environment } from '../api-key.ts'
-import { INT64_MIN } from '../json.ts'
+import { INT64_MAX, INT64_MIN } from '../json.ts'
 import { type ApiDescription, jsonOf, type Response, type Schema } from './api-description.ts'
 import { type Html, html } from './html.ts'
 import { icon } from './icons.ts'
@@ -116,8 +116,8 @@ export function renderType({ name, type, format, items }: Schema): Html {
   return html`${type}${format !== undefined && ` (${format})`}`
 }
 
-/** The range of an int64 says no more than its format, which precedes it. */
+/** The limits of an int64 say no more than its format, which precedes them. */
 function describeRange({ minimum, maximum }: Schema): string | undefined {
   if (minimum === undefined || minimum === INT64_MIN) return undefined
-  return maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`
+  return maximum === undefined || maximum === INT64_MAX ? `at least ${minimum}` : `${minimum} to ${maximum}`
 }

@@ -66,7 +66,7 @@ ${schemas.map(([name, schema]) => renderSchema(api, name, schema))}`,
 
 function renderOperation(options: ReferenceOptions, operation: LocatedOperation): Html {
   const { environment, baseUrl, removal } = options
-  const { operationId, summary, description, deprecated, parameters, path, method } = operation
+  const { operationId, summary, description, deprecated, path, method } = operation
   const responses = Object.entries(operation.responses)
   const successes = responses.filter(([status]) => status < '400')
   const errors = responses.filter(([status]) => status >= '400')
@@ -78,8 +78,7 @@ function renderOperation(options: ReferenceOptions, operation: LocatedOperation)
 <div class="text"><h2><a href="#${operationId}">${summary}</a></h2>
 <p class="target row">${renderMethod(method)} <code>/v1${path}</code> <small>${operationId}</small>${deprecated && html` <small><a class="warning" href="#deprecation">deprecated, will be removed on ${removal}</a></small>`}</p>
 <p>${renderMarkdown(description)}</p>
-${renderSubheading(`${operationId}-parameters`, 'Parameters')}
-<dl class="members">${parameters.map(parameter => renderParameter(operationId, parameter))}</dl>
+${renderParameters(operation)}
 ${renderBody(operation)}</div>
 <div class="code"><div>${renderSamples(operation, baseUrl)}
 <div class="send row"><button class="primary" type="submit">Send</button><small><code class="url">${method} /v1${path}</code><br><span class="effect">${effect}</span></small></div>
@@ -89,6 +88,12 @@ ${successes.map(([status, response]) => renderExample(status, response))}</div><
 ${renderSubheading(`${operationId}-errors`, 'Errors')}
 <dl class="pairs">${errors.map(([status, response]) => html`<dt><a href="#error-${errorCode(response)}">${status}</a></dt><dd>${renderMarkdown(response.description)}</dd>`)}</dl></div>
 </form></section>`
+}
+
+function renderParameters({ operationId, parameters }: LocatedOperation): Html | undefined {
+  if (parameters.length === 0) return undefined
+  return html`${renderSubheading(`${operationId}-parameters`, 'Parameters')}
+<dl class="members">${parameters.map(parameter => renderParameter(operationId, parameter))}</dl>`
 }
 
 function renderParameter(operationId: string, parameter: Parameter): Html {

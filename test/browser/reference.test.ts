@@ -71,6 +71,9 @@ suite('the samples', () => {
     await page.locator('#listPets').getByLabel('limit', { exact: true }).fill('5')
     await page.locator('#listPets').getByLabel('status', { exact: true }).selectOption('sold')
     assert.match(await textOf(list), /\/v1\/pets\?limit=5&status=sold'/)
+    await page.locator('#listPets').getByLabel('name', { exact: true }).fill(`Zoë's +1% `)
+    await page.locator('#listPets').getByLabel('categoryId', { exact: true }).fill(String(LARGE))
+    assert.ok((await textOf(list)).includes(`&status=sold&name=Zo%C3%AB%27s+%2B1%25+&categoryId=${LARGE}'`))
     await page.locator('#getPet').getByLabel('petId', { exact: true }).fill('7')
     assert.match(await textOf(sample(page, 'getPet')), /\/v1\/pets\/7'/)
     await page.getByLabel('API key').fill(API_KEY)
@@ -83,6 +86,11 @@ suite('the samples', () => {
     assert.match(await textOf(sample(page, 'createPet')), /createAnimal\(\{\s+name: 'Bella',/)
     assert.match(await textOf(sample(page, 'listPets')), /store\.listAnimals\(\)/)
     assert.match(await textOf(sample(page, 'getPet')), /store\.findAnimal\(1n\)/)
+    assert.match(await textOf(sample(page, 'getInventory')), /store\.inventory\(\)/)
+    const search = page.locator('#listPets')
+    await search.getByLabel('name', { exact: true }).fill("Zoë's")
+    await search.getByLabel('categoryId', { exact: true }).fill('7')
+    assert.match(await textOf(sample(page, 'listPets')), /\(\{ name: 'Zoë\\'s', categoryId: 7n \}\)/)
     await page.locator('#listPets').getByRole('radio', { name: 'JavaScript' }).press('ArrowRight')
     assert.match(await textOf(sample(page, 'getPet')), /^import json/)
     await page.reload()
@@ -139,6 +147,27 @@ suite('the forms', () => {
     assert.equal(await headers.isVisible(), false)
     await block.getByText('Headers').click()
     assert.match(await textOf(headers), /^link: <\/v1\/pets\?limit=1&after=1>/m)
+  })
+
+  test('send a search with the text as it was typed', async t => {
+    const name = ` Zoë's + 100% & co=?#/\\ 🐈 `
+    const service = await startWithAnimals(t, [{ name: `x${name}x`, categoryId: LARGE }, ...newAnimals(24)])
+    const { page } = await openPage(t, service, { path: '/docs', context: WIDE, isSignedIn: false })
+    await page.getByLabel('API key').fill(API_KEY)
+    await page.locator('#listPets').getByLabel('name', { exact: true }).fill(name)
+    await page.locator('#listPets').getByLabel('categoryId', { exact: true }).fill(String(LARGE))
+    assert.match(await textOf(await send(page, 'listPets')), /^200 OK/)
+    const ids = (await textOf(response(page, 'listPets'))).match(/"id": \d+/g)
+    assert.deepEqual(ids, ['"id": 1'])
+  })
+
+  test('send an operation without parameters', async t => {
+    const { page } = await openReference(t)
+    await page.getByLabel('API key').fill(API_KEY)
+    await page.locator('#getInventory .send').getByText('GET /v1/store/inventory').waitFor()
+    assert.match(await textOf(await send(page, 'getInventory')), /^200 OK/)
+    const body = '{\n  "available": 24,\n  "pending": 0,\n  "sold": 0,\n  "none": 1\n}'
+    assert.equal(await response(page, 'getInventory').textContent(), body)
   })
 
   test('ask once before they add an animal, and name the environment', async t => {
@@ -211,10 +240,11 @@ suite('the contents', () => {
     await page.getByText('Nothing matches.').waitFor()
     assert.equal(await links.count(), 0)
     const cases: [query: string, found: string[], opened: string][] = [
-      ['python', ['List animals', 'Add an animal', 'Get an animal'], '#listPets'],
+      ['python', ['List animals', 'Add an animal', 'Get an animal', 'Count animals by status'], '#listPets'],
       ['422', ['Errors', '422 idempotency_key_reused'], '#error-idempotency_key_reused'],
       ['limit', ['List animals', 'limit'], '#listPets-limit'],
-      ['categoryid', ['Animal', 'categoryId'], '#createPet-body-categoryId'],
+      ['categoryid', ['Animal', 'categoryId'], '#listPets-categoryId'],
+      ['counting', ['Searching and counting'], '#searching'],
       ['idempotency', ['Idempotency'], '#idempotency'],
     ]
     for (const [query, found, opened] of cases) {
@@ -292,13 +322,14 @@ suite('the page', () => {
     await send(page, 'listPets')
     await page.locator('#listPets .response summary').click()
     await send(page, 'createPet')
+    await send(page, 'getInventory')
     for (const [width, height] of [
       [1000, 768],
       [1280, 768],
       [1920, 1080],
     ] as const) {
       await page.setViewportSize({ width, height })
-      for (const operation of ['listPets', 'createPet']) {
+      for (const operation of ['listPets', 'createPet', 'getInventory']) {
         await page.goto(`${service.address}/docs#${operation}`)
         for (const part of ['.samples', '.send', 'output', '.response']) {
           const box = await page.locator(`#${operation} ${part}`).boundingBox()
@@ -344,6 +375,7 @@ suite('the page', () => {
     const { page } = await openReference(t, { ...WIDE, reducedMotion: 'reduce' })
     await page.getByLabel('API key').fill(API_KEY)
     await send(page, 'listPets')
+    await send(page, 'getInventory')
     await page.getByLabel('API key').fill('wrong')
     await send(page, 'getPet')
     await send(page, 'createPet')

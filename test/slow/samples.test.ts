@@ -19,6 +19,7 @@ const TIMEOUT_MS = 240_000
 /** Characters that mean something in one of the languages. */
 const DIFFICULT_NAME = `Zoë's "cat" \\ \`id\` \${1} $HOME %s """ '''`
 const DIFFICULT_KEY = "'`$HOME\\%s"
+const LARGE_CATEGORY = '9007199254740993'
 
 interface Toolchain {
   readonly language: string
@@ -122,23 +123,24 @@ function toText(html: string): string {
     .replaceAll(/&#(\d+);/g, (_, character) => String.fromCharCode(character))
 }
 
-function difficultSample(service: TestService, language: string): string {
-  const body = JSON.stringify({ name: DIFFICULT_NAME, categoryId: 7 }, null, 2).replace(
-    '7',
-    '9007199254740993',
-  )
-  const fields: Field[] = [
+/** A creation, and a search for what it has created. */
+function difficultSamples({ address }: TestService, language: string): Program[] {
+  const body = JSON.stringify({ name: DIFFICULT_NAME, categoryId: 7 }, null, 2).replace('7', LARGE_CATEGORY)
+  const creation: Field[] = [
     { name: 'Idempotency-Key', in: 'header', value: DIFFICULT_KEY },
     { name: 'body', in: 'body', value: body },
   ]
-  const request = buildRequest({
-    operationId: 'createPet',
-    method: 'POST',
-    baseUrl: `${service.address}/v1`,
-    path: '/pets',
-    fields,
-  })
-  return LANGUAGES.find(({ id }) => id === language)?.render(request) ?? ''
+  const search: Field[] = [
+    { name: 'name', in: 'query', value: DIFFICULT_NAME },
+    { name: 'categoryId', in: 'query', value: LARGE_CATEGORY },
+  ]
+  const target = { baseUrl: `${address}/v1`, path: '/pets' }
+  const requests = {
+    creation: buildRequest({ ...target, operationId: 'createPet', method: 'POST', fields: creation }),
+    search: buildRequest({ ...target, operationId: 'listPets', method: 'GET', fields: search }),
+  }
+  const render = LANGUAGES.find(({ id }) => id === language)?.render
+  return Object.entries(requests).map(([name, request]) => ({ name, text: render?.(request) ?? '' }))
 }
 
 suite('the samples of the reference', () => {
@@ -152,26 +154,28 @@ suite('the samples of the reference', () => {
   for (const { language, program, run } of TOOLCHAINS) {
     const options = { skip: skipWithout(program), timeout: 4 * TIMEOUT_MS }
     test(
-      `run with ${language}: create, get, list, and a creation with difficult characters`,
+      `run with ${language}: create, get, list, count, and difficult characters in a creation and a search`,
       options,
       async t => {
         const service = await startTestService(t)
         const programs = await Promise.all(
-          ['createPet', 'getPet', 'listPets'].map(async operation => ({
+          ['createPet', 'getPet', 'listPets', 'getInventory'].map(async operation => ({
             name: operation,
             text: await readSample(service, operation, language),
           })),
         )
         for (const { text } of programs) assert.match(text, /ANIMAL_STORE_KEY/)
-        const difficult = { name: 'difficult', text: difficultSample(service, language) }
-        const outputs = await run(t, [...programs, difficult])
+        const outputs = await run(t, [...programs, ...difficultSamples(service, language)])
         for (const output of outputs.slice(0, 3)) assert.match(output, /Bella/)
+        assert.match(outputs[3] ?? '', /available\W+1n?,.*sold\W+0n?,/)
+        assert.match(outputs.at(-1) ?? '', /Zoë/)
+        assert.doesNotMatch(outputs.at(-1) ?? '', /Bella/)
         const stored = (await service.send('GET', '/v1/pets')).json as { name: string; categoryId: bigint }[]
         assert.deepEqual(
           stored.map(({ name, categoryId }) => [name, categoryId]),
           [
             ['Bella', 7n],
-            [DIFFICULT_NAME, 9007199254740993n],
+            [DIFFICULT_NAME, BigInt(LARGE_CATEGORY)],
           ],
         )
         // Another animal under the same Idempotency-Key is rejected, so the key of the sample arrived unchanged.
@@ -205,6 +209,8 @@ test('the requests of the guide do what the guide says', {
   const one = blocks.get('The animal with the id 1234, after the removal too') ?? ''
   const found = JSON.parse(await execute(['sh', '-c', one.replace('after=1233', 'after=3')]))
   assert.deepEqual(found, [{ id: 4, name: 'Animal 4', categoryId: 1 }])
+  await service.create({ name: 'ZOE', categoryId: 1 })
+  assert.match(await runBlock('Search for a name'), /^\[\{"id":8,"name":"ZOE","categoryId":1\}\]$/m)
   assert.match(await runBlock('A key that is not valid'), /^HTTP\/1\.1 401 /)
   assert.doesNotMatch(await runBlock('Retry without adding twice'), /Idempotent-Replayed/i)
   assert.match(await runBlock('Retry without adding twice'), /^Idempotent-Replayed: true/im)

@@ -40,12 +40,14 @@ function renderJavaScript(request: SampleRequest): string {
 function renderCall({ operationId, values, body = '' }: SampleRequest): readonly string[] {
   const { 'Idempotency-Key': idempotencyKey, petId = '' } = values
   switch (operationId) {
-    case 'listPets':
+    case 'listPets': {
+      const isSearch = values.name !== undefined || values.categoryId !== undefined
       return [
         `const { animals, next } = await store.listAnimals(${renderListOptions(values)})`,
         `for (const animal of animals) console.log(animal.id, animal.name)`,
-        `console.log(next ? 'There are more.' : 'That is all.')`,
+        `console.log(next ? 'There ${isSearch ? 'may be' : 'are'} more.' : 'That is all.')`,
       ]
+    }
     case 'createPet': {
       const options = idempotencyKey === undefined ? '' : `, { idempotencyKey: ${quote(idempotencyKey)} }`
       return [
@@ -53,6 +55,8 @@ function renderCall({ operationId, values, body = '' }: SampleRequest): readonly
         `console.log(animal.id, animal.name)`,
       ]
     }
+    case 'getInventory':
+      return ['console.log(await store.inventory())']
     default:
       return [
         `// Does not use the deprecated operation, so it works after the removal too.`,
@@ -62,17 +66,20 @@ function renderCall({ operationId, values, body = '' }: SampleRequest): readonly
   }
 }
 
-function renderListOptions({ limit, status, after, before }: SampleRequest['values']): string {
+function renderListOptions(values: SampleRequest['values']): string {
+  const { limit, status, name, categoryId, after, before } = values
   const options = [
     limit !== undefined && `limit: ${/^\d+$/.test(limit) ? limit : quote(limit)}`,
     status !== undefined && `status: ${quote(status)}`,
+    name !== undefined && `name: ${quote(name)}`,
+    categoryId !== undefined && `categoryId: ${renderInteger(categoryId)}`,
     after !== undefined && `after: ${renderInteger(after)}`,
     before !== undefined && `before: ${renderInteger(before)}`,
   ].filter(option => option !== false)
   return options.length === 0 ? '' : `{ ${options.join(', ')} }`
 }
 
-/** The client takes ids as `bigint`. */
+/** The client takes ids and categories as `bigint`. */
 function renderInteger(text: string): string {
   return /^-?\d+$/.test(text) ? `${text}n` : quote(text)
 }
