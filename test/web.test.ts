@@ -84,7 +84,7 @@ suite('outside /v1, without a key', () => {
       [...contents.matchAll(/href="#([^"]*)"/g)].slice(0, 12).map(([, id]) => id),
       [
         ...['start', 'authentication', 'paging', 'searching', 'idempotency', 'errors', 'rate-limits'],
-        ...['deprecation', 'listPets', 'createPet', 'getPet', 'getInventory'],
+        ...['deprecation', 'listPets', 'createPet', 'getInventory', 'getPet'],
       ],
     )
     assert.match(contents, /Get an animal<br><small class="warning">until 5 December 2030</)

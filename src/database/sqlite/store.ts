@@ -230,7 +230,7 @@ function createStore({ read, revision, write, complete, checkWriter, close }: Ac
       isSearch(page) ? search({ page, isAbandoned }) : readPage(page),
 
     countAnimals() {
-      return read(({ readInventory }) => toInventory(readInventory.get() ?? []))
+      return read(({ readInventory }) => toInventory(readInventory.get() as bigint[]))
     },
 
     findAnimalAsJson(id) {
