@@ -1,4 +1,5 @@
-// What an animal is, how a new one is validated, how names are compared, and how one is rendered. The OpenAPI document takes its limits from here.
+// What an animal is, how a new one is validated, how searches compare names, and how an animal is rendered. The OpenAPI
+// document takes its limits from here.
 
 import { invalid } from './error.ts'
 import { exactInteger, INT64_MAX, INT64_MIN, isObject, parseNumbersAsText } from './json.ts'
@@ -99,7 +100,7 @@ export function isStatus(value: unknown): value is Status {
 }
 
 /** Parses the text that the names of a search must contain, and folds it. */
-export function parseSearchedName(text: string): string {
+export function parseNameFilter(text: string): string {
   const folded = foldName(text)
   const problem =
     textProblem(text, SEARCH_MAX_LENGTH) ??

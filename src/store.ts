@@ -29,8 +29,8 @@ export interface Page {
   readonly before?: bigint | undefined
   /** Only animals with this status. An animal without a status is in no filtered page. */
   readonly status?: Status | undefined
-  /** Only animals whose folded name contains this folded text. */
-  readonly searchedName?: string | undefined
+  /** Only animals whose folded name contains this text, which is folded too. */
+  readonly nameContains?: string | undefined
   readonly categoryId?: bigint | undefined
 }
 
@@ -41,8 +41,8 @@ export interface Page {
 export const MAX_EXAMINED = 10_000
 
 /** Whether the page is a search: no index finds its animals, so it examines one after the other. */
-export function isSearch({ searchedName, categoryId }: Page): boolean {
-  return searchedName !== undefined || categoryId !== undefined
+export function isSearch({ nameContains, categoryId }: Page): boolean {
+  return nameContains !== undefined || categoryId !== undefined
 }
 
 export type PageAfter = Pick<Page, 'limit' | 'after'>
@@ -95,7 +95,7 @@ export interface Store {
    */
   listAnimalsAsJson(page: Page, isAbandoned?: () => boolean): Promise<JsonPage>
 
-  /** Counts all animals, at a cost that does not depend on their number. */
+  /** Counts all animals. Where the database keeps the counts, the cost does not depend on their number. */
   countAnimals(): Promise<Inventory>
 
   /**

@@ -5,8 +5,9 @@ import { copyFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
-import { createPageCache } from '../src/http/api/operations.ts'
-import { jsonReply } from '../src/http/server/reply.ts'
+import { createOperations, createPageCache } from '../src/http/api/operations.ts'
+import { type Exchange, jsonReply } from '../src/http/server/reply.ts'
+import type { Page, Store } from '../src/store.ts'
 import { startTestService, temporaryFolder } from './support/service.ts'
 
 suite('a cached first page', () => {
@@ -54,6 +55,26 @@ suite('a cached first page', () => {
     renameSync(`${path}-moved`, path)
     assert.equal(await list(), page)
   })
+})
+
+test('a search is not cached, because there are as many searches as texts', async () => {
+  const calls: Page[] = []
+  const store = {
+    revision: () => 'one',
+    listAnimalsAsJson: async (page: Page) => {
+      calls.push(page)
+      return { json: '[]', previous: undefined, next: undefined }
+    },
+  }
+  const options = { store: store as unknown as Store, clock: Date.now, basePath: '/v1', maxWaiting: 9 }
+  const { listPets } = createOperations(options)
+  const list = (query: string) => listPets({ query, response: { destroyed: false } } as Exchange)
+  for (const query of ['name=a', 'name=a', 'categoryId=1', 'categoryId=1', 'limit=1', 'limit=1'])
+    await list(query)
+  assert.deepEqual(
+    calls.map(({ limit }) => limit),
+    [20, 20, 20, 20, 1],
+  )
 })
 
 suite('the page cache', () => {

@@ -4,9 +4,11 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
+import pg from 'pg'
 import { type NewAnimal, STATUSES, type Status } from '../src/animal.ts'
 import { MAX_EXAMINED, type Store } from '../src/store.ts'
 import { onEveryDatabase, type StartService } from './support/databases.ts'
+import { administer, borrowDatabase } from './support/postgres.ts'
 import {
   type Reply,
   type Scope,
@@ -313,6 +315,30 @@ onEveryDatabase('for random catalogues, following the links of a search', startT
   }
 })
 
+suite('searches on PostgreSQL', () => {
+  test('run two at a time in a process, and one that has waited for a second gets 503', async t => {
+    const url = await borrowDatabase(t)
+    const service = await startTestService(t, { database: { kind: 'postgres', url } })
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    t.after(() => client.end())
+    await client.query('begin; lock table animals in access exclusive mode')
+    const searches = Array.from({ length: 6 }, () => service.send('GET', '/v1/pets?name=a'))
+    const replies = await Promise.all(searches.slice(2))
+    for (const { status, headers, text } of replies) {
+      assert.deepEqual([status, headers['retry-after']], [503, '1'])
+      assert.match(text, /Too many searches are running/)
+    }
+    const { rows } = await administer(
+      "select count(*)::int as count from pg_stat_activity where datname = current_database() and query like '%strpos%' and state = 'active' and pid <> pg_backend_pid()",
+      url,
+    )
+    assert.equal(rows[0].count, 2)
+    await client.query('rollback')
+    for (const search of searches.slice(0, 2)) assert.equal((await search).status, 200)
+  })
+})
+
 suite('a search', () => {
   const service = shared(startTestService)
 
@@ -378,12 +404,13 @@ suite('a search', () => {
     ['name=a+b', 'name=a+b'],
     ['name=a%20b%26%3D%3E', 'name=a%20b%26%3D%3E'],
     ['name=a>"<', 'name=a%3E%22%3C'],
+    ['name=a#', 'name=a%23'],
     ['categoryId=7&name=A&status=sold', 'status=sold&name=A&categoryId=7'],
   ]
   for (const [sent, inLink] of kept) {
     test(`has links that keep ${sent}`, async t => {
       const { store, send } = await startTestService(t)
-      const animal = { name: 'zoë a b&=> a>"<', categoryId: 7n, status: 'sold' as Status }
+      const animal = { name: 'zoë a b&=> a>"< a#', categoryId: 7n, status: 'sold' as Status }
       await fill(store, [animal, animal, animal])
       const reply = await send('GET', `/v1/pets?limit=1&${sent}&after=1`)
       assert.deepEqual(idsOf(reply), [2n])

@@ -20,7 +20,7 @@ function blockedSearches(inFlight: number) {
   return { search, running }
 }
 
-const pageOf = (searchedName: string): Page => ({ limit: 20, searchedName })
+const pageOf = (nameContains: string): Page => ({ limit: 20, nameContains })
 
 suite('the queue of searches', () => {
   test('runs as many as it may at a time, in order', async () => {
@@ -28,14 +28,14 @@ suite('the queue of searches', () => {
     const results = ['a', 'b', 'c', 'd'].map(name => search({ page: pageOf(name) }))
     await nextTurn()
     assert.deepEqual(
-      running.map(({ page }) => page.searchedName),
+      running.map(({ page }) => page.nameContains),
       ['a', 'b'],
     )
     running[1]?.finish()
     await results[1]
     await nextTurn()
     assert.deepEqual(
-      running.map(({ page }) => page.searchedName),
+      running.map(({ page }) => page.nameContains),
       ['a', 'b', 'c'],
     )
     for (let next = 0; next < 4; next++) {
@@ -60,7 +60,7 @@ suite('the queue of searches', () => {
     await first
     await nextTurn()
     assert.deepEqual(
-      running.map(({ page }) => page.searchedName),
+      running.map(({ page }) => page.nameContains),
       ['a', 'c'],
     )
     running[1]?.finish()

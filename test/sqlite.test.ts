@@ -97,7 +97,7 @@ suite('a SQLite file', () => {
         { id: 3n, name: ' spaces ', categoryId: INT64_MIN, status: 'sold' },
       ])
       assert.deepEqual(await store.countAnimals(), { available: 1n, pending: 0n, sold: 1n, none: 1n })
-      const { json } = await store.listAnimalsAsJson({ limit: 9, searchedName: 'große' })
+      const { json } = await store.listAnimalsAsJson({ limit: 9, nameContains: 'große' })
       assert.equal(JSON.parse(json)[0]?.name, 'Größe 🐈')
       const [key] = await store.listKeys('production')
       assert.equal(key?.name, 'kept')
@@ -158,6 +158,25 @@ suite('a SQLite file', () => {
       assert.deepEqual(plans(backward), new Set([backwards(BY_ID), sort, BY_ID]))
       assert.deepEqual(plans(backwardByStatus), new Set([backwards(BY_STATUS), sort, BY_STATUS]))
     }
+  })
+
+  test('runs at most one search in an event-loop turn', async t => {
+    const store = openTestStore(t, newPath(t))
+    await addAnimal(store, 'a')
+    let turn = 0
+    const countTurns = () => {
+      turn++
+      timer = setImmediate(countTurns)
+    }
+    let timer = setImmediate(countTurns)
+    const turns = await Promise.all(
+      Array.from({ length: 10 }, async () => {
+        await store.listAnimalsAsJson({ limit: 20, nameContains: 'a' })
+        return turn
+      }),
+    )
+    clearImmediate(timer)
+    assert.equal(new Set(turns).size, turns.length, turns.join())
   })
 
   test('has its write-ahead log truncated once no reader needs it any more', async t => {

@@ -173,12 +173,12 @@ export function storeContract(database: string, open: OpenStore): void {
         const { json } = await store.listAnimalsAsJson({ limit: 10, ...page })
         return (JSON.parse(json) as Animal[]).map(({ name }) => name)
       }
-      assert.deepEqual(await search({ searchedName: 'zoe' }), ['Zoë', 'zoe'])
-      assert.deepEqual(await search({ searchedName: 'a', categoryId: 1n }), ['Bella', 'Ä'])
+      assert.deepEqual(await search({ nameContains: 'zoe' }), ['Zoë', 'zoe'])
+      assert.deepEqual(await search({ nameContains: 'a', categoryId: 1n }), ['Bella', 'Ä'])
       assert.deepEqual(await search({ categoryId: 0n, before: third }), ['Zoë'])
-      assert.deepEqual(await search({ searchedName: 'zoe', status: 'sold', after: first }), ['zoe'])
-      assert.deepEqual(await search({ searchedName: '%_' }), ["%_'"])
-      assert.deepEqual(await search({ searchedName: '🐈' }), ['🐈'])
+      assert.deepEqual(await search({ nameContains: 'zoe', status: 'sold', after: first }), ['zoe'])
+      assert.deepEqual(await search({ nameContains: '%_' }), ["%_'"])
+      assert.deepEqual(await search({ nameContains: '🐈' }), ['🐈'])
     })
 
     test('links a search to what it has not examined', async t => {
@@ -190,7 +190,7 @@ export function storeContract(database: string, open: OpenStore): void {
       const ids = await create(store, ...animals)
       const all = animals.map((each, index): Animal => ({ id: ids[index] as bigint, ...each }))
 
-      function expected({ limit, after, before, status, searchedName, categoryId }: Page): JsonPage {
+      function expected({ limit, after, before, status, nameContains, categoryId }: Page): JsonPage {
         const listed = all.filter(each => status === undefined || each.status === status)
         const ahead =
           before === undefined
@@ -201,7 +201,7 @@ export function storeContract(database: string, open: OpenStore): void {
         for (const each of ahead) {
           if (matches.length === limit) break
           examined.push(each.id)
-          const hasName = searchedName === undefined || foldName(each.name).includes(searchedName)
+          const hasName = nameContains === undefined || foldName(each.name).includes(nameContains)
           if (hasName && (categoryId === undefined || each.categoryId === categoryId)) matches.push(each)
         }
         const [first, last] = examined.toSorted((one, other) => Number(one - other)).filter(isFirstOrLast)
@@ -221,9 +221,9 @@ export function storeContract(database: string, open: OpenStore): void {
       for (const limit of [1, 2, 100])
         for (const status of [undefined, 'sold', 'available'] as const)
           for (const filter of [
-            { searchedName: 'zoe' },
+            { nameContains: 'zoe' },
             { categoryId: 1n },
-            { searchedName: 'be', categoryId: 0n },
+            { nameContains: 'be', categoryId: 0n },
           ])
             for (const bound of [{}, ...bounds.flatMap(id => [{ after: id }, { before: id }])]) {
               const page = { limit, status, ...filter, ...bound }

@@ -1,5 +1,5 @@
 // `animal-store migrate`: migrates the database to the latest schema, as a separate step of a deployment, and completes what older
-// instances have stored since the last time.
+// versions and other programs have stored.
 
 import type { Inventory } from '../animal.ts'
 import { nameOf } from '../database/open.ts'
@@ -12,7 +12,7 @@ import { withStore } from './with-store.ts'
 export const migrate = command({
   name: 'migrate',
   summary:
-    'Migrate the database to the latest schema, complete what older versions stored since then, and exit.',
+    'Migrate the database to the latest schema, complete what older versions and other programs have stored, and exit.',
   settings: ['databaseUrl', 'databaseWait', 'environment'],
   examples: ['migrate', 'migrate --database-url postgres://admin@127.0.0.1/animals'],
   async run({ databaseUrl, databaseWait }, _operands, { say, stderr }) {
@@ -21,12 +21,12 @@ export const migrate = command({
     const completion = await withStore(databaseUrl, { create: true, waitMs: databaseWait, say }, store =>
       store.completeAnimals(progress.update),
     ).finally(progress.end)
-    for (const line of describe(completion)) say(line)
+    for (const line of describeCompletion(completion)) say(line)
     say(`The schema of ${nameOf(databaseUrl)} is up to date.`)
   },
 })
 
-function describe({ searchNames, corrected }: Completion): string[] {
+function describeCompletion({ searchNames, corrected }: Completion): string[] {
   const lines = searchNames === 0 ? [] : [`Filled in ${formatCount(searchNames, 'missing search name')}.`]
   if (corrected === undefined) return lines
   const members = Object.keys(corrected.to) as (keyof Inventory)[]

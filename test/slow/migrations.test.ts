@@ -45,10 +45,10 @@ const POSTGRES_SCHEMA_4 = `
   update animal_store_schema set version = 4`
 
 /** Follows the search for a folded name through its pages. */
-async function countMatches(store: Store, searchedName: string): Promise<number> {
+async function countMatches(store: Store, nameContains: string): Promise<number> {
   let count = 0
   for (let after: bigint | undefined = 0n; after !== undefined; ) {
-    const { json, next } = await store.listAnimalsAsJson({ limit: 100, after, searchedName })
+    const { json, next } = await store.listAnimalsAsJson({ limit: 100, after, nameContains })
     count += JSON.parse(json).length
     after = next
   }
@@ -187,7 +187,7 @@ suite('a PostgreSQL database of 1.0.0', () => {
     await waitUntil(() => end !== undefined, { what: 'the transaction is open' })
     const opening = open(t, url, message => messages.push(message))
     await waitUntil(() => messages.length > 0, { what: 'the migration waits' })
-    assert.match(messages[0] ?? '', /^Another transaction uses the table animals\. Waiting/)
+    assert.match(messages[0] ?? '', /^Another transaction uses the table animals\. Trying/)
     // A read waits no longer than the migration waits for the lock.
     assert.equal(await countRows('animals', url), ANIMALS)
     end?.()

@@ -5,7 +5,7 @@ import type { Animal, Inventory } from '../../src/animal.ts'
 import type { TestService } from './service.ts'
 
 /** Counts the animals in all pages of the list. */
-export async function walkInventory({ send }: Pick<TestService, 'send'>): Promise<Inventory> {
+async function walkInventory({ send }: Pick<TestService, 'send'>): Promise<Inventory> {
   const counted = { available: 0n, pending: 0n, sold: 0n, none: 0n }
   for (let path: string | undefined = '/v1/pets?limit=100'; path !== undefined; ) {
     const { json, headers } = await send('GET', path)

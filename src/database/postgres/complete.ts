@@ -5,15 +5,13 @@ import type { ClientBase } from 'pg'
 import { foldName } from '../../animal.ts'
 import { INT64_MIN } from '../../json.ts'
 import type { Completion, Warn } from '../../store.ts'
+import { createMigrationProgress } from '../migration-progress.ts'
 import { toInventory } from '../rows.ts'
 import type { Pool } from './pool.ts'
 import { runUnlimited, withSchemaLock } from './schema-lock.ts'
 import * as sql from './statements.ts'
 
 const NAMES_PER_TRANSACTION = 5_000
-
-/** How often a message says how far it is. */
-const PROGRESS_INTERVAL_MS = 5_000
 
 export async function completeAnimals(
   pool: Pool,
@@ -24,11 +22,11 @@ export async function completeAnimals(
   return { searchNames, corrected: await withSchemaLock(pool, warn, correctInventory) }
 }
 
-/** Fills in missing search names, and returns how many. If it is interrupted, it goes on where it was. */
+/** Fills in missing search names, and returns how many. If it is interrupted, those that are filled in stay so. */
 export async function fillSearchNames(
   pool: Pool,
   warn: Warn,
-  onProgress = progressLines(warn),
+  onProgress = createMigrationProgress(warn),
 ): Promise<number> {
   let filled = 0
   for (let start: bigint | undefined = INT64_MIN; start !== undefined; ) {
@@ -65,13 +63,4 @@ export async function correctInventory(client: ClientBase): Promise<Completion['
   const missing = counted.map((count, index) => count - (kept[index] as bigint))
   await client.query(sql.ADD_TO_INVENTORY, missing)
   return { from: toInventory(kept), to: toInventory(counted) }
-}
-
-function progressLines(warn: Warn): (filled: number) => void {
-  let last = performance.now()
-  return filled => {
-    if (performance.now() - last < PROGRESS_INTERVAL_MS) return
-    last = performance.now()
-    warn(`Migrating: ${filled} names were prepared for searches so far.`)
-  }
 }

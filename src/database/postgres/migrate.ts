@@ -17,12 +17,11 @@ import { lockSchema, NO_TIMEOUT_MS, runUnlimited, warnIfSlow } from './schema-lo
 interface Migration {
   /** Work that may take long: in transactions of its own, and again from where it was if the process is killed. */
   readonly prepare?: (pool: Pool, warn: Warn) => Promise<unknown>
-  readonly run: (client: ClientBase) => Promise<unknown>
+  readonly run: (client: ClientBase, lockTimeoutMs: number) => Promise<unknown>
 }
 
-/** Animals and their triggers are changed only if no transaction uses them, or soon: every request waits behind such a change. */
-const runSql = (sql: string) => async (client: ClientBase) => {
-  await client.query(`set local lock_timeout = ${SHORT_LOCK_TIMEOUT_MS}`)
+const runSql = (sql: string) => async (client: ClientBase, lockTimeoutMs: number) => {
+  await client.query(`set local lock_timeout = ${lockTimeoutMs}`)
   return client.query({ text: sql, query_timeout: NO_TIMEOUT_MS } as QueryConfig)
 }
 
@@ -41,7 +40,11 @@ const TABLES = ['animals', 'api_keys', 'idempotency_keys', 'inventory']
 const UNDEFINED_TABLE = '42P01'
 const LOCK_NOT_AVAILABLE = '55P03'
 
-const SHORT_LOCK_TIMEOUT_MS = 200
+/**
+ * How long a migration waits for the lock of a table. Every request waits behind it meanwhile, so the wait is short. Every tenth time it
+ * is longer: PostgreSQL ends an autovacuum that is in the way after a second.
+ */
+const lockTimeoutMs = (failures: number) => (failures % 10 === 9 ? 1_100 : 200)
 const LOCK_INTERVAL_MS = 1_000
 
 // "create table if not exists" fails with one of these if two instances run it at the same moment.
@@ -55,16 +58,15 @@ export async function migrate(pool: Pool, create: boolean, warn: Warn): Promise<
     throw new UnusableDatabase(
       'The PostgreSQL database has no tables yet. Start the service, or run animal-store migrate.',
     )
-  let isWaiting = false
+  let locked = 0
   for (let attempt = 1; version < LATEST_SCHEMA; ) {
     try {
       await MIGRATIONS[version]?.prepare?.(pool, warn)
-      version = await pool.transact(client => step(client, warn))
+      version = await pool.transact(client => step(client, lockTimeoutMs(locked), warn))
     } catch (error) {
       if (codeOf(error) === LOCK_NOT_AVAILABLE) {
-        if (!isWaiting)
-          warn('Another transaction uses the table animals. Waiting until it ends to migrate the table.')
-        isWaiting = true
+        if (locked++ === 0)
+          warn('Another transaction uses the table animals. Trying every second to migrate the table.')
         await delay(LOCK_INTERVAL_MS)
       } else if (attempt++ > ATTEMPTS || !DUPLICATES.has(codeOf(error))) throw error
       version = await currentVersion(pool)
@@ -87,7 +89,7 @@ export async function migrate(pool: Pool, create: boolean, warn: Warn): Promise<
 }
 
 /** Runs one migration. Creates the version table before the first one, in the same transaction. */
-async function step(client: ClientBase, warn: Warn): Promise<number> {
+async function step(client: ClientBase, lockTimeoutMs: number, warn: Warn): Promise<number> {
   const version = await warnIfSlow(warn, async () => {
     await runUnlimited(
       client,
@@ -98,7 +100,7 @@ async function step(client: ClientBase, warn: Warn): Promise<number> {
   })
   const migration = MIGRATIONS[version]
   if (migration === undefined) return version
-  await migration.run(client)
+  await migration.run(client, lockTimeoutMs)
   await client.query('update animal_store_schema set version = $1 where id = 1', [version + 1])
   return version + 1
 }

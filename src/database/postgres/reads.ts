@@ -127,7 +127,7 @@ export function createAnimalReads(
       return batches[kindOf(span)](span)
     },
 
-    countAnimals: createCount(pool, overloaded),
+    countAnimals: createCount(pool, overloaded, warn),
 
     findAnimalAsJson: batch({
       async runAll(ids: readonly bigint[]) {
@@ -144,8 +144,8 @@ export function createAnimalReads(
   }
 }
 
-function searchValues({ bound, limit, status }: Span, { categoryId, searchedName }: Page): unknown[] {
-  const values = [bound, limit, categoryId ?? null, searchedName ?? null]
+function searchValues({ bound, limit, status }: Span, { categoryId, nameContains }: Page): unknown[] {
+  const values = [bound, limit, categoryId ?? null, nameContains ?? null]
   return status === undefined ? values : [...values, status]
 }
 
@@ -174,26 +174,37 @@ async function searchSimply(pool: Pool, span: Span, values: readonly unknown[]):
   }
 }
 
-/** Requests that arrive together share the counts. */
-function createCount(pool: Pool, overloaded: () => ServiceError): Store['countAnimals'] {
-  const countAll = keepFor(COUNT_KEPT_MS, async () => {
-    const config = { text: sql.COUNT_ANIMALS, rowMode: 'array' as const, query_timeout: COUNT_TIMEOUT_MS }
-    const { rows } = await pool.withClient(client => client.query<unknown[]>(config))
-    return toInventory(rows[0] ?? [])
-  })
+/** Requests that arrive together share one statement. */
+function createCount(pool: Pool, overloaded: () => ServiceError, warn: Warn): Store['countAnimals'] {
+  let hasWarned = false
 
-  const count = createBatcher<undefined, Inventory>({
+  const readInventory = createBatcher<undefined, Inventory | undefined>({
     async run(calls) {
       const [[isKept, ...counts] = []] = await pool.rows(sql.READ_INVENTORY, [])
-      // Citus refuses the trigger that keeps the inventory.
-      const inventory = isKept ? toInventory(counts) : await countAll()
+      const inventory = isKept ? toInventory(counts) : undefined
       return calls.map(() => inventory)
     },
     limits: { ...ANIMALS, queueTimeoutMs: pool.timeouts.queueMs },
     turns: 1,
     overloaded,
   })
-  return () => count(undefined)
+
+  const countAll = keepFor(COUNT_KEPT_MS, async () => {
+    const config = { text: sql.COUNT_ANIMALS, rowMode: 'array' as const, query_timeout: COUNT_TIMEOUT_MS }
+    const { rows } = await pool.withClient(client => client.query<unknown[]>(config))
+    return toInventory(rows[0] ?? [])
+  })
+
+  return async () => {
+    const kept = await readInventory(undefined)
+    if (kept !== undefined) return kept
+    if (!hasWarned)
+      warn(
+        'The database does not keep the inventory: the trigger animals_inventory is missing, as on Citus, or disabled. Animals are counted when they are asked for, at most every 10 seconds.',
+      )
+    hasWarned = true
+    return countAll()
+  }
 }
 
 /** Returns the same function, except that it returns an earlier result for this long. */

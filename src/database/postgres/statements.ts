@@ -1,7 +1,6 @@
 // The SQL statements for animals and keys.
 
 import { MAX_EXAMINED } from '../../store.ts'
-import { INVENTORY_TRIGGER } from './migrations/006-inventory.ts'
 
 /**
  * Renders the same JSON as `renderAnimal` in animal.ts. `concat` leaves out what is null. With `||` instead, a page takes
@@ -121,7 +120,7 @@ export const SEARCH_ANIMALS = forEachKind(searchAnimals)
 /** Whether the trigger exists and fires. Citus refuses triggers. */
 const IS_INVENTORY_KEPT = `
   exists (select from pg_trigger
-    where tgrelid = 'animals'::regclass and tgname = '${INVENTORY_TRIGGER}' and tgenabled in ('O', 'A'))`
+    where tgrelid = 'animals'::regclass and tgname = 'animals_inventory' and tgenabled in ('O', 'A'))`
 
 const SUM_OF_INVENTORY = `
   coalesce(sum(available), 0)::bigint, coalesce(sum(pending), 0)::bigint,
@@ -139,12 +138,8 @@ export const COUNT_ANIMALS = `
 export const COMPARE_INVENTORY = `
   select * from (select ${SUM_OF_INVENTORY} from inventory) as kept, (${COUNT_ANIMALS}) as counted`
 
-/** Adds to a slot of its own, which no trigger changes, what is missing in the others. */
 export const ADD_TO_INVENTORY = `
-  insert into inventory as kept (slot, available, pending, sold, none) values (-1, $1, $2, $3, $4)
-  on conflict (slot) do update set
-    available = kept.available + excluded.available, pending = kept.pending + excluded.pending,
-    sold = kept.sold + excluded.sold, none = kept.none + excluded.none`
+  insert into inventory (available, pending, sold, none) values ($1, $2, $3, $4)`
 
 // A name that is not ASCII has more bytes than characters.
 export const FIND_WITHOUT_SEARCH_NAME = `
@@ -229,7 +224,7 @@ export const EXPIRE_KEY = `
 // shard.
 export const PING = `
   select id, name, category_id, status, search_name from animals order by id limit 1;
-  select slot, available, pending, sold, none from inventory limit 1;
+  select id, available, pending, sold, none from inventory limit 1;
   select scope, key, animal_id, created_at from idempotency_keys where scope = '' and key = '';
   select id, name, environment, digest, scope, created_at, expires_at, revoked_at from api_keys where id = '';
   select current_setting('transaction_read_only') as read_only,

@@ -20,7 +20,7 @@ const FIND_WITHOUT_SEARCH_NAME = `
   where id >= ? and search_name is null and length(name) <> octet_length(name)
   order by id limit ${NAMES_PER_TRANSACTION}`
 
-/** Fills in missing search names, and returns how many. If it is interrupted, it goes on where it was. */
+/** Fills in missing search names, and returns how many. If it is interrupted, those that are filled in stay so. */
 export function fillSearchNames(database: DatabaseSync, onProgress: (filled: number) => void): number {
   const find = prepareExact(database, FIND_WITHOUT_SEARCH_NAME)
   const store = prepareExact(database, 'update animals set search_name = ? where id = ?')
@@ -55,6 +55,8 @@ export function completeAnimals(connection: Connection, onProgress: (completed: 
 }
 
 function correctInventory({ database, statements }: Connection): Completion['corrected'] {
+  // Otherwise each answer would count again what another program has stored.
+  statements.countAdded.run()
   // In one read transaction, so that both count the same animals. No lock is held while they are counted.
   database.exec('begin')
   const kept = statements.readInventory.get() as bigint[]

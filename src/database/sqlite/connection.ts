@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
+import { createMigrationProgress } from '../migration-progress.ts'
 import { isLocked, isOpening, lockDeadline } from './errors.ts'
 import { createFile, isWritable, MEMORY, requireFile } from './files.ts'
 import { APPLICATION_ID, hasTablesOf, LATEST_SCHEMA, migrate, schemaVersion } from './migrate.ts'
@@ -10,9 +11,6 @@ import { type Connection, prepareStatements } from './statements.ts'
 
 /** How often a start tries again while another process creates or migrates the file. */
 const OPEN_INTERVAL_MS = 20
-
-/** How often a migration says how far it is. */
-const PROGRESS_INTERVAL_MS = 5_000
 
 /** SQLite's page cache: enough for the inner pages of ten million animals, and the busiest others. */
 const CACHE_KIB = 16 * 1024
@@ -71,13 +69,10 @@ function prepareDatabase(database: DatabaseSync, path: string, say: Say): void {
   database.exec(`pragma cache_size = -${CACHE_KIB}`)
   const version = schemaVersion(database)
   if (version > 0 && version < LATEST_SCHEMA)
-    say(`Migrating ${path} to schema ${LATEST_SCHEMA}. It takes a few seconds per million animals.`)
-  let lastProgress = performance.now()
-  migrate(database, filled => {
-    if (performance.now() - lastProgress < PROGRESS_INTERVAL_MS) return
-    lastProgress = performance.now()
-    say(`Migrating ${path}: ${filled} names were prepared for searches so far.`)
-  })
+    say(
+      `Migrating ${path} to schema ${LATEST_SCHEMA}. It takes a few seconds per million animals, and goes on at the next start if it is interrupted.`,
+    )
+  migrate(database, createMigrationProgress(say))
 }
 
 /** Whether the file has an older schema, which must be migrated. */

@@ -296,14 +296,14 @@ function createStore({ read, revision, write, complete, checkWriter, close }: Ac
 }
 
 function runPage({ pages, searches }: Statements, page: Page): JsonPage {
-  const { before, status, categoryId = null, searchedName = null } = page
+  const { before, status, categoryId = null, nameContains = null } = page
   const isBackward = before !== undefined
   const { start, limit } = isBackward ? { start: before, limit: page.limit } : pageStart(page)
   if (limit === 0) return EMPTY_PAGE
   const direction = isBackward ? 'backward' : 'forward'
   const kind = status === undefined ? direction : (`${direction}ByStatus` as const)
   const row = isSearch(page)
-    ? searches[kind].get(start, limit, status ?? null, categoryId, searchedName)
+    ? searches[kind].get(start, limit, status ?? null, categoryId, nameContains)
     : pages[kind].get(...(status === undefined ? [start, limit] : [start, limit, status]))
   const [json, previous, next] = row as [string, bigint | null, bigint | null]
   return { json, previous: previous ?? undefined, next: next ?? undefined }

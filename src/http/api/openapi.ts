@@ -43,7 +43,7 @@ const commonErrors = {
 const listPets = {
   operationId: 'listPets',
   summary: 'List animals',
-  description: `Animals by ascending id, in pages. \`Link\` has the URL of the next page with \`rel="next"\`, and that of the previous one with \`rel="prev"\`. For the newest animals, send the largest int64 as \`before\`. All filters combine. An unknown query parameter is rejected. A request with \`name\` or \`categoryId\` is a search, which examines at most ${MAX_EXAMINED} animals (with \`status\`: of that status). So its page may be shorter than \`limit\`, or empty, although more matches follow: follow \`rel="next"\` until there is none.`,
+  description: `Animals by ascending id, in pages. \`Link\` has the URL of the next page with \`rel="next"\`, and that of the previous one with \`rel="prev"\`. For the newest animals, send the largest int64 as \`before\`. All filters combine. An unknown query parameter is rejected. A request with \`name\` or \`categoryId\` is a search, which examines at most ${MAX_EXAMINED / 1_000},000 animals (with \`status\`: of that status). So its page may be shorter than \`limit\`, or empty, although more matches follow: follow \`rel="next"\` until there is none.`,
   tags: ['animals'],
   parameters: [
     query('limit', 'Maximum number of animals returned.', { ...int32, ...PAGE_LIMIT }),
@@ -56,12 +56,12 @@ const listPets = {
     query('categoryId', 'Keeps only animals of this category.', int64),
     query(
       'after',
-      'The first animals with a larger id. For the next page, send the last id of this page. Not together with `before`.',
+      'The first animals with a larger id. For the next page, send the last id of this page; of a search, follow `Link`. Not together with `before`.',
       int64,
     ),
     query(
       'before',
-      'The last animals with a smaller id, still by ascending id. For the previous page, send the first id of this page. Not together with `after`.',
+      'The last animals with a smaller id, still by ascending id. For the previous page, send the first id of this page; of a search, follow `Link`. Not together with `after`.',
       int64,
     ),
   ],

@@ -1,7 +1,7 @@
 // The parameters of the operations: the query of listPets, of which each parameter is given at most once and no other is accepted,
 // and the Idempotency-Key header of createPet.
 
-import { PAGE_LIMIT, parseSearchedName, parseStatus } from '../../animal.ts'
+import { PAGE_LIMIT, parseNameFilter, parseStatus } from '../../animal.ts'
 import { invalid } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
 import type { JsonPage, Page } from '../../store.ts'
@@ -41,7 +41,7 @@ export function parseListQuery(text: string): ListQuery {
   const page = {
     limit: parse('limit', parseLimit) ?? PAGE_LIMIT.default,
     status: parse('status', parseStatus),
-    searchedName: parse('name', parseSearchedName),
+    nameContains: parse('name', parseNameFilter),
     categoryId: parse('categoryId', digits => parseInteger('categoryId', digits)),
     after: parse('after', digits => parseInteger('after', digits)),
     before: parse('before', digits => parseInteger('before', digits)),
@@ -70,7 +70,7 @@ function decode(text: string): string | undefined {
 
 /** Encodes what must not be in a URL, such as the `>` that would end it in a `Link` header. */
 function forLink(value: string): string {
-  return value.replace(/["<>\\^`{|}]/g, encodeURIComponent)
+  return value.replace(/["#<>\\^`{|}]/g, encodeURIComponent)
 }
 
 function unknownParameter(name: string) {

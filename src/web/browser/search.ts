@@ -1,5 +1,5 @@
-// The search: the field in the bar, and which animals match. The API cannot search, so the page searches the animals
-// that it has walked through. A number in the field goes to the animal with this id.
+// The search: the field in the bar, and which animals match. The page does not use the
+// search of the API yet: it searches the animals that it has walked through. A number in the field goes to the animal with this id.
 
 import type { Animal, ListOptions, Page } from '../../../client/src/animal-store.ts'
 import { PAGE_LIMIT } from '../../animal.ts'
