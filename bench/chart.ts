@@ -4,7 +4,7 @@ import { ANIMAL_STORE, BARE } from './contenders.ts'
 import { CONNECTIONS } from './load.ts'
 import type { Comparison, Measurement } from './measure.ts'
 import { formatSize } from './report.ts'
-import { WORKLOADS } from './workloads.ts'
+import { SEARCH_CONNECTIONS, WORKLOADS } from './workloads.ts'
 
 const WIDTH = 760
 const MARGIN = 16
@@ -60,7 +60,7 @@ export function chart(comparisons: readonly Comparison[]): string {
   }
 </style>
 <text class="heading" x="${MARGIN}" y="26">CPU time per request, as a multiple of this service's (shorter is better)</text>
-<text class="note" x="${MARGIN}" y="45">${formatSize(panels[0]?.size ?? 0)} animals, ${CONNECTIONS} connections, durable writes, request log off</text>
+<text class="note" x="${MARGIN}" y="45">${formatSize(panels[0]?.size ?? 0)} animals, ${CONNECTIONS} connections (${SEARCH_CONNECTIONS} for searches), durable writes, request log off</text>
 ${shapes.join('\n')}
 </svg>
 `

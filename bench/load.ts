@@ -38,6 +38,7 @@ export interface LoadPlan {
   /** Sent in random order. */
   readonly requests: readonly HttpRequest[]
   readonly key: string
+  readonly connections: number
   readonly expectsRejection: boolean
   readonly seconds: number
 }
@@ -52,7 +53,7 @@ export async function generateLoad(plan: LoadPlan): Promise<LoadResult> {
     const script = join(folder, 'load.lua')
     writeFileSync(script, luaScript(plan))
     // A virtual machine may stall for seconds. Without its own time-out, wrk would count that as failed requests.
-    const options = ['-t1', `-c${CONNECTIONS}`, `-d${plan.seconds}s`, `--timeout=${OVERTIME_SECONDS}s`]
+    const options = ['-t1', `-c${plan.connections}`, `-d${plan.seconds}s`, `--timeout=${OVERTIME_SECONDS}s`]
     const wrk = ['wrk', ...options, '-s', script, plan.address]
     const [program = '', ...args] = [...ON_LAST_CORE, ...wrk]
     const timeout = (plan.seconds + OVERTIME_SECONDS) * 1_000

@@ -1,7 +1,7 @@
 // Measures one workload on several contenders in turns: the cost of a request, and its ratio to that of this service.
 
 import { ANIMAL_STORE, BARE, type Contender } from './contenders.ts'
-import { generateLoad } from './load.ts'
+import { CONNECTIONS, generateLoad } from './load.ts'
 import type { HttpResponse, RunningContender } from './processes.ts'
 import { API_KEY, checkResponse, type Operation, requestFor, type Workload, WRONG_KEY } from './workloads.ts'
 
@@ -55,7 +55,7 @@ export async function measure(
   const ours = contenders[find(ANIMAL_STORE)] as RunningContender
   const responses = await recordResponses(ours, workload, operations)
   await bare.send({ method: 'PUT', path: '/', body: JSON.stringify(responses) })
-  const results = await runRounds(workload, contenders, operations, rounds)
+  const results = await runRounds({ workload, size, operations }, contenders, rounds)
   return results.map((own, index) => ({
     workload: workload.name,
     contender: (contenders[index] as RunningContender).contender.name,
@@ -69,18 +69,24 @@ export async function measure(
   }))
 }
 
+/** A workload on catalogues of one size. */
+interface Task {
+  readonly workload: Workload
+  readonly size: number
+  readonly operations: readonly Operation[]
+}
+
 /** Returns the results of each contender. The order is reversed in every other round, so that none is always first. */
 async function runRounds(
-  workload: Workload,
+  task: Task,
   contenders: readonly RunningContender[],
-  operations: readonly Operation[],
   { warmUp, count }: Rounds,
 ): Promise<RoundResult[][]> {
   const results: RoundResult[][] = contenders.map(() => [])
   for (let round = 1 - warmUp; round <= count; round++) {
     const order = [...contenders.entries()]
     for (const [index, running] of round % 2 === 0 ? order : order.toReversed()) {
-      const result = await runRound(running, workload, operations)
+      const result = await runRound(running, task)
       if (round > 0) results[index]?.push(result)
     }
   }
@@ -106,22 +112,20 @@ function cpuRatio(rounds: readonly RoundResult[], others: readonly RoundResult[]
   )
 }
 
-async function runRound(
-  running: RunningContender,
-  workload: Workload,
-  operations: readonly Operation[],
-): Promise<RoundResult> {
+async function runRound(running: RunningContender, task: Task): Promise<RoundResult> {
   const { contender, address, usage } = running
+  const { workload, operations } = task
   const before = usage()
   const load = await generateLoad({
     address,
     requests: operations.map(requestFor),
     key: keyFor(workload),
+    connections: workload.connections ?? CONNECTIONS,
     expectsRejection: workload.usesWrongKey ?? false,
     seconds: ROUND_SECONDS,
   })
   const after = usage()
-  await checkSample(running, workload, operations)
+  await checkSample(running, task)
   if (load.wrong > 0 || load.failed > 0) {
     throw new Error(
       `${contender.name}, ${workload.name}: ${load.wrong} wrong responses, ${load.failed} failed requests`,
@@ -140,12 +144,11 @@ async function runRound(
 /** The bare server sends the same body for every operation, so only its status is checked. */
 async function checkSample(
   { contender, send }: RunningContender,
-  workload: Workload,
-  operations: readonly Operation[],
+  { workload, size, operations }: Task,
 ): Promise<void> {
   for (const operation of operations.slice(0, SAMPLE_SIZE)) {
     const response = await send(requestFor(operation), keyFor(workload))
-    if (contender !== BARE) checkResponse(operation, workload.usesWrongKey ?? false, response)
+    if (contender !== BARE) checkResponse(operation, size, workload.usesWrongKey ?? false, response)
     else if (response.status >= 500) throw new Error('the bare server has no response for this method')
   }
 }

@@ -6,6 +6,7 @@ import { cpus, release, totalmem, type } from 'node:os'
 import { ANIMAL_STORE, PLAIN_GO, PLAIN_RUST } from './contenders.ts'
 import { CAN_PIN, CONNECTIONS } from './load.ts'
 import { type Comparison, type Measurement, ROUND_SECONDS, type Rounds } from './measure.ts'
+import { SEARCH_CONNECTIONS } from './workloads.ts'
 
 export interface Results {
   readonly startedAt: Date
@@ -64,7 +65,7 @@ function method({ warmUp, count }: Rounds): string {
     ? ' wrk has one core, and the contenders have the others; PostgreSQL may use all.'
     : ''
   return [
-    `- **Load** comes from wrk on ${CONNECTIONS} connections, on the same machine.${pinning} The contenders take turns: ${count} rounds of ${ROUND_SECONDS} s, after a warm-up of ${warmUp}.`,
+    `- **Load** comes from wrk on ${CONNECTIONS} connections (${SEARCH_CONNECTIONS} for searches), on the same machine.${pinning} The contenders take turns: ${count} rounds of ${ROUND_SECONDS} s, after a warm-up of ${warmUp}.`,
     '- **CPU** is the CPU time per request that Linux reports for the process, all threads included. It is taken from the best round, because other work on the machine can only add to it. On PostgreSQL, each contender has a server of its own, and the CPU time of its processes is added.',
     '- **Times ours** is the CPU time of a contender divided by that of this service in the same round: the median over the rounds, so it may differ from the quotient of the CPU columns. Above 1, this service needs less.',
     '- **bare node:http** sends the bytes of this service and does nothing else. It shows what Node.js itself costs.',
@@ -75,10 +76,13 @@ function method({ warmUp, count }: Rounds): string {
 
 const DIFFERENCES = `All contenders check the key, the parameters and the bodies, prepare their statements once, use the same tables and indexes, and make every write durable (\`synchronous = full\`; \`fsync\` on PostgreSQL).
 
+For searches and the inventory they use the statements of this service. Other statements are their own.
+
 In favour of this service:
 
 - On SQLite, its first page comes from a cache, after a check that the file is unchanged. The others query the database.
 - Creations that arrive together share one commit. On PostgreSQL, reads that arrive together share one statement, and equal pages are read once. ${CONNECTIONS} busy connections make the most of this; a single client would gain nothing.
+- On PostgreSQL, a trigger keeps the inventory with every insert. Creations that share an insert also share this cost.
 - Its SQLite page cache has 16 MiB. The others have the default of 2.
 - It runs with two flags of V8 (\`bin/animal-store.js\`). Fastify and the bare server run without.
 - It writes its log lines together, up to 0.1 s later. The others write each line at once, which costs least on \`/dev/null\`.
@@ -87,6 +91,7 @@ Against it:
 
 - It computes a digest of a rejected key. The others compare two strings.
 - Every response has a request id and two more headers. Its log line also has the request id, the address, the key and the animal.
+- On SQLite, its creations also keep the inventory. On PostgreSQL, its inventory also checks that there is a trigger that does so. The others do neither.
 - It has \`before\`, \`Idempotency-Key\`, rate limits and exact errors. The others have not.`
 
 function timesOurs({ measurements }: Comparison): string {

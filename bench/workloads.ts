@@ -1,6 +1,7 @@
 // The workloads, and the check that a response is right.
 
 import type { Status } from '../src/animal.ts'
+import { MAX_EXAMINED } from '../src/store.ts'
 import type { HttpResponse } from './processes.ts'
 
 export const API_KEY = 'bench-key-0123456789-abcdefghij'
@@ -15,7 +16,9 @@ export interface HttpRequest {
 /** What a request asks for. */
 export type Operation =
   | { readonly kind: 'page'; readonly after: number; readonly status?: Status }
+  | { readonly kind: 'search'; readonly after: number }
   | { readonly kind: 'animal'; readonly id: number }
+  | { readonly kind: 'inventory' }
   | { readonly kind: 'creation' }
 
 export interface Workload {
@@ -24,6 +27,8 @@ export interface Workload {
   readonly usesWrongKey?: boolean
   /** Measured by `--quick` too, and shown in the chart. */
   readonly isMain?: boolean
+  /** Instead of CONNECTIONS. */
+  readonly connections?: number
   /** Draws one operation on a catalogue of this size. `random` returns a number from 0 to 1. */
   readonly draw: (size: number, random: () => number) => Operation
 }
@@ -37,6 +42,15 @@ export function animalAt(id: number) {
 }
 
 const NEW_ANIMAL = { name: 'Bella the cat', categoryId: 7, status: 'available' }
+
+/**
+ * This service rejects a search that has waited for others for a second, and 64 of them may take as long where the machine is
+ * slow.
+ */
+export const SEARCH_CONNECTIONS = 8
+
+/** No name contains it. The upper-case letter must be folded. */
+const SEARCHED_NAME = 'Unicorn'
 
 /** Before the last pages, so that a full page follows, even with a filter. */
 function randomPosition(size: number, random: () => number): number {
@@ -59,6 +73,18 @@ export const WORKLOADS: readonly Workload[] = [
     isMain: true,
     draw: (size, random) => ({ kind: 'animal', id: 1 + randomPosition(size, random) }),
   },
+  // The checks of these two need a catalogue without creations, so they precede those that create.
+  {
+    name: 'search without a match',
+    isMain: true,
+    connections: SEARCH_CONNECTIONS,
+    // Examines as many animals as a search may, or all of a small catalogue.
+    draw: (size, random) => ({
+      kind: 'search',
+      after: Math.floor(random() * Math.max(0, size - MAX_EXAMINED)),
+    }),
+  },
+  { name: 'inventory', isMain: true, draw: () => ({ kind: 'inventory' }) },
   { name: 'rejected key', usesWrongKey: true, draw: () => ({ kind: 'page', after: 0 }) },
   {
     name: 'nine reads, one write',
@@ -75,6 +101,12 @@ export function requestFor(operation: Operation): HttpRequest {
       const query = operation.after === 0 ? '' : `?${filter}after=${operation.after}`
       return { method: 'GET', path: `/v1/pets${query}` }
     }
+    case 'search': {
+      const start = operation.after === 0 ? '' : `&after=${operation.after}`
+      return { method: 'GET', path: `/v1/pets?name=${SEARCHED_NAME}${start}` }
+    }
+    case 'inventory':
+      return { method: 'GET', path: '/v1/store/inventory' }
     case 'animal':
       return { method: 'GET', path: `/v1/pets/${operation.id}` }
     case 'creation':
@@ -82,9 +114,10 @@ export function requestFor(operation: Operation): HttpRequest {
   }
 }
 
-/** Throws if the response to the operation is wrong. */
+/** Throws if the response to the operation on a catalogue of this size is wrong. */
 export function checkResponse(
   operation: Operation,
+  size: number,
   usesWrongKey: boolean,
   { status, headers, body }: HttpResponse,
 ): void {
@@ -108,6 +141,18 @@ export function checkResponse(
         fail(`${hasPrevious ? 'a' : 'no'} link to the previous page`)
       return
     }
+    case 'search': {
+      // Go ends JSON with a line break.
+      if (body.trimEnd() !== '[]') fail('an empty page')
+      const links = searchLinks(operation.after, size)
+      if (headers.link !== links) fail(`the link ${links} instead of ${headers.link}`)
+      return
+    }
+    case 'inventory': {
+      const inventory = JSON.stringify(inventoryOf(size))
+      if (body.trimEnd() !== inventory) fail(inventory)
+      return
+    }
     case 'animal':
       if (!isSame(value, animalAt(operation.id))) fail(`animal ${operation.id}`)
       return
@@ -129,6 +174,26 @@ function expectedPage(after: number, status: Status | undefined): PlainAnimal[] 
     animalAt(after + 1 + index),
   )
   return candidates.filter(({ id }) => isOnPage(id, status)).slice(0, PAGE_SIZE)
+}
+
+/** Returns the `Link` header of a search without a match. */
+function searchLinks(after: number, size: number): string | undefined {
+  const url = `/v1/pets?limit=${PAGE_SIZE}&name=${SEARCHED_NAME}`
+  const last = after + MAX_EXAMINED
+  const links = [
+    ...(after > 0 ? [`<${url}&before=${after + 1}>; rel="prev"`] : []),
+    ...(last < size ? [`<${url}&after=${last}>; rel="next"`] : []),
+  ]
+  return links.length === 0 ? undefined : links.join(', ')
+}
+
+function inventoryOf(size: number) {
+  // The statuses take turns, beginning with the second one.
+  const [none, available, pending, sold] = STATUSES.map((_, index) => {
+    const first = index === 0 ? STATUSES.length : index
+    return Math.floor((size - first) / STATUSES.length) + 1
+  })
+  return { available, pending, sold, none }
 }
 
 /** Whether there is an animal with this id, and the filter selects it. */

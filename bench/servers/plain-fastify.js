@@ -16,6 +16,37 @@ const hasPrevious = database.prepare('select exists (select 1 from animals where
 const hasPreviousByStatus = database.prepare(
   'select exists (select 1 from animals where status = ? and id <= ?) as found',
 )
+// The statement of the service: of the first 10,000 animals after @after, at most @limit of the category @category whose folded
+// name contains @text.
+const search = database.prepare(`
+  select json,
+    iif(exists (select 1 from animals where id < first), first, null) as previous,
+    iif(exists (select 1 from animals where id > last), last, null) as next
+  from (
+    select
+      json_group_array(iif(status is null,
+        json_object('id', id, 'name', name, 'categoryId', category_id),
+        json_object('id', id, 'name', name, 'categoryId', category_id, 'status', status))) as json,
+      (select id from animals where id > @after order by id limit 1) as first,
+      iif(count(*) = @limit, max(id),
+        coalesce((select id from animals where id > @after order by id limit 1 offset 9999),
+          (select max(id) from animals where id > @after))) as last
+    from (
+      select id, name, category_id, status
+      from (
+        select id, name, category_id, status, search_name
+        from animals where id > @after order by id limit 10000)
+      where (@category is null or category_id = @category)
+        and (@text is null or instr(coalesce(search_name, lower(name)), @text) > 0)
+      limit @limit + 0))`)
+// The statement of the service, too: the inventory counts the animals up to its last id.
+const readInventory = database.prepare(`
+  select
+    available + count(animals.id) filter (where status = 'available') as available,
+    pending + count(animals.id) filter (where status = 'pending') as pending,
+    sold + count(animals.id) filter (where status = 'sold') as sold,
+    none + count(animals.id) filter (where status is null) as none
+  from inventory left join animals on animals.id > last_id`)
 const find = database.prepare(`select ${columns} from animals where id = ?`)
 const insert = database.prepare('insert into animals (name, category_id, status) values (?, ?, ?)')
 
@@ -49,11 +80,19 @@ app.get('/v1/pets', {
         limit: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
         after: { type: 'integer', default: 0 },
         status,
+        name: { type: 'string', minLength: 1, maxLength: 100 },
+        categoryId: { type: 'integer' },
+      },
+      // There are no searches among the animals of a status.
+      dependencies: {
+        name: { not: { required: ['status'] } },
+        categoryId: { not: { required: ['status'] } },
       },
     },
   },
   handler: async (request, reply) => {
-    const { limit, after, status } = request.query
+    const { limit, after, status, name, categoryId } = request.query
+    if (name !== undefined || categoryId !== undefined) return searchPets(request.query, reply)
     const animals = status ? listByStatus.all(status, after, limit + 1) : list.all(after, limit + 1)
     const rest = status ? `limit=${limit}&status=${status}` : `limit=${limit}`
     const links = []
@@ -69,6 +108,22 @@ app.get('/v1/pets', {
     return animals
   },
 })
+
+function searchPets({ limit, after, name, categoryId }, reply) {
+  // Lower case suffices for ASCII.
+  const text = name?.toLowerCase() ?? null
+  const { json, previous, next } = search.get({ after, limit, category: categoryId ?? null, text })
+  let rest = `limit=${limit}`
+  if (name !== undefined) rest += `&name=${encodeURIComponent(name)}`
+  if (categoryId !== undefined) rest += `&categoryId=${categoryId}`
+  const links = []
+  if (previous !== null) links.push(`</v1/pets?${rest}&before=${previous}>; rel="prev"`)
+  if (next !== null) links.push(`</v1/pets?${rest}&after=${next}>; rel="next"`)
+  if (links.length > 0) reply.header('link', links.join(', '))
+  return reply.type('application/json').send(json)
+}
+
+app.get('/v1/store/inventory', async () => readInventory.get())
 
 app.get('/v1/pets/:id', async (request, reply) => {
   const animal = find.get(request.params.id)

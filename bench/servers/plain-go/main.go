@@ -1,6 +1,6 @@
 // Contender: a plain service on net/http, with database/sql on SQLite or pgx on PostgreSQL, and statements that are
-// prepared once. It has the three operations, and checks keys, parameters and bodies, but knows neither `before` nor
-// `Idempotency-Key`.
+// prepared once. It has the four operations, and checks keys, parameters and bodies, but knows neither `before` nor
+// `Idempotency-Key`, nor searches among the animals of a status.
 package main
 
 import (
@@ -37,6 +37,9 @@ type page struct {
 	limit  int
 	after  int64
 	status string
+	// nil if they were not given.
+	name       *string
+	categoryID *int64
 }
 
 // The animals of a page, and whether others precede and follow them.
@@ -45,8 +48,23 @@ type result struct {
 	hasPrevious, hasNext bool
 }
 
+// What a search found, as JSON, and where other pages start. nil if there is none.
+type searchResult struct {
+	json           []byte
+	previous, next *int64
+}
+
+type inventory struct {
+	Available int64 `json:"available"`
+	Pending   int64 `json:"pending"`
+	Sold      int64 `json:"sold"`
+	None      int64 `json:"none"`
+}
+
 type store interface {
 	list(context.Context, page) (result, error)
+	search(context.Context, page) (searchResult, error)
+	inventory(context.Context) (inventory, error)
 	// find returns nil if there is no animal with this id.
 	find(ctx context.Context, id int64) (*animal, error)
 	create(context.Context, newAnimal) (int64, error)
@@ -63,6 +81,7 @@ func main() {
 	mux.HandleFunc("GET /v1/pets", func(w http.ResponseWriter, r *http.Request) { listPets(animals, w, r) })
 	mux.HandleFunc("POST /v1/pets", func(w http.ResponseWriter, r *http.Request) { createPet(animals, w, r) })
 	mux.HandleFunc("GET /v1/pets/{petId}", func(w http.ResponseWriter, r *http.Request) { getPet(animals, w, r) })
+	mux.HandleFunc("GET /v1/store/inventory", func(w http.ResponseWriter, r *http.Request) { getInventory(animals, w, r) })
 	handler := authenticated(mux)
 	if os.Getenv("LOG_LEVEL") == "info" {
 		handler = logged(handler)
@@ -119,27 +138,60 @@ func listPets(animals store, w http.ResponseWriter, r *http.Request) {
 		sendError(w, http.StatusBadRequest, "invalid_request", err.Error())
 		return
 	}
+	if requested.name != nil || requested.categoryID != nil {
+		searchPets(animals, requested, w, r)
+		return
+	}
 	found, err := animals.list(r.Context(), requested)
 	if err != nil {
 		sendUnavailable(w, err)
 		return
 	}
-	var links []string
 	rest := fmt.Sprintf("limit=%d", requested.limit)
 	if requested.status != "" {
 		rest += "&status=" + requested.status
 	}
+	var previous, next *int64
 	if found.hasPrevious {
-		links = append(links, fmt.Sprintf(`</v1/pets?%s&before=%d>; rel="prev"`, rest, found.animals[0].ID))
+		previous = &found.animals[0].ID
 	}
 	if found.hasNext {
-		last := found.animals[len(found.animals)-1].ID
-		links = append(links, fmt.Sprintf(`</v1/pets?%s&after=%d>; rel="next"`, rest, last))
+		next = &found.animals[len(found.animals)-1].ID
+	}
+	setLinks(w, rest, previous, next)
+	sendJSON(w, http.StatusOK, found.animals)
+}
+
+func searchPets(animals store, requested page, w http.ResponseWriter, r *http.Request) {
+	found, err := animals.search(r.Context(), requested)
+	if err != nil {
+		sendUnavailable(w, err)
+		return
+	}
+	rest := fmt.Sprintf("limit=%d", requested.limit)
+	if requested.name != nil {
+		rest += "&name=" + url.QueryEscape(*requested.name)
+	}
+	if requested.categoryID != nil {
+		rest += fmt.Sprintf("&categoryId=%d", *requested.categoryID)
+	}
+	setLinks(w, rest, found.previous, found.next)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(found.json)
+}
+
+func setLinks(w http.ResponseWriter, rest string, previous, next *int64) {
+	var links []string
+	if previous != nil {
+		links = append(links, fmt.Sprintf(`</v1/pets?%s&before=%d>; rel="prev"`, rest, *previous))
+	}
+	if next != nil {
+		links = append(links, fmt.Sprintf(`</v1/pets?%s&after=%d>; rel="next"`, rest, *next))
 	}
 	if len(links) > 0 {
 		w.Header().Set("Link", strings.Join(links, ", "))
 	}
-	sendJSON(w, http.StatusOK, found.animals)
 }
 
 func parsePage(query url.Values) (page, error) {
@@ -166,9 +218,23 @@ func parsePage(query url.Values) (page, error) {
 				return requested, errors.New("status must be available, pending or sold")
 			}
 			requested.status = value
+		case "name":
+			if length := utf8.RuneCountInString(value); length < 1 || length > 100 {
+				return requested, errors.New("name must have 1 to 100 characters")
+			}
+			requested.name = &value
+		case "categoryId":
+			categoryID, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return requested, errors.New("categoryId must be an integer")
+			}
+			requested.categoryID = &categoryID
 		default:
 			return requested, fmt.Errorf("unknown parameter %s", name)
 		}
+	}
+	if requested.status != "" && (requested.name != nil || requested.categoryID != nil) {
+		return requested, errors.New("status goes with neither name nor categoryId")
 	}
 	return requested, nil
 }
@@ -218,6 +284,24 @@ func getPet(animals store, w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Deprecation", "@1794700800")
 	w.Header().Set("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")
 	sendJSON(w, http.StatusOK, found)
+}
+
+func getInventory(animals store, w http.ResponseWriter, r *http.Request) {
+	counted, err := animals.inventory(r.Context())
+	if err != nil {
+		sendUnavailable(w, err)
+		return
+	}
+	sendJSON(w, http.StatusOK, counted)
+}
+
+// folded returns the searched text as the statements take it, or nil. Lower case suffices for ASCII.
+func (p page) folded() *string {
+	if p.name == nil {
+		return nil
+	}
+	text := strings.ToLower(*p.name)
+	return &text
 }
 
 func isStatus(value string) bool {

@@ -13,6 +13,35 @@ type postgresStore struct {
 	pool *pgxpool.Pool
 }
 
+// The statement of the service: of the first 10,000 animals after $1, at most $2 of the category $3 whose folded name contains
+// $4.
+const searchPostgres = `
+	select coalesce(json, '[]'),
+		case when (select id from animals where id < first order by id desc limit 1) is not null then first end,
+		case when (select id from animals where id > last order by id limit 1) is not null then last end
+	from (
+		select
+			'[' || string_agg(concat('{"id":', id, ',"name":', to_json(name), ',"categoryId":', category_id,
+				',"status":"' || status || '"', '}'), ',') || ']' as json,
+			(select id from animals where id > $1 order by id limit 1) as first,
+			case when count(*) = $2 then max(id)
+				else (select max(id) from (
+					select id from animals where id > $1 order by id limit 10000) as examined) end as last
+		from (
+			select id, name, category_id, status
+			from (
+				select id, name, category_id, status, search_name
+				from animals where id > $1 order by id limit 10000) as examined
+			where ($3::bigint is null or category_id = $3)
+				and ($4::text is null or strpos(coalesce(search_name, lower(name collate "C")), $4) > 0)
+			limit $2::integer) as animal) as rendered`
+
+// Without the check of the service whether the trigger keeps the inventory.
+const inventoryPostgres = `
+	select coalesce(sum(available), 0)::bigint, coalesce(sum(pending), 0)::bigint,
+		coalesce(sum(sold), 0)::bigint, coalesce(sum(none), 0)::bigint
+	from inventory`
+
 func openPostgres(databaseURL string) (store, error) {
 	config, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
@@ -53,6 +82,21 @@ func (s postgresStore) list(ctx context.Context, requested page) (result, error)
 	}
 	err = s.pool.QueryRow(ctx, query, args...).Scan(&found.hasPrevious)
 	return found, err
+}
+
+func (s postgresStore) search(ctx context.Context, requested page) (searchResult, error) {
+	var found searchResult
+	row := s.pool.QueryRow(ctx, searchPostgres,
+		requested.after, requested.limit, requested.categoryID, requested.folded())
+	err := row.Scan(&found.json, &found.previous, &found.next)
+	return found, err
+}
+
+func (s postgresStore) inventory(ctx context.Context) (inventory, error) {
+	var counted inventory
+	row := s.pool.QueryRow(ctx, inventoryPostgres)
+	err := row.Scan(&counted.Available, &counted.Pending, &counted.Sold, &counted.None)
+	return counted, err
 }
 
 func (s postgresStore) find(ctx context.Context, id int64) (*animal, error) {

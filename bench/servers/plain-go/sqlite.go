@@ -14,8 +14,42 @@ import (
 type sqliteStore struct {
 	listAll, listByStatus                 *sql.Stmt
 	hasPreviousOfAll, hasPreviousByStatus *sql.Stmt
+	searchAll, readInventory              *sql.Stmt
 	findByID, insert                      *sql.Stmt
 }
+
+// The statement of the service: of the first 10,000 animals after ?1, at most ?2 of the category ?3 whose folded name contains
+// ?4.
+const searchSQLite = `
+	select json,
+		iif(exists (select 1 from animals where id < first), first, null),
+		iif(exists (select 1 from animals where id > last), last, null)
+	from (
+		select
+			json_group_array(iif(status is null,
+				json_object('id', id, 'name', name, 'categoryId', category_id),
+				json_object('id', id, 'name', name, 'categoryId', category_id, 'status', status))) as json,
+			(select id from animals where id > ?1 order by id limit 1) as first,
+			iif(count(*) = ?2, max(id),
+				coalesce((select id from animals where id > ?1 order by id limit 1 offset 9999),
+					(select max(id) from animals where id > ?1))) as last
+		from (
+			select id, name, category_id, status
+			from (
+				select id, name, category_id, status, search_name
+				from animals where id > ?1 order by id limit 10000)
+			where (?3 is null or category_id = ?3)
+				and (?4 is null or instr(coalesce(search_name, lower(name)), ?4) > 0)
+			limit ?2 + 0))`
+
+// The statement of the service, too: the inventory counts the animals up to its last id.
+const inventorySQLite = `
+	select
+		available + count(animals.id) filter (where status = 'available'),
+		pending + count(animals.id) filter (where status = 'pending'),
+		sold + count(animals.id) filter (where status = 'sold'),
+		none + count(animals.id) filter (where status is null)
+	from inventory left join animals on animals.id > last_id`
 
 func openSQLite(path string) (store, error) {
 	options := url.Values{"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_busy_timeout": {"5000"}}
@@ -39,6 +73,8 @@ func openSQLite(path string) (store, error) {
 		{&s.listByStatus, reader, "select id, name, category_id, status from animals where status = ? and id > ? order by id limit ?"},
 		{&s.hasPreviousOfAll, reader, "select exists (select 1 from animals where id <= ?)"},
 		{&s.hasPreviousByStatus, reader, "select exists (select 1 from animals where status = ? and id <= ?)"},
+		{&s.searchAll, reader, searchSQLite},
+		{&s.readInventory, reader, inventorySQLite},
 		{&s.findByID, reader, "select id, name, category_id, status from animals where id = ?"},
 		{&s.insert, writer, "insert into animals (name, category_id, status) values (?, ?, ?)"},
 	} {
@@ -91,6 +127,20 @@ func (s sqliteStore) list(ctx context.Context, requested page) (result, error) {
 	}
 	err = hasPrevious.QueryRowContext(ctx, append(filter, requested.after)...).Scan(&found.hasPrevious)
 	return found, err
+}
+
+func (s sqliteStore) search(ctx context.Context, requested page) (searchResult, error) {
+	var found searchResult
+	row := s.searchAll.QueryRowContext(ctx, requested.after, requested.limit, requested.categoryID, requested.folded())
+	err := row.Scan(&found.json, &found.previous, &found.next)
+	return found, err
+}
+
+func (s sqliteStore) inventory(ctx context.Context) (inventory, error) {
+	var counted inventory
+	row := s.readInventory.QueryRowContext(ctx)
+	err := row.Scan(&counted.Available, &counted.Pending, &counted.Sold, &counted.None)
+	return counted, err
 }
 
 func (s sqliteStore) find(ctx context.Context, id int64) (*animal, error) {

@@ -1,5 +1,6 @@
 // Contender: a plain service on axum and sqlx, on SQLite or PostgreSQL, with statements that are prepared once. It has the
-// three operations, and checks keys, parameters and bodies, but knows neither `before` nor `Idempotency-Key`.
+// four operations, and checks keys, parameters and bodies, but knows neither `before` nor `Idempotency-Key`, nor searches
+// among the animals of a status.
 
 mod store;
 
@@ -42,6 +43,16 @@ struct Page {
     limit: i64,
     after: i64,
     status: Option<String>,
+    name: Option<String>,
+    category_id: Option<i64>,
+}
+
+#[derive(Serialize, sqlx::FromRow)]
+struct Inventory {
+    available: i64,
+    pending: i64,
+    sold: i64,
+    none: i64,
 }
 
 #[derive(Clone)]
@@ -59,6 +70,7 @@ async fn main() {
     let mut router = Router::new()
         .route("/v1/pets", get(list_pets).post(create_pet))
         .route("/v1/pets/{petId}", get(get_pet))
+        .route("/v1/store/inventory", get(get_inventory))
         .layer(middleware::from_fn_with_state(app.clone(), authenticate))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(app);
@@ -126,6 +138,9 @@ async fn list_pets(State(app): State<App>, RawQuery(query): RawQuery) -> Respons
         Ok(page) => page,
         Err(message) => return error(StatusCode::BAD_REQUEST, "invalid_request", &message),
     };
+    if page.name.is_some() || page.category_id.is_some() {
+        return search_pets(app, page).await;
+    }
     let (animals, has_previous, has_next) = match app.store.list(&page).await {
         Ok(found) => found,
         Err(cause) => return unavailable(cause),
@@ -135,21 +150,46 @@ async fn list_pets(State(app): State<App>, RawQuery(query): RawQuery) -> Respons
         rest.push_str("&status=");
         rest.push_str(status);
     }
-    let mut links = Vec::new();
-    if let (true, Some(first)) = (has_previous, animals.first()) {
-        links.push(format!(
-            "</v1/pets?{rest}&before={}>; rel=\"prev\"",
-            first.id
-        ));
+    let id = |animal: &Animal| animal.id;
+    let previous = animals.first().filter(|_| has_previous).map(id);
+    let next = animals.last().filter(|_| has_next).map(id);
+    (links(&rest, previous, next), Json(animals)).into_response()
+}
+
+async fn search_pets(app: App, page: Page) -> Response {
+    // Lower case suffices for ASCII.
+    let text = page.name.as_deref().map(str::to_lowercase);
+    let (json, previous, next) = match app.store.search(&page, text).await {
+        Ok(found) => found,
+        Err(cause) => return unavailable(cause),
+    };
+    let mut rest = format!("limit={}", page.limit);
+    if let Some(name) = &page.name {
+        rest.push_str("&name=");
+        rest.extend(form_urlencoded::byte_serialize(name.as_bytes()));
     }
-    if let (true, Some(last)) = (has_next, animals.last()) {
-        links.push(format!("</v1/pets?{rest}&after={}>; rel=\"next\"", last.id));
+    if let Some(category_id) = page.category_id {
+        rest.push_str(&format!("&categoryId={category_id}"));
+    }
+    let mut headers = links(&rest, previous, next);
+    let json_type = HeaderValue::from_static("application/json");
+    headers.insert(header::CONTENT_TYPE, json_type);
+    (headers, json).into_response()
+}
+
+fn links(rest: &str, previous: Option<i64>, next: Option<i64>) -> HeaderMap {
+    let mut links = Vec::new();
+    if let Some(id) = previous {
+        links.push(format!("</v1/pets?{rest}&before={id}>; rel=\"prev\""));
+    }
+    if let Some(id) = next {
+        links.push(format!("</v1/pets?{rest}&after={id}>; rel=\"next\""));
     }
     let mut headers = HeaderMap::new();
     if !links.is_empty() {
         headers.insert(header::LINK, links.join(", ").parse().unwrap());
     }
-    (headers, Json(animals)).into_response()
+    headers
 }
 
 fn parse_page(query: &str) -> Result<Page, String> {
@@ -157,19 +197,33 @@ fn parse_page(query: &str) -> Result<Page, String> {
         limit: 20,
         after: 0,
         status: None,
+        name: None,
+        category_id: None,
     };
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        match name {
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match name.as_ref() {
             "limit" => {
                 let limit = value.parse().ok().filter(|limit| (1..=100).contains(limit));
                 page.limit = limit.ok_or("limit must be an integer from 1 to 100")?;
             }
             "after" => page.after = value.parse().map_err(|_| "after must be an id")?,
-            "status" if STATUSES.contains(&value) => page.status = Some(value.to_string()),
+            "status" if STATUSES.contains(&value.as_ref()) => {
+                page.status = Some(value.into_owned());
+            }
             "status" => return Err("status must be available, pending or sold".into()),
+            "name" if (1..=100).contains(&value.chars().count()) => {
+                page.name = Some(value.into_owned());
+            }
+            "name" => return Err("name must have 1 to 100 characters".into()),
+            "categoryId" => {
+                let category_id = value.parse().ok();
+                page.category_id = Some(category_id.ok_or("categoryId must be an integer")?);
+            }
             _ => return Err(format!("unknown parameter {name}")),
         }
+    }
+    if page.status.is_some() && (page.name.is_some() || page.category_id.is_some()) {
+        return Err("status goes with neither name nor categoryId".into());
     }
     Ok(page)
 }
@@ -240,6 +294,13 @@ async fn get_pet(State(app): State<App>, Path(pet_id): Path<String>) -> Response
             (headers, Json(animal)).into_response()
         }
         Ok(None) => not_found(),
+        Err(cause) => unavailable(cause),
+    }
+}
+
+async fn get_inventory(State(app): State<App>) -> Response {
+    match app.store.inventory().await {
+        Ok(inventory) => Json(inventory).into_response(),
         Err(cause) => unavailable(cause),
     }
 }

@@ -1,7 +1,7 @@
-// The same queries on SQLite and on PostgreSQL. sqlx prepares a statement when a connection first uses it, and caches it
-// with the connection.
+// The same queries on SQLite and on PostgreSQL, except for searches and the inventory. sqlx prepares a statement when a
+// connection first uses it, and caches it with the connection.
 
-use crate::{Animal, NewAnimal, Page};
+use crate::{Animal, Inventory, NewAnimal, Page};
 use sqlx::postgres::{PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
@@ -17,6 +17,67 @@ const HAS_PREVIOUS_BY_STATUS: &str =
 const FIND: &str = "select id, name, category_id, status from animals where id = $1";
 const CREATE: &str =
     "insert into animals (name, category_id, status) values ($1, $2, $3) returning id";
+
+// The statement of the service: of the first 10,000 animals after $1, at most $2 of the category $3 whose folded name
+// contains $4.
+const SEARCH_SQLITE: &str = "
+    select json,
+        iif(exists (select 1 from animals where id < first), first, null),
+        iif(exists (select 1 from animals where id > last), last, null)
+    from (
+        select
+            json_group_array(iif(status is null,
+                json_object('id', id, 'name', name, 'categoryId', category_id),
+                json_object('id', id, 'name', name, 'categoryId', category_id, 'status', status))) as json,
+            (select id from animals where id > $1 order by id limit 1) as first,
+            iif(count(*) = $2, max(id),
+                coalesce((select id from animals where id > $1 order by id limit 1 offset 9999),
+                    (select max(id) from animals where id > $1))) as last
+        from (
+            select id, name, category_id, status
+            from (
+                select id, name, category_id, status, search_name
+                from animals where id > $1 order by id limit 10000)
+            where ($3 is null or category_id = $3)
+                and ($4 is null or instr(coalesce(search_name, lower(name)), $4) > 0)
+            limit $2 + 0))";
+const SEARCH_POSTGRES: &str = r#"
+    select coalesce(json, '[]'),
+        case when (select id from animals where id < first order by id desc limit 1) is not null then first end,
+        case when (select id from animals where id > last order by id limit 1) is not null then last end
+    from (
+        select
+            '[' || string_agg(concat('{"id":', id, ',"name":', to_json(name), ',"categoryId":', category_id,
+                ',"status":"' || status || '"', '}'), ',') || ']' as json,
+            (select id from animals where id > $1 order by id limit 1) as first,
+            case when count(*) = $2 then max(id)
+                else (select max(id) from (
+                    select id from animals where id > $1 order by id limit 10000) as examined) end as last
+        from (
+            select id, name, category_id, status
+            from (
+                select id, name, category_id, status, search_name
+                from animals where id > $1 order by id limit 10000) as examined
+            where ($3::bigint is null or category_id = $3)
+                and ($4::text is null or strpos(coalesce(search_name, lower(name collate "C")), $4) > 0)
+            limit $2::integer) as animal) as rendered"#;
+
+// The statement of the service, too: the inventory counts the animals up to its last id.
+const INVENTORY_SQLITE: &str = "
+    select
+        available + count(animals.id) filter (where status = 'available') as available,
+        pending + count(animals.id) filter (where status = 'pending') as pending,
+        sold + count(animals.id) filter (where status = 'sold') as sold,
+        none + count(animals.id) filter (where status is null) as none
+    from inventory left join animals on animals.id > last_id";
+// Without the check of the service whether the trigger keeps the inventory.
+const INVENTORY_POSTGRES: &str = "
+    select coalesce(sum(available), 0)::bigint as available, coalesce(sum(pending), 0)::bigint as pending,
+        coalesce(sum(sold), 0)::bigint as sold, coalesce(sum(none), 0)::bigint as none
+    from inventory";
+
+/// What was found, as JSON, and the ids before and after which other pages lie.
+type SearchResult = (String, Option<i64>, Option<i64>);
 
 #[derive(Clone)]
 pub enum Store {
@@ -34,6 +95,7 @@ macro_rules! list {
             limit,
             after,
             status,
+            ..
         } = $page;
         let mut animals: Vec<Animal> = match status {
             None => {
@@ -72,6 +134,18 @@ macro_rules! list {
         };
         Ok((animals, has_previous, has_next))
     }};
+}
+
+macro_rules! search {
+    ($pool:expr, $statement:expr, $page:expr, $text:expr) => {
+        sqlx::query_as($statement)
+            .bind($page.after)
+            .bind($page.limit)
+            .bind($page.category_id)
+            .bind($text)
+            .fetch_one($pool)
+            .await
+    };
 }
 
 macro_rules! create {
@@ -125,6 +199,22 @@ impl Store {
         match self {
             Store::Sqlite { reader, .. } => list!(reader, page),
             Store::Postgres(pool) => list!(pool, page),
+        }
+    }
+
+    pub async fn search(&self, page: &Page, text: Option<String>) -> sqlx::Result<SearchResult> {
+        match self {
+            Store::Sqlite { reader, .. } => search!(reader, SEARCH_SQLITE, page, text),
+            Store::Postgres(pool) => search!(pool, SEARCH_POSTGRES, page, text),
+        }
+    }
+
+    pub async fn inventory(&self) -> sqlx::Result<Inventory> {
+        match self {
+            Store::Sqlite { reader, .. } => {
+                sqlx::query_as(INVENTORY_SQLITE).fetch_one(reader).await
+            }
+            Store::Postgres(pool) => sqlx::query_as(INVENTORY_POSTGRES).fetch_one(pool).await,
         }
     }
 
