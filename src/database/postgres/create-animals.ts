@@ -88,12 +88,14 @@ async function findByKeys(pool: Pool, creations: readonly Creation[]): Promise<M
   return new Map(rows.map(([scope, key, ...animal]) => [JSON.stringify([scope, key]), toAnimal(animal)]))
 }
 
-function animalColumns(creations: readonly Creation[]): unknown[][] {
+function animalColumns(creations: readonly Creation[]): unknown[] {
+  const searchNames = creations.map(({ animal }) => searchName(animal.name))
   return [
     creations.map(({ animal }) => animal.name),
     creations.map(({ animal }) => animal.categoryId),
     creations.map(({ animal }) => animal.status ?? null),
-    creations.map(({ animal }) => searchName(animal.name)),
+    // Most animals have none. PostgreSQL takes a missing list for a list of nulls.
+    searchNames.some(name => name !== null) ? searchNames : null,
   ]
 }
 

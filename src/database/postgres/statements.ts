@@ -224,7 +224,7 @@ export const EXPIRE_KEY = `
 // shard.
 export const PING = `
   select id, name, category_id, status, search_name from animals order by id limit 1;
-  select id, available, pending, sold, none from inventory limit 1;
+  select available, pending, sold, none from inventory limit 1;
   select scope, key, animal_id, created_at from idempotency_keys where scope = '' and key = '';
   select id, name, environment, digest, scope, created_at, expires_at, revoked_at from api_keys where id = '';
   select current_setting('transaction_read_only') as read_only,
