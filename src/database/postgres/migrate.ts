@@ -25,7 +25,7 @@ const runSql = (sql: string) => async (client: ClientBase, lockTimeoutMs: number
   return client.query({ text: sql, query_timeout: NO_TIMEOUT_MS } as QueryConfig)
 }
 
-/** All of them can run again on what they have changed before. */
+/** Those of schema 5 and later can run again on what they have changed before: to go back to 1.0, the version is set back. */
 const MIGRATIONS: readonly Migration[] = [
   ...[animals, apiKeys, idempotencyKeys, pagesByStatus, searchNames, inventory].map(sql => ({
     run: runSql(sql),
