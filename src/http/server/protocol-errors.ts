@@ -63,6 +63,8 @@ export function fromParserError({ code }: NodeJS.ErrnoException): ServiceError {
       return chunkExtensionsTooLarge()
     case TIMEOUT_CODE:
       return requestTimeout()
+    case 'HPE_INVALID_URL':
+      return invalid('The URL has a character that must be percent-encoded, such as a letter outside ASCII.')
     default:
       return invalid('The request is not well-formed HTTP/1.1.')
   }
