@@ -148,7 +148,8 @@ for (const [name, open] of Object.entries(DATABASES)) {
       const migrate = () => runInProcess(['migrate'], { DATABASE_URL: urlOf(used) })
       const { code, err } = await migrate()
       assert.equal(code, 0)
-      assert.match(err, /^Corrected the inventory: sold 7 → 2, none 3 → 2\.$/m)
+      // On PostgreSQL, the animals are counted in one row or in several.
+      assert.match(err, /^Corrected the inventory: sold \d+ → 2, none \d+ → 2\.$/m)
       assert.deepEqual(await assertInventory(service), { available: 2n, pending: 2n, sold: 2n, none: 2n })
       assert.doesNotMatch((await migrate()).err, /Corrected/)
     })
