@@ -12,7 +12,7 @@ import { shared, startTestService } from './support/service.ts'
 const MAX_RATIO = 200
 
 /** The fastest of so many runs is one that nothing interrupted, on a busy machine too. */
-const RUNS = 30
+const RUNS = 10
 
 const ANIMAL = '"name":"Bella","categoryId":7.0}'
 
