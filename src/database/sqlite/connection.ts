@@ -77,7 +77,6 @@ function prepareDatabase(database: DatabaseSync, path: string, say: Say): void {
 
 /** Whether the file has an older schema, which must be migrated. */
 function isOutdated(path: string): boolean {
-  if (path === MEMORY) return false
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(path, { readOnly: true, timeout: 0 })

@@ -2,6 +2,7 @@
 
 import { realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import type { SQLInputValue } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import { unavailable } from '../../error.ts'
@@ -295,16 +296,25 @@ function createStore({ read, revision, write, complete, checkWriter, close }: Ac
   }
 }
 
-function runPage({ pages, searches }: Statements, page: Page): JsonPage {
-  const { before, status, categoryId = null, nameContains = null } = page
+function runPage(statements: Statements, page: Page): JsonPage {
+  const { before, status } = page
   const isBackward = before !== undefined
   const { start, limit } = isBackward ? { start: before, limit: page.limit } : pageStart(page)
   if (limit === 0) return EMPTY_PAGE
-  const direction = isBackward ? 'backward' : 'forward'
-  const kind = status === undefined ? direction : (`${direction}ByStatus` as const)
-  const row = isSearch(page)
-    ? searches[kind].get(start, limit, status ?? null, categoryId, nameContains)
-    : pages[kind].get(...(status === undefined ? [start, limit] : [start, limit, status]))
+  const values: SQLInputValue[] = status === undefined ? [start, limit] : [start, limit, status]
+  let kinds = statements.pages
+  if (isSearch(page)) {
+    kinds = statements.searches
+    // A statement without the status has the same numbers of parameters.
+    values[2] = status ?? null
+    values.push(page.categoryId ?? null, page.nameContains ?? null)
+  }
+  const row = kinds[kindOf(isBackward, status !== undefined)].get(...values)
   const [json, previous, next] = row as [string, bigint | null, bigint | null]
   return { json, previous: previous ?? undefined, next: next ?? undefined }
+}
+
+function kindOf(isBackward: boolean, isByStatus: boolean): keyof Statements['pages'] {
+  if (isByStatus) return isBackward ? 'backwardByStatus' : 'forwardByStatus'
+  return isBackward ? 'backward' : 'forward'
 }
