@@ -305,7 +305,7 @@ function runPage(statements: Statements, page: Page): JsonPage {
   let kinds = statements.pages
   if (isSearch(page)) {
     kinds = statements.searches
-    // A statement without the status has the same numbers of parameters.
+    // The parameter ?3 is unused in a statement without a status.
     values[2] = status ?? null
     values.push(page.categoryId ?? null, page.nameContains ?? null)
   }
