@@ -66,6 +66,9 @@ interface Resource {
 const LIVENESS = '/livez'
 const READINESS = '/readyz'
 
+/** The routes whose successes come from the database. */
+const DATABASE_ROUTES = [ANIMALS_ROUTE, ANIMAL_ROUTE, INVENTORY_ROUTE, READINESS]
+
 const OK = jsonReply(200, '{"status":"ok"}')
 
 const UNAUTHORIZED = {
@@ -183,7 +186,7 @@ function isHealthCheck(path: string): boolean {
 /** Other replies, such as 401 and those of `/livez`, do not show that the database works. */
 function isFromDatabase({ route = '' }: Exchange, { status }: Reply): boolean {
   const isSuccess = status === 200 || status === 201
-  return isSuccess && [ANIMALS_ROUTE, ANIMAL_ROUTE, INVENTORY_ROUTE, READINESS].includes(route)
+  return isSuccess && DATABASE_ROUTES.includes(route)
 }
 
 /** There is no exchange if the HTTP parser rejected the request. */
