@@ -1,7 +1,6 @@
 // The workloads, and the check that a response is right.
 
-import type { Status } from '../src/animal.ts'
-import { MAX_EXAMINED } from '../src/store.ts'
+import { MAX_EXAMINED, type Status } from '../src/animal.ts'
 import type { HttpResponse } from './processes.ts'
 
 export const API_KEY = 'bench-key-0123456789-abcdefghij'

@@ -28,6 +28,12 @@ export const NAME_MAX_LENGTH = 1000
 /** The longest text that a search for a name may have. */
 export const SEARCH_MAX_LENGTH = 100
 
+/**
+ * The most animals that one search examines. A search that has not filled its page by then returns what it has found, and where
+ * to go on (docs/decisions/search.md).
+ */
+export const MAX_EXAMINED = 10_000
+
 /** How many animals a page may have. */
 export const PAGE_LIMIT = { minimum: 1, maximum: 100, default: 20 } as const
 

@@ -34,12 +34,6 @@ export interface Page {
   readonly categoryId?: bigint | undefined
 }
 
-/**
- * The most animals that one search examines. A search that has not filled its page by then returns what it has found, and where
- * to go on (docs/decisions/search.md).
- */
-export const MAX_EXAMINED = 10_000
-
 /** Whether the page is a search: no index finds its animals, so it examines one after the other. */
 export function isSearch({ nameContains, categoryId }: Page): boolean {
   return nameContains !== undefined || categoryId !== undefined

@@ -23,7 +23,7 @@ const SHORTCUTS: readonly (readonly [keys: readonly string[], action: string])[]
 
 /** The search in the bar, before the links of all pages. */
 export function renderCatalogueSearch(): Html {
-  return html`<form id="search" role="search" hidden><label class="visually-hidden" for="search-field">Search or id</label>${icon('search')}<input id="search-field" type="search" autocomplete="off" spellcheck="false" placeholder="Search or id" aria-keyshortcuts="/" aria-describedby="search-hint"><kbd aria-hidden="true">/</kbd><p id="search-hint" class="hint"></p></form>`
+  return html`<form id="search" role="search" hidden><label class="visually-hidden" for="search-field">Search or id</label>${icon('search')}<input id="search-field" type="search" autocomplete="off" spellcheck="false" placeholder="Search or id" aria-keyshortcuts="/" aria-describedby="search-hint"><kbd aria-hidden="true">/</kbd><div id="search-hint" class="hint" role="status"></div></form>`
 }
 
 /** The buttons in the bar, after the links of all pages. */
@@ -36,13 +36,14 @@ export function renderCatalogueTools(): Html {
 <a href="./openapi.json">OpenAPI document</a>
 <button id="show-shortcuts" type="button" popovertarget="menu" popovertargetaction="hide">Keyboard shortcuts<kbd aria-hidden="true">?</kbd></button>
 <hr>
+<p id="key-in-use" class="hint"></p>
 <button id="sign-out" type="button" popovertarget="menu" popovertargetaction="hide">Sign out</button>
 </div>
 </div>`
 }
 
 export function renderCatalogue(environment: Environment): Html {
-  return html`<noscript><p class="card">This page needs JavaScript. Programs can use the API at <code>v1/pets</code>: see the <a href="./docs">API reference</a>.</p></noscript>
+  return html`<noscript><p class="card">This page needs JavaScript. Programs can use the API at <code>/v1/pets</code>: see the <a href="./docs">API reference</a>.</p></noscript>
 ${renderSignIn(environment)}
 <section id="catalogue" aria-labelledby="title" hidden>
 ${renderStock()}
@@ -54,7 +55,6 @@ ${renderToolbar()}
 <tbody id="rows"></tbody></table>
 ${renderListMessage()}
 <nav id="pager" class="row" aria-label="Pages"><a id="first" class="button quiet" data-page aria-disabled="true">${icon('first')}<span>First</span></a><a id="previous" class="button quiet" data-page rel="prev" aria-disabled="true">${icon('previous')}<span>Previous</span></a>
-<p id="summary" class="hint" role="status"></p>
 <a id="next" class="button quiet" data-page rel="next" aria-disabled="true"><span>Next</span>${icon('next')}</a>
 <button class="new-animal primary" type="button" aria-label="New animal">${icon('plus')}New</button></nav>
 </div>
@@ -66,15 +66,16 @@ ${renderShortcuts()}
 }
 
 function renderSignIn(environment: Environment): Html {
-  return html`<section id="sign-in" class="card" aria-labelledby="sign-in-title" hidden>
+  const other = environment === 'production' ? 'staging' : 'production'
+  return html`<section id="sign-in" class="card" aria-labelledby="sign-in-title" data-environment="${environment}" data-own-prefix="${KEY_PREFIX[environment]}" data-other-environment="${other}" data-other-prefix="${KEY_PREFIX[other]}" hidden>
 <h1 id="sign-in-title">Sign in</h1>
-<p class="hint">This is the <strong>${environment}</strong> catalogue. Sign in with an API key, which you get from whoever runs this service.</p>
+<p class="hint">This is the <strong>${environment}</strong> catalogue. Sign in with an API key. <a href="./docs#authentication">How do I get a key?</a></p>
 <form>
 <label class="label" for="key">API key</label>
-<input id="key" name="key" type="password" required autocomplete="off" spellcheck="false" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="sign-in-problem">
+<div class="row"><input id="key" name="key" type="password" required autocomplete="off" spellcheck="false" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="sign-in-problem"><button id="show-key" type="button" aria-controls="key">Show</button></div>
 <p id="sign-in-problem" class="problem" role="alert"></p>
 <div class="check row"><input id="remember" type="checkbox" aria-describedby="remember-hint"><label for="remember">Remember on this device</label></div>
-<p id="remember-hint" class="hint"><span>The key is forgotten when you close this tab.</span><span class="warning">Everybody who uses this browser can then see the catalogue and add to it, until you sign out. Leave this off on a shared computer.</span></p>
+<p id="remember-hint" class="hint"><span>The key is forgotten when you close the tabs of this catalogue.</span><span class="warning">Everybody who uses this browser can then see the catalogue and add to it, until you sign out. Leave this off on a shared computer.</span></p>
 <button class="primary">Sign in</button>
 </form>
 </section>`
@@ -85,19 +86,19 @@ function renderStock(): Html {
   const kinds = [['', 'All'], ...STATUSES.map(status => [status, status]), ['none', 'no status']] as const
   return html`<section id="stock" class="row" aria-label="Stock">
 <h1 id="title" class="visually-hidden" tabindex="-1">Animals</h1>
-<div id="filter" class="row" role="group" aria-label="Filter by status">${kinds.map(([kind = '', label = '']) => html`<button type="button" class="quiet ${kind || 'all'}" data-status="${kind}" aria-pressed="${String(kind === '')}"${kind === '' && html` aria-keyshortcuts="f"`}>${label} <b></b></button>`)}<span id="stock-note" class="hint"></span></div>
-<svg id="stock-bar" viewBox="0 0 1000 8" preserveAspectRatio="none" role="img" aria-label="Nothing has been counted yet.">${[...STATUSES, 'none'].map(kind => html`<rect class="${kind}" x="0" y="0" width="0" height="8"></rect>`)}</svg>
+<div id="filter" class="row" role="group" aria-label="Filter by status">${kinds.map(([kind = '', label = '']) => html`<button type="button" class="quiet ${kind || 'all'}" data-status="${kind}" aria-pressed="${String(kind === '')}"${kind === '' && html` aria-keyshortcuts="f"`}>${label} <b></b></button>`)}</div>
+<svg id="stock-bar" viewBox="0 0 1000 8" preserveAspectRatio="none" role="img" aria-label="The animals have not been counted yet.">${[...STATUSES, 'none'].map(kind => html`<rect class="${kind}" x="0" y="0" width="0" height="8"></rect>`)}</svg>
 </section>`
 }
 
 function renderToolbar(): Html {
   return html`<div id="toolbar" class="row">
+<p id="list-status" class="hint"><span role="status"></span> <button id="stop-search" class="link" type="button" hidden></button> <button id="clear-search" class="link" type="button" hidden>Clear</button></p>
 <div id="view" class="row">
-<div role="group" aria-label="Order"><a id="oldest" class="button quiet" data-page href="./">Oldest</a><a id="newest" class="button quiet" data-page href="./?order=newest" aria-keyshortcuts="o">Newest</a></div>
+<div role="group" aria-label="Order" class="row"><button id="newest" class="quiet" type="button" aria-pressed="true" aria-keyshortcuts="o">Newest first</button><button id="oldest" class="quiet" type="button" aria-pressed="false">Oldest first</button></div>
 <select id="limit" aria-label="Animals per page" title="Animals per page">${PAGE_SIZES.map(size => html`<option>${size}</option>`)}</select>
 <button id="export" class="icon-button" type="button" aria-label="Download CSV" title="Download this list as CSV. Names that a spreadsheet would run as a formula get a leading apostrophe.">${icon('download')}</button>
 </div>
-<p id="search-result" class="hint" hidden><span role="status"></span> <button class="link" type="button">Clear</button></p>
 </div>`
 }
 
@@ -110,6 +111,7 @@ function renderListMessage(): Html {
 function renderPanel(): Html {
   return html`<aside id="panel" aria-labelledby="details-name" hidden>
 ${renderDetails()}
+<div id="missing" hidden><div class="panel-heading"><h2 id="missing-title" tabindex="-1"></h2>${renderCloseButton()}</div><p class="hint">Animals are never deleted, so the number in this link is wrong.</p></div>
 ${renderAddForm()}
 </aside>
 <div id="backdrop" hidden></div>`
@@ -121,7 +123,7 @@ function renderDetails(): Html {
 <p id="not-listed" class="hint" hidden>This animal is not on this page. <button class="link" type="button">Show it in the list</button></p>
 <dl>
 <div class="row"><dt>Id</dt><dd class="row"><span id="details-id" class="number"></span>${renderCopyButton('id', 'Copy id')}</dd></div>
-<div class="row"><dt>Category</dt><dd class="row"><span id="details-category" class="number"></span></dd></div>
+<div class="row"><dt>Category</dt><dd class="row"><a id="details-category" class="number" data-page></a></dd></div>
 <div class="row"><dt>Status</dt><dd class="row"><span id="details-status"></span></dd></div>
 <div class="row"><dt>JSON</dt><dd class="row">${renderCopyButton('json', 'Copy JSON')}</dd></div>
 </dl>

@@ -1,10 +1,10 @@
 // The guide of the API reference: what all operations have in common.
 
-import { PAGE_LIMIT } from '../animal.ts'
+import { MAX_EXAMINED, PAGE_LIMIT } from '../animal.ts'
 import { KEY_PREFIX } from '../api-key.ts'
 import { STATUS_OF } from '../error.ts'
 import { INT64_MAX, renderJson } from '../json.ts'
-import { IDEMPOTENCY_WINDOW_HOURS, MAX_EXAMINED } from '../store.ts'
+import { IDEMPOTENCY_WINDOW_HOURS } from '../store.ts'
 import { type ApiDescription, type Header, jsonOf, operationsOf, type Response } from './api-description.ts'
 import { type Html, html } from './html.ts'
 import {

@@ -24,16 +24,13 @@ suite('below the prefix of a proxy', () => {
     assert.equal((await readIds(page)).length, 20)
     await readStock(page)
     await page.getByRole('link', { name: 'Next' }).click()
-    await page.waitForURL(/\/shop\/animals\/\?.*after=20$/)
+    await page.waitForURL(/\/shop\/animals\/\?before=11$/)
     await page.waitForFunction(() => document.querySelectorAll('#rows tr').length === 10)
     await page.getByRole('link', { name: 'API reference' }).click()
     await page.waitForURL(/\/shop\/animals\/docs$/)
-    // Another catalogue of the same host has another key and other animals.
+    // Another catalogue of the same host has another key.
     const names = await page.evaluate(() => Object.keys(sessionStorage))
-    assert.deepEqual(names.sort(), [
-      'animal-store-key:/shop/animals/',
-      'animal-store-stock-production:/shop/animals/',
-    ])
+    assert.deepEqual(names, ['animal-store-key:/shop/animals/'])
     await page.getByRole('link', { name: 'Animal Store', exact: true }).click()
     await page.waitForURL(/\/shop\/animals\/$/)
   })

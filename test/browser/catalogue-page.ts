@@ -118,17 +118,10 @@ export async function signOut(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Sign out' }).click()
 }
 
-/** Waits until the whole stock has been counted. Returns the counts: total, available, pending, sold, no status. */
+/** Waits until the page knows the stock. Returns the counts: total, available, pending, sold, no status. */
 export async function readStock(page: Page): Promise<string[]> {
   await page.locator('#stock[data-state=complete]').waitFor()
   return page.locator('#filter b').allTextContents()
-}
-
-/** Opens the page as if this tab had counted nothing yet (src/web/browser/catalogue-walk.ts). */
-export async function countAgain(page: Page, url: string): Promise<void> {
-  await page.goto(`${new URL(url).origin}/livez`)
-  await page.evaluate(() => sessionStorage.removeItem('animal-store-stock-production:/'))
-  await page.goto(url)
 }
 
 /**
@@ -143,7 +136,7 @@ export async function stopClock(page: Page): Promise<void> {
 
 /** Answers every API request of the page with this error. */
 export async function failRequests(page: Page, status: number, code: string): Promise<void> {
-  await page.route('**/v1/pets**', route =>
+  await page.route('**/v1/**', route =>
     route.fulfill({
       status,
       contentType: 'application/json',

@@ -20,9 +20,9 @@ test('a visitor signs in, sees the animals, adds one and looks at it', async t =
   assert.deepEqual(
     (await readRows(page)).map(([id, name]) => [id, name]),
     [
-      ['1', 'Animal 1'],
-      ['2', 'Animal 2'],
       ['3', 'Animal 3'],
+      ['2', 'Animal 2'],
+      ['1', 'Animal 1'],
     ],
   )
   await openAddForm(page)

@@ -36,7 +36,7 @@ function focusedRow(page: Page): Promise<string | null | undefined> {
 
 suite('a row', () => {
   test('shows its animal whole in the panel when it is clicked', async t => {
-    const { page } = await open(t, service(), { path: '/?after=40' })
+    const { page } = await open(t, service(), { path: '/?order=oldest&after=40' })
     await page.locator('#rows tr', { hasText: 'Zoë' }).click()
     await waitForSelected(page, '45')
     assert.equal(await page.locator('#details-name').textContent(), NAME)
@@ -55,8 +55,8 @@ suite('a row', () => {
     const { page } = await open(t, service())
     const notListed = page.getByText('This animal is not on this page.')
     for (const [path, id, next, back] of [
-      ['/', '2', '?after=20', '?after=1'],
-      ['/?order=newest', '44', '?order=newest&before=26', '?order=newest&before=45'],
+      ['/?order=oldest', '2', '?order=oldest&after=20', '?order=oldest&after=1'],
+      ['/', '44', '?before=26', '?before=45'],
     ] as const) {
       await page.goto(service().address + path)
       await page.locator('#rows tr').nth(1).click()
@@ -75,7 +75,7 @@ suite('a row', () => {
   })
 
   test('offers its id and its JSON to copy', async t => {
-    const { page, context } = await open(t, service(), { path: '/?after=44' })
+    const { page, context } = await open(t, service(), { path: '/?limit=1' })
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.locator('#rows tr').click()
     const copied = async (name: string) => {
@@ -105,7 +105,7 @@ suite('a row', () => {
   })
 
   test('is not selected when the user selects text in it', async t => {
-    const { page } = await open(t, service())
+    const { page } = await open(t, service(), { path: '/?order=oldest' })
     await readRows(page)
     await page.locator('#rows td').first().dblclick()
     await waitForSelected(page, '1')
@@ -124,12 +124,12 @@ suite('the link of an animal', () => {
   const searchOf = (page: Page) => new URL(page.url()).search
 
   test('is the address while the animal is selected, also after a reload and with Back and Forward', async t => {
-    const { page } = await open(t, service(), { path: '/?limit=10' })
+    const { page } = await open(t, service(), { path: '/?limit=10&order=oldest' })
     await readRows(page)
     await page.locator('#rows tr').nth(1).click()
     await waitForSelected(page, '2')
-    assert.equal(searchOf(page), '?limit=10&animal=2')
-    assert.equal(await page.title(), 'animal 2 · Animal Store')
+    assert.equal(searchOf(page), '?limit=10&order=oldest&animal=2')
+    assert.equal(await page.title(), 'Animal 2 · Animal Store')
     await page.locator('#rows tr').nth(4).click()
     await waitForSelected(page, '5')
     await page.goBack()
@@ -141,31 +141,33 @@ suite('the link of an animal', () => {
     await page.reload()
     await waitForSelected(page, '2')
     await press(page, 'Escape')
-    assert.equal(searchOf(page), '?limit=10')
+    assert.equal(searchOf(page), '?limit=10&order=oldest')
     assert.equal(await page.locator('#panel').isVisible(), false)
   })
 
   test('can be copied, and shows the animal to somebody else', async t => {
-    const { page, context } = await open(t, service(), { path: '/?status=sold&order=newest' })
+    const { page, context } = await open(t, service(), { path: '/?status=sold' })
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.locator('#rows tr').nth(2).click()
     await waitForSelected(page, '38')
     await press(page, 'c')
     await page.getByRole('button', { name: 'Copied' }).waitFor()
     const link = await page.evaluate(() => navigator.clipboard.readText())
-    assert.equal(link, `${service().address}/?after=37&animal=38`)
+    assert.equal(link, `${service().address}/?before=39&animal=38`)
     await page.goto('about:blank')
     await page.goto(link)
     await waitForSelected(page, '38')
-    await waitForList(page, '?after=37', '38')
+    await waitForList(page, '?before=39', '38')
   })
 
   test('works for an animal that is not on the page, and says if there is none', async t => {
-    const { page } = await open(t, service(), { path: '/?animal=45' })
+    const { page } = await open(t, service(), { path: '/?order=oldest&animal=45' })
     await page.getByRole('heading', { name: 'Zoë' }).waitFor()
     await page.getByText('This animal is not on this page.').waitFor()
     await page.goto(`${service().address}/?animal=46`)
-    await page.getByText('No animal has the id 46.').waitFor()
+    await page.getByRole('complementary', { name: 'No animal has id 46' }).waitFor()
+    assert.equal(searchOf(page), '?animal=46')
+    await press(page, 'Escape')
     assert.equal(await page.locator('#panel').isVisible(), false)
     assert.equal(searchOf(page), '')
     await page.goto(`${service().address}/?animal=x`)
@@ -189,8 +191,7 @@ suite('the keyboard', () => {
           const { activeElement } = document
           if (activeElement === null || activeElement === document.body) return undefined
           const { x, y, bottom } = activeElement.getBoundingClientRect()
-          const scrolled = activeElement.closest('#filter')?.scrollLeft ?? 0
-          return { name: activeElement.id || activeElement.textContent, x: x + scrolled, y, bottom }
+          return { name: activeElement.id || activeElement.textContent, x, y, bottom }
         })
         if (box === undefined || boxes.some(({ name }) => name === box.name)) break
         boxes.push(box)
@@ -206,17 +207,17 @@ suite('the keyboard', () => {
   }
 
   test('moves from row to row, and on to other pages', async t => {
-    const { page } = await open(t, service())
+    const { page } = await open(t, service(), { path: '/?order=oldest' })
     await readRows(page)
     await press(page, 'j')
     await waitForSelected(page, '1')
     await press(page, 'j', 'ArrowDown', 'j', 'k', 'ArrowUp')
     await waitForSelected(page, '2')
     await press(page, ...Array(19).fill('j'))
-    await waitForList(page, '?after=20', '21')
+    await waitForList(page, '?order=oldest&after=20', '21')
     await waitForSelected(page, '21')
     await press(page, 'k')
-    await waitForList(page, '', '1')
+    await waitForList(page, '?order=oldest', '1')
     await waitForSelected(page, '20')
     const isVisible = await page.evaluate(() => {
       const row = document.activeElement?.closest('tr')?.getBoundingClientRect()
@@ -234,25 +235,25 @@ suite('the keyboard', () => {
   })
 
   test('turns pages, filters, changes the order and focuses the search, but only types while a field has the focus', async t => {
-    const { page } = await open(t, service())
+    const { page } = await open(t, service(), { path: '/?order=oldest' })
     await readRows(page)
     await press(page, ']')
-    await waitForList(page, '?after=20', '21')
+    await waitForList(page, '?order=oldest&after=20', '21')
     await press(page, '[')
-    await waitForList(page, '', '1')
+    await waitForList(page, '?order=oldest', '1')
     await press(page, '[')
     await press(page, 'f', 'Tab', 'Tab', 'Tab', 'Enter')
-    await waitForList(page, '?status=sold', '2')
+    await waitForList(page, '?status=sold&order=oldest', '2')
     await press(page, 'o')
-    await waitForList(page, '?status=sold&order=newest', '44')
+    await waitForList(page, '?status=sold', '44')
     await press(page, 'o')
-    await waitForList(page, '?status=sold', '2')
+    await waitForList(page, '?status=sold&order=oldest', '2')
     await press(page, '/')
     await page.keyboard.type('njk7')
     assert.equal(await page.locator('#search-field').inputValue(), 'njk7')
     assert.equal(await page.locator('#panel').isVisible(), false)
     await press(page, 'Escape', 'Escape')
-    await waitForList(page, '?status=sold', '2')
+    await waitForList(page, '?status=sold&order=oldest', '2')
     await press(page, 'j')
     await waitForSelected(page, '2')
     await press(page, 'n')

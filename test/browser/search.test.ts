@@ -1,12 +1,12 @@
-// The search on the catalogue page, which looks through the animals that the page has counted.
+// The search on the catalogue page: the service finds the animals, and the page follows its links until a page is full.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { suite, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { shared } from '../support/service.ts'
+import { type NewAnimal, STATUSES } from '../../src/animal.ts'
+import { shared, type TestService } from '../support/service.ts'
 import {
-  countAgain,
   newAnimals,
   readIds,
   readRows,
@@ -19,145 +19,175 @@ import {
 
 const open = useCatalogue()
 
-/** 1,204 animals. The first ones have names worth searching. */
+/** 1,204 animals. The last ones have names worth searching. */
 const service = shared(scope =>
   startWithAnimals(scope, [
+    ...newAnimals(1_200, [...STATUSES, undefined]),
     { name: 'Zoë the Cat', categoryId: 7n, status: 'sold' },
     { name: 'zoe', categoryId: 9007199254740993n },
     { name: 'Bella', categoryId: 7n },
-    ...newAnimals(1_201, ['available', 'sold', 'pending', undefined]),
+    { name: '1234', categoryId: 9999n },
   ]),
+)
+
+/** 23,010 animals: a page that finds nothing needs three requests. The newest is the only "Hohenheim". */
+const largeService = shared(scope =>
+  startWithAnimals(scope, [...newAnimals(23_009), { name: 'Hohenheim', categoryId: 7n } satisfies NewAnimal]),
 )
 
 async function search(page: Page, text: string): Promise<void> {
   await page.getByLabel('Search or id').fill(text)
 }
 
+/** The requests to the API from now on. */
+function watchRequests(page: Page): string[] {
+  const requests: string[] = []
+  page.on('request', request => {
+    const { pathname, search } = new URL(request.url())
+    if (pathname.startsWith('/v1/')) requests.push(pathname + search)
+  })
+  return requests
+}
+
 suite('the search', () => {
   test('finds names and categories, whatever the case and accents', async t => {
     const { page } = await open(t, service())
-    await readStock(page)
     const cases: [text: string, ids: string[]][] = [
-      ['ZOE', ['1', '2']],
-      ['zoë', ['1', '2']],
-      ['cat zo', ['1']],
-      ['bella 7', ['3']],
-      ['category:7', ['1', '3', '11']],
-      ['category: 9007199254740993', ['2']],
-      ['animal 1201', ['1204']],
+      ['ZOE', ['1202', '1201']],
+      ['zoë', ['1202', '1201']],
+      ['category:7', ['1203', '1201', '8']],
+      ['category: 9007199254740993', ['1202']],
+      ['bell category:7', ['1203']],
+      ['animal 1199', ['1199']],
     ]
     for (const [text, ids] of cases) {
       await search(page, text)
-      await page.getByText(`${ids.length} found. Searched 1,204 of 1,204`).waitFor()
+      await page.waitForFunction(text => new URLSearchParams(location.search).get('q') === text, text)
+      await page.locator('#list-status').getByText(`${ids.length} found`).waitFor()
       assert.deepEqual(await readIds(page), ids, text)
     }
     await search(page, 'unicorn')
     await page.getByRole('heading', { name: 'No animal matches “unicorn”' }).waitFor()
     await page.getByRole('link', { name: 'Show all animals' }).click()
-    await waitForList(page, '', '1')
+    await waitForList(page, '', '1204')
     assert.equal(await page.getByLabel('Search or id').inputValue(), '')
+    await search(page, 'x'.repeat(101))
+    await page.getByText('name must have at most 100 characters.').waitFor()
+    assert.equal(await page.getByLabel('Search or id').inputValue(), 'x'.repeat(101))
   })
 
-  /** Opens a search whose walk stops after 200 animals until `release` is called. */
-  async function openUnfinished(t: TestContext, path: string) {
-    const released = Promise.withResolvers<void>()
-    const { page } = await open(t, service(), { isSignedIn: true })
-    await readStock(page)
-    await page.route(/limit=100&after=200$/, async route => {
-      await released.promise
-      await route.continue().catch(() => {})
-    })
-    t.after(() => released.resolve())
-    await countAgain(page, service().address + path)
-    await page.getByText('Searched 200 so far …').waitFor()
-    return { page, release: released.resolve }
-  }
-
-  test('shows how far it is, and keeps the page of a link until it is found', async t => {
-    const path = '/?q=animal&before=1204&order=newest'
-    const { page, release } = await openUnfinished(t, path)
-    assert.equal(new URL(page.url()).search, path.slice(1))
-    release()
-    await page.getByText('1,201 found. Searched 1,204 of 1,204').waitFor()
-    assert.equal((await readIds(page))[0], '1203')
-    assert.equal(new URL(page.url()).search, path.slice(1))
+  test('marks what it has found in the names', async t => {
+    const names = ['Zoë the zoé', 'ẞ zoe', '한zoe', '<b>zoe</b>', `zoe${'\u0301'}`]
+    const service = await startWithAnimals(
+      t,
+      names.map(name => ({ name, categoryId: 1n })),
+    )
+    const { page } = await open(t, service, { path: '/?q=ZOE&order=oldest' })
+    await readRows(page)
+    const marked = await page
+      .locator('#rows .name')
+      .evaluateAll(links =>
+        links.map(link => [...link.querySelectorAll('mark')].map(mark => mark.textContent)),
+      )
+    assert.deepEqual(marked, [['Zoë', 'zoé'], ['zoe'], ['zoe'], ['zoe'], [`zoe${'\u0301'}`]])
+    assert.deepEqual(
+      (await readRows(page)).map(([, name]) => name),
+      names,
+    )
+    await page.goto(`${service.address}/?q=하`)
+    await waitForList(page, '?q=%ED%95%98', '3')
+    assert.equal(await page.locator('#rows mark').textContent(), '한')
   })
 
-  test('does not say that there is nothing before it has looked', async t => {
-    const { page, release } = await openUnfinished(t, '/?q=animal+1201')
-    await page.getByRole('heading', { name: 'Nothing found yet' }).waitFor()
-    release()
-    await waitForList(page, '?q=animal+1201', '1204')
+  test('offers both for a number: the id, and a name that has it', async t => {
+    const { page } = await open(t, service())
+    await search(page, '1234')
+    await page.getByRole('button', { name: 'Search names for “1234”' }).click()
+    await waitForList(page, '?q=1234', '1204')
+    assert.deepEqual(await readIds(page), ['1204'])
+    await page.reload()
+    await waitForList(page, '?q=1234', '1204')
   })
 
-  test('can be cancelled while a download waits for it', async t => {
-    const { page } = await openUnfinished(t, '/?q=zoe')
-    await page.getByRole('button', { name: 'Download CSV' }).click()
-    await page.getByRole('button', { name: 'Cancel' }).click()
-    await page.getByText('Saving the list …').waitFor({ state: 'hidden' })
-    assert.equal(await page.locator('#export').getAttribute('aria-disabled'), 'false')
+  test('follows the category of a row and of the panel', async t => {
+    const { page } = await open(t, service(), { path: '/?before=1204' })
+    await page.locator('#rows tr').first().getByRole('link', { name: '7' }).click()
+    await waitForList(page, '?q=category%3A7', '1203')
+    assert.equal(await page.locator('#panel').isVisible(), false)
+    await page.goto(`${service().address}/?animal=1201`)
+    await page.locator('#details-category').click()
+    await waitForList(page, '?q=category%3A7', '1203')
+    assert.equal(await page.getByLabel('Search or id').inputValue(), 'category:7')
   })
 
   test('is a part of the URL, and one step in the history', async t => {
     const { page } = await open(t, service())
-    await readStock(page)
+    await readRows(page)
     await page.keyboard.press('/')
     await page.keyboard.type('zoe')
-    await waitForList(page, '?q=zoe', '1')
+    await waitForList(page, '?q=zoe', '1202')
+    await search(page, 'zoë the')
+    await waitForList(page, '?q=zo%C3%AB+the', '1201')
     await page.goBack()
-    await waitForList(page, '', '1')
-    assert.equal(await page.locator('#search-result').isVisible(), false)
+    await waitForList(page, '', '1204')
+    assert.equal(await page.getByRole('button', { name: 'Clear' }).isVisible(), false)
     await page.goForward()
-    await waitForList(page, '?q=zoe', '1')
-    assert.equal(await page.getByLabel('Search or id').inputValue(), 'zoe')
+    await waitForList(page, '?q=zo%C3%AB+the', '1201')
+    assert.equal(await page.getByLabel('Search or id').inputValue(), 'zoë the')
     await page.keyboard.press('/')
     await page.keyboard.press('Escape')
-    await page.waitForFunction(() => document.querySelectorAll('#rows tr').length === 20)
+    await waitForList(page, '', '1204')
     await search(page, 'bella')
-    await waitForList(page, '?q=bella', '3')
+    await waitForList(page, '?q=bella', '1203')
     await page.getByRole('button', { name: 'Clear' }).click()
-    await waitForList(page, '', '1')
-    assert.equal(await page.getByLabel('Search or id').inputValue(), '')
+    await waitForList(page, '', '1204')
   })
 
-  test('shows its results like any list: filtered, in pages, newest first, with the panel', async t => {
+  test('shows its results like any list: filtered, in pages, oldest first, with the panel', async t => {
     const { page } = await open(t, service(), { path: '/?limit=10' })
-    await readStock(page)
     await search(page, 'animal 1')
     const filter = page.getByRole('group', { name: 'Filter by status' })
     await filter.getByRole('button', { name: 'pending' }).click()
-    await waitForList(page, '?status=pending&q=animal+1&limit=10', '14')
+    await waitForList(page, '?status=pending&q=animal+1&limit=10', '1198')
+    await page.getByText('10 shown, there may be more').waitFor()
+    assert.equal(await filter.locator('b').first().isVisible(), false, 'a number that is not of this search')
     const first = await readIds(page)
     await page.getByRole('link', { name: 'Next' }).click()
-    await page.waitForURL(/after=/)
+    await page.waitForURL(/before=/)
     const second = await readIds(page)
-    assert.equal(first.concat(second).length, 20)
+    assert.equal(new Set([...first, ...second]).size, 20)
     await page.getByRole('link', { name: 'Previous' }).click()
-    await waitForList(page, '?status=pending&q=animal+1&limit=10', '14')
+    await waitForList(page, '?status=pending&q=animal+1&limit=10', '1198')
     assert.deepEqual(await readIds(page), first)
-    await page.getByRole('link', { name: 'Newest' }).click()
-    await waitForList(page, '?status=pending&q=animal+1&limit=10&order=newest', '1202')
+    await page.getByRole('button', { name: 'Oldest first' }).click()
+    await waitForList(page, '?status=pending&q=animal+1&limit=10&order=oldest', '10')
     await page.getByLabel('Search or id').focus()
     await page.keyboard.press('Enter')
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Animal 1199' }).waitFor()
+    await page.getByRole('heading', { name: 'Animal 10', exact: true }).waitFor()
   })
 
-  test('lists animals without a status', async t => {
-    const { page } = await open(t, service())
-    await readStock(page)
-    await page.getByRole('button', { name: 'no status' }).click()
-    await waitForList(page, '?status=none', '2')
-    await page.getByText('302 found. Searched 1,204 of 1,204').waitFor()
-    assert.deepEqual(
-      (await readRows(page)).map(([, , , status]) => status),
-      Array(20).fill('no status'),
-    )
+  test('lists animals without a status, alone and in a search, on the screen and in the file', async t => {
+    const { page } = await open(t, service(), { path: '/?status=none&limit=50' })
+    await waitForList(page, '?status=none&limit=50', '1204')
+    await page.getByText('50 of 303').waitFor()
+    const statuses = (await readRows(page)).map(([, , , status]) => status)
+    assert.deepEqual(statuses, Array(50).fill('no status'))
+    const first = await readIds(page)
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.waitForURL(/before=/)
+    const second = await readIds(page)
+    assert.deepEqual([first.at(-1), second[0]], ['1016', '1012'])
+    await page.goto(`${service().address}/?status=none&q=animal+120`)
+    await waitForList(page, '?status=none&q=animal+120', '1200')
+    assert.deepEqual(await readIds(page), ['1200', '120'])
+    await page.goto(`${service().address}/?status=none`)
+    await readRows(page)
     const downloaded = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Download CSV' }).click()
     const text = readFileSync(await (await downloaded).path(), 'utf8')
-    assert.equal((await downloaded).suggestedFilename(), 'animals-search-none.csv')
-    assert.equal(text.trimEnd().split('\r\n').length, 303)
+    assert.equal((await downloaded).suggestedFilename(), 'animals-none.csv')
+    assert.equal(text.trimEnd().split('\r\n').length, 304)
   })
 
   test('finds an animal that somebody adds', async t => {
@@ -165,10 +195,156 @@ suite('the search', () => {
     const { page } = await open(t, service)
     await stopClock(page)
     await page.goto(`${service.address}/?q=kim`)
-    await page.getByText('0 found. Searched 3 of 3').waitFor()
+    await page.getByRole('heading', { name: 'No animal matches “kim”' }).waitFor()
+    await readStock(page)
     await service.create({ name: 'Kim', categoryId: 8 })
     await page.clock.fastForward(5_000)
     await waitForList(page, '?q=kim', '4')
-    await page.getByText('1 found. Searched 4 of 4').waitFor()
+  })
+
+  test('saves its results in a file', async t => {
+    const { page } = await open(t, service(), { path: '/?q=zoe' })
+    await readRows(page)
+    const downloaded = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download CSV' }).click()
+    assert.equal((await downloaded).suggestedFilename(), 'animals-search.csv')
+    const text = readFileSync(await (await downloaded).path(), 'utf8')
+    assert.match(text, /\r\n1201,Zoë the Cat,7,sold\r\n1202,zoe,9007199254740993,\r\n$/)
+  })
+})
+
+suite('the requests of the page', () => {
+  test('are two for a load: the list and the inventory', async t => {
+    const { page } = await open(t, largeService())
+    await stopClock(page)
+    await page.goto('about:blank')
+    const requests = watchRequests(page)
+    await page.goto(largeService().address)
+    assert.equal((await readStock(page))[0], '23,010')
+    assert.equal((await readIds(page))[0], '23010')
+    assert.deepEqual(requests.sort(), ['/v1/pets?limit=20&before=9223372036854775807', '/v1/store/inventory'])
+  })
+
+  test('are one for a page of a search, and none while the user types', async t => {
+    const { page } = await open(t, service())
+    await readStock(page)
+    await stopClock(page)
+    await page.goto(service().address)
+    await readStock(page)
+    const requests = watchRequests(page)
+    await page.getByLabel('Search or id').pressSequentially('anim')
+    assert.deepEqual(requests, [])
+    await page.clock.fastForward(150)
+    await waitForList(page, '?q=anim', '1200')
+    assert.deepEqual(requests, ['/v1/pets?name=anim&limit=20&before=9223372036854775807'])
+  })
+})
+
+suite('a large catalogue', () => {
+  test('is searched as a whole: the newest animal is found by its name, also after a reload', async t => {
+    const { page } = await open(t, largeService(), { path: '/?q=hohen' })
+    await waitForList(page, '?q=hohen', '23010')
+    await page.locator('#list-status').getByText('1 found').waitFor()
+    await page.reload()
+    await waitForList(page, '?q=hohen', '23010')
+    assert.deepEqual((await readRows(page))[0], ['23010', 'Hohenheim', '7', 'no status'])
+    await page.getByRole('link', { name: 'API reference' }).click()
+    await page.waitForURL(/docs$/)
+    await page.goBack()
+    await waitForList(page, '?q=hohen', '23010')
+    await page.goto(`${largeService().address}/?q=hohen&order=oldest`)
+    await waitForList(page, '?q=hohen&order=oldest', '23010')
+  })
+
+  /** Holds back the requests of a search until `answer` is called, once for each. */
+  async function holdSearches(page: Page) {
+    const waiting: (() => void)[] = []
+    await page.route(/\/v1\/pets\?name=/, async route => {
+      await new Promise<void>(resolve => waiting.push(resolve))
+      await route.continue().catch(() => {})
+    })
+    const arrived = () => page.waitForRequest(/\/v1\/pets\?name=/)
+    return { arrived, answer: () => waiting.shift()?.() }
+  }
+
+  async function openHeld(t: TestContext, service: TestService, path: string) {
+    const { page } = await open(t, service)
+    await stopClock(page)
+    const { arrived, answer } = await holdSearches(page)
+    const first = arrived()
+    await page.goto(service.address + path)
+    await first
+    return { page, arrived, answer }
+  }
+
+  test('says how far the search is after a second, can stop it, and goes on', async t => {
+    const { page, arrived, answer } = await openHeld(t, largeService(), '/?q=zebra')
+    const second = arrived()
+    answer()
+    await second
+    assert.equal(await page.getByText('Searching').isVisible(), false)
+    await page.clock.fastForward(1_000)
+    await page.getByText('Searching … 10,000 so far').waitFor()
+    await page.getByRole('heading', { name: 'Nothing found yet' }).waitFor()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await page.getByText('Searched 10,000 so far, 0 found.').waitFor()
+    answer()
+    await page.getByText('Searched 20,000 so far, 0 found.').waitFor()
+    const third = arrived()
+    await page.getByRole('button', { name: 'Search on' }).click()
+    await third
+    await page.getByText('Searching … 20,000 so far').waitFor()
+    answer()
+    await page.getByRole('heading', { name: 'No animal matches “zebra”' }).waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Search on' }).count(), 0)
+  })
+
+  test('asks before it examines more than 100,000 animals', async t => {
+    const { page } = await open(t, service())
+    let examined = 0
+    await page.route(/\/v1\/pets\?name=/, route => {
+      examined += 10_000
+      const link = `</v1/pets?name=kim&limit=20&before=${1_000_000 - examined}>; rel="prev"`
+      return route.fulfill({ contentType: 'application/json', headers: { link }, body: '[]' })
+    })
+    await page.goto(`${service().address}/?q=kim`)
+    await page.getByText('Searched 100,000 so far, 0 found.').waitFor()
+    assert.equal(examined, 100_000)
+    await page.getByRole('heading', { name: 'Nothing found so far' }).waitFor()
+    await page.getByRole('button', { name: 'Search on' }).click()
+    await page.getByText('Searched 200,000 so far, 0 found.').waitFor()
+    assert.equal(examined, 200_000)
+    await page.unroute(/\/v1\/pets\?name=/)
+    await search(page, 'zoe')
+    await waitForList(page, '?q=zoe', '1202')
+  })
+
+  test('never shows a late answer in place of a newer one', async t => {
+    const { page, arrived, answer } = await openHeld(t, service(), '/?q=bella')
+    const second = arrived()
+    await search(page, 'zoe')
+    await page.clock.fastForward(150)
+    await second
+    answer()
+    answer()
+    await waitForList(page, '?q=zoe', '1202')
+    assert.deepEqual(await readIds(page), ['1202', '1201'])
+  })
+
+  test('leaves half of the rate limit to the user while it is searched', async t => {
+    const rateLimit = { requests: 12, windowSeconds: 60 }
+    const service = await startWithAnimals(t, newAnimals(60_000), { rateLimit })
+    const { page } = await open(t, service)
+    await stopClock(page)
+    const isHalf = page.waitForResponse(response => /;r=6;/.test(response.headers().ratelimit ?? ''))
+    await page.goto(`${service.address}/?q=kim`)
+    await isHalf
+    await page.clock.fastForward(1_000)
+    await page.getByText('so far').waitFor()
+    const requests = watchRequests(page)
+    const continued = page.waitForRequest(/name=kim/)
+    assert.deepEqual(requests, [], 'the search has used the half that the user needs')
+    await page.clock.fastForward(20_000)
+    await continued
   })
 })

@@ -1,6 +1,6 @@
 // The SQL statements for animals and keys.
 
-import { MAX_EXAMINED } from '../../store.ts'
+import { MAX_EXAMINED } from '../../animal.ts'
 
 /**
  * Renders the same JSON as `renderAnimal` in animal.ts. `concat` leaves out what is null. With `||` instead, a page takes

@@ -1,10 +1,17 @@
 // Every SQL statement of the store, and every change as a function that runs within a transaction.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { type Animal, type Inventory, isSameAnimal, type NewAnimal, searchName } from '../../animal.ts'
+import {
+  type Animal,
+  type Inventory,
+  isSameAnimal,
+  MAX_EXAMINED,
+  type NewAnimal,
+  searchName,
+} from '../../animal.ts'
 import type { ApiKey, Environment } from '../../api-key.ts'
 import { INT64_MIN } from '../../json.ts'
-import { type Creation, IDEMPOTENCY_WINDOW_MS, MAX_EXAMINED } from '../../store.ts'
+import { type Creation, IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
 
 export type Statements = ReturnType<typeof prepareStatements>

@@ -1,8 +1,8 @@
 // The OpenAPI document: everything that a client can send and receive. Limits come from the code that enforces them.
 
-import { NAME_PATTERN, PAGE_LIMIT, SEARCH_MAX_LENGTH } from '../../animal.ts'
+import { MAX_EXAMINED, NAME_PATTERN, PAGE_LIMIT, SEARCH_MAX_LENGTH } from '../../animal.ts'
 import { KEY_PREFIX } from '../../api-key.ts'
-import { IDEMPOTENCY_WINDOW_HOURS, MAX_EXAMINED } from '../../store.ts'
+import { IDEMPOTENCY_WINDOW_HOURS } from '../../store.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/protocol-errors.ts'
 import {
   AUTHENTICATED_HEADERS,

@@ -43,25 +43,20 @@ export function createAddAnimalForm({ panel, session, onAdded }: AddAnimalFormOp
       setSending(false)
       lastSent = undefined
       showAddedCount(addedCount + 1)
-      if (find('#add-another', HTMLInputElement).checked) startNext()
-      else {
-        reset()
-        // The user may have opened an animal meanwhile.
-        if (panel().content === 'add-animal') {
-          panel().hide()
-          returnFocus()
-        }
+      startNext()
+      if (find('#add-another', HTMLInputElement).checked) name.focus()
+      // The user may have opened an animal meanwhile.
+      else if (panel().content === 'add-animal') {
+        panel().hide()
+        returnFocus()
       }
       onAdded(added)
     } catch (error) {
       setSending(false)
-      if (error instanceof AnimalStoreError && error.code === 'unauthorized')
-        session.signOut('This key is no longer accepted.')
-      else {
-        problem.textContent = describeError(error)
-        // The button lost the focus when it was disabled.
-        if (document.activeElement === document.body) submit.focus()
-      }
+      // The button lost the focus when it was disabled.
+      if (document.activeElement === document.body) submit.focus()
+      if (error instanceof AnimalStoreError && error.code === 'unauthorized') session.rejectKey()
+      else if (!signal.aborted) problem.textContent = describeError(error)
     }
   }
 
@@ -77,10 +72,9 @@ export function createAddAnimalForm({ panel, session, onAdded }: AddAnimalFormOp
     return { name: name.value, categoryId, ...(isStatus(status) && { status }) }
   }
 
-  /** Category and status stay for the next animal. */
+  /** Category and status stay: the next animal often has the same ones. */
   function startNext(): void {
     name.value = ''
-    name.focus()
     clearProblems()
   }
 
@@ -90,11 +84,9 @@ export function createAddAnimalForm({ panel, session, onAdded }: AddAnimalFormOp
     for (const input of [name, category]) showHint(input, undefined)
   }
 
-  /** The status stays: the next animal often has the same one. */
   function reset(): void {
     lastSent = undefined
-    name.value = ''
-    category.value = ''
+    form.reset()
     clearProblems()
   }
 
@@ -121,7 +113,9 @@ export function createAddAnimalForm({ panel, session, onAdded }: AddAnimalFormOp
   }
 
   for (const input of [name, category]) {
-    input.addEventListener('blur', () => showProblem(input))
+    input.addEventListener('blur', () => {
+      if (input.value !== '') showProblem(input)
+    })
     input.addEventListener('input', () => {
       if (input.ariaInvalid === 'true') showProblem(input)
     })

@@ -1,8 +1,10 @@
 // The table of animals, and the message that replaces it when there is nothing to show.
 
 import type { Animal } from '../../../client/src/animal-store.ts'
-import { createElement, createStatusBadge, find } from './elements.ts'
-import { isFirstPage, isSearch, type ListPage } from './location.ts'
+import { foldName } from '../../animal.ts'
+import { createElement, createStatusBadge, find, opensNewTab } from './elements.ts'
+import type { ListPage } from './list-page.ts'
+import { isFirstPage, toCategoryUrl, toFilters, toUrl } from './location.ts'
 
 /** With more, the page would jump when fewer animals arrive. */
 const MAX_SKELETON_ROWS = 20
@@ -19,9 +21,12 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
   const body = find('#rows', HTMLTableSectionElement)
   const message = find('#list-message', HTMLElement)
   let rows = new Map<bigint, HTMLTableRowElement>()
+  /** The part of a name that is marked in the rows. */
+  let marked: string | undefined
 
   function showMessage({ title, text, link }: ListMessage): void {
-    showRows([])
+    rows.clear()
+    showRows()
     find('#list-message h2', HTMLElement).textContent = title
     find('#list-message p', HTMLElement).textContent = text
     const linkElement = find('#list-message a', HTMLElement)
@@ -32,11 +37,20 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
     table.hidden = true
   }
 
-  /** An animal never changes, so a row that is already shown is reused, with its selection and focus. */
-  function showRows(animals: readonly Animal[]): void {
+  function showPage(page: ListPage): void {
+    const { name } = toFilters(page.location.search)
+    // An animal never changes, so a row that is already shown is reused, with its selection and focus.
+    const known = name === marked ? rows : new Map<bigint, HTMLTableRowElement>()
+    marked = name
+    rows = new Map(page.animals.map(animal => [animal.id, known.get(animal.id) ?? renderRow(animal, name)]))
+    for (const [id, row] of rows)
+      find('.name', HTMLAnchorElement, row).href = toUrl({ ...page.location, animal: id })
+    showRows()
+  }
+
+  function showRows(): void {
     const { activeElement } = document
     const hadFocus = body.contains(activeElement)
-    rows = new Map(animals.map(animal => [animal.id, rows.get(animal.id) ?? renderRow(animal)]))
     body.replaceChildren(...rows.values())
     message.hidden = true
     table.hidden = false
@@ -49,19 +63,31 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
   /** The Tab key enters the table once; other keys move inside of it. */
   function setTabStop(): void {
     const current = body.querySelector('[aria-current]') ?? body.firstElementChild
-    for (const row of body.children) {
-      const button = row.querySelector('button')
-      if (button) button.tabIndex = row === current ? 0 : -1
-    }
+    for (const row of body.children)
+      for (const link of row.querySelectorAll('a')) link.tabIndex = row === current ? 0 : -1
   }
 
-  body.addEventListener('click', ({ target }) => {
+  /** A click beside the link of a row counts like a click on the link. */
+  function follow(event: MouseEvent): void {
+    const { target } = event
     const row = target instanceof Element ? target.closest('tr') : null
     const id = [...rows].find(([, shown]) => shown === row)?.[0]
+    const link = target instanceof Element ? target.closest('a') : null
+    if (row === null || id === undefined || link?.matches('.category')) return
+    if (event.button === 1 || opensNewTab(event)) {
+      if (link === null) window.open(find('.name', HTMLAnchorElement, row).href, '_blank', 'noopener')
+      return
+    }
+    event.preventDefault()
     const selection = getSelection()
     // A click that ends the selection of text in the row selects no animal.
-    const hasText = row && selection?.isCollapsed === false && selection.containsNode(row, true)
-    if (id !== undefined && !hasText) onSelect(id)
+    const hasText = selection?.isCollapsed === false && selection.containsNode(row, true)
+    if (!hasText) onSelect(id)
+  }
+
+  body.addEventListener('click', follow)
+  body.addEventListener('auxclick', event => {
+    if (event.button === 1) follow(event)
   })
 
   return {
@@ -78,10 +104,17 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
       table.ariaBusy = 'false'
     },
 
-    showPage(page: ListPage, isSearching: boolean): void {
+    showPage(page: ListPage): void {
       table.ariaBusy = 'false'
-      if (page.animals.length > 0) showRows(page.animals)
-      else showMessage(isSearching ? SEARCHING : describeEmpty(page))
+      if (page.animals.length > 0) showPage(page)
+      else showMessage(describeEmpty(page))
+    },
+
+    /** What a search has found so far. */
+    showPart(page: ListPage, isPaused: boolean): void {
+      table.ariaBusy = String(!isPaused)
+      if (page.animals.length > 0) showPage(page)
+      else showMessage(isPaused ? STOPPED : SEARCHING)
     },
 
     showError(text: string): void {
@@ -106,12 +139,13 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
 
     focusRow(id: bigint): void {
       const row = rows.get(id)
-      row?.querySelector('button')?.focus({ preventScroll: true })
+      row?.querySelector('a')?.focus({ preventScroll: true })
       row?.scrollIntoView({ block: 'nearest' })
     },
 
     clear(): void {
-      showRows([])
+      rows.clear()
+      showRows()
     },
   }
 }
@@ -123,44 +157,81 @@ interface ListMessage {
   readonly link?: string
 }
 
-const SEARCHING: ListMessage = {
-  title: 'Nothing found yet',
-  text: 'The search goes on.',
-  link: 'Show all animals',
-}
+const SHOW_ALL = 'Show all animals'
+
+const SEARCHING: ListMessage = { title: 'Nothing found yet', text: 'The search goes on.', link: SHOW_ALL }
+
+const STOPPED: ListMessage = { title: 'Nothing found so far', text: 'The search is stopped.', link: SHOW_ALL }
 
 function describeEmpty({ location }: ListPage): ListMessage {
   const { status, after, before, search } = location
+  const kind = status === 'none' ? 'without a status ' : ''
+  const adjective = status === undefined || status === 'none' ? '' : `${status} `
+  if (search !== undefined)
+    return isFirstPage(location)
+      ? {
+          title: `No ${adjective}animal ${kind}matches “${search}”`,
+          text: 'The search finds parts of names, and category:7.',
+          link: SHOW_ALL,
+        }
+      : {
+          title: 'No more matches',
+          text: `No other ${adjective}animal ${kind}matches “${search}”.`,
+          link: FIRST_PAGE,
+        }
   if (!isFirstPage(location)) {
     const place = after === undefined ? `before id ${before}` : `after id ${after}`
-    const text = `No ${status ?? ''} animal comes ${place}.`.replace('  ', ' ')
-    return { title: 'Nothing here', text, link: FIRST_PAGE }
+    return { title: 'Nothing here', text: `No ${adjective}animal ${kind}comes ${place}.`, link: FIRST_PAGE }
   }
-  if (isSearch(location)) {
-    const kind = status === undefined || status === 'none' ? '' : `${status} `
-    const title =
-      search === undefined ? 'No animals without a status' : `No ${kind}animal matches “${search}”`
-    return { title, text: 'The search finds parts of names, and category:7.', link: 'Show all animals' }
-  }
+  if (status === 'none')
+    return { title: 'No animals without a status', text: 'Every animal has a status.', link: SHOW_ALL }
   if (status !== undefined)
-    return { title: `No ${status} animals`, text: 'No animal has this status now.', link: 'Show all animals' }
+    return { title: `No ${status} animals`, text: 'No animal has this status now.', link: SHOW_ALL }
   return { title: 'No animals yet', text: 'The catalogue is empty. Add the first animal.' }
 }
 
-function renderRow({ id, name, categoryId, status }: Animal): HTMLTableRowElement {
-  const text = createElement('span', { dir: 'auto' }, name)
+function renderRow(
+  { id, name, categoryId, status }: Animal,
+  searched: string | undefined,
+): HTMLTableRowElement {
+  const text = createElement('span', { dir: 'auto' }, ...markMatches(name, searched))
+  const category = { class: 'category', 'data-page': '', href: toCategoryUrl(categoryId) }
   return createElement(
     'tr',
     {},
     createElement('td', { class: 'number', 'data-label': 'id' }, String(id)),
-    createElement('th', { scope: 'row' }, createElement('button', { type: 'button', class: 'name' }, text)),
+    createElement('th', { scope: 'row' }, createElement('a', { class: 'name', draggable: 'false' }, text)),
     createElement(
       'td',
       { class: 'number', 'data-label': 'category', title: String(categoryId) },
-      String(categoryId),
+      createElement('a', category, String(categoryId)),
     ),
     createElement('td', {}, createStatusBadge(status)),
   )
+}
+
+/** Marks where the name contains what the search found it by, whatever its case and accents. */
+function markMatches(name: string, searched = ''): (Node | string)[] {
+  const wanted = foldName(searched)
+  if (wanted === '') return [name]
+  // One character can be several when it is folded, or none: an accent.
+  const characters = [...name]
+  const folded = characters.map(foldName)
+  const owners = folded.flatMap((text, index) => Array<number>(text.length).fill(index))
+  const text = folded.join('')
+  const parts: (Node | string)[] = []
+  let end = 0
+  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) {
+    const from = Math.max(end, owners[at] ?? 0)
+    // The accents that follow belong to the match.
+    const to = Math.max(from + 1, owners[at + wanted.length] ?? characters.length)
+    parts.push(
+      characters.slice(end, from).join(''),
+      createElement('mark', {}, characters.slice(from, to).join('')),
+    )
+    end = to
+  }
+  return [...parts, characters.slice(end).join('')]
 }
 
 function createSkeletonRow(): HTMLTableRowElement {

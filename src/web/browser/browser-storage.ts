@@ -1,5 +1,9 @@
-// The browser's storage for this tab and for this device, and the API key in it. Each base path has its own, because a
-// host may serve several catalogues. If the browser blocks storage, nothing is stored, and the page works without.
+// The browser's storage for this tab and for this device, the API key in it, and the channel on which tabs share the key. Each
+// base path has its own, because a host may serve several catalogues. If the browser blocks storage, nothing is stored, and the
+// page works without.
+
+import { isObject } from '../../json.ts'
+import { find } from './elements.ts'
 
 const BASE_PATH = new URL('.', document.baseURI).pathname
 
@@ -16,7 +20,6 @@ export function deviceValue(name: string) {
 function storedValue(name: string, storage: () => Storage) {
   const storageName = `${name}:${BASE_PATH}`
   return {
-    storageName,
     load: (): string | undefined => attempt(() => storage().getItem(storageName)) ?? undefined,
     save: (value: string) => attempt(() => storage().setItem(storageName, value)),
     clear: () => attempt(() => storage().removeItem(storageName)),
@@ -40,7 +43,7 @@ export function saveKey(key: string, onDevice: boolean): void {
   if (onDevice) deviceKey.save(key)
 }
 
-/** Clears the key on this device too, which signs out the other tabs that use it. */
+/** Clears the key on this device too. */
 export function clearKey(): void {
   tabKey.clear()
   deviceKey.clear()
@@ -50,14 +53,34 @@ export function loadKey(): string | undefined {
   return tabKey.load() ?? deviceKey.load()
 }
 
-/** Calls back when another tab has stored a key on this device, and when it has cleared that key. */
-export function onKeyChange(change: {
-  readonly onSaved?: () => void
-  readonly onCleared: (key: string | null) => void
-}): void {
-  addEventListener('storage', ({ key, oldValue, newValue }) => {
-    if (key !== deviceKey.storageName) return
-    if (newValue === null) change.onCleared(oldValue)
-    else change.onSaved?.()
+export interface TabsOptions {
+  /** Returns the key that this tab may give to another one: a key that the server has accepted. */
+  readonly sharedKey: () => string | undefined
+  /** Another tab is signed in with this key. */
+  readonly onKey: (key: string) => void
+  /** The user has signed out in another tab, which had this key. */
+  readonly onSignOut: (key: string) => void
+}
+
+/** Connects the tabs of this catalogue. Every page of the same origin can listen (docs/security.md). */
+export function connectTabs({ sharedKey, onKey, onSignOut }: TabsOptions) {
+  const environment = find('.environment', HTMLElement).textContent
+  const channel = new BroadcastChannel(`animal-store:${environment}:${BASE_PATH}`)
+  const shareKey = () => {
+    const key = sharedKey()
+    if (key !== undefined) channel.postMessage({ key })
+  }
+  channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
+    if (!isObject(data)) return
+    if (data.asks === true) shareKey()
+    if (typeof data.key === 'string') onKey(data.key)
+    if (typeof data.signedOut === 'string') onSignOut(data.signedOut)
   })
+  return {
+    /** Asks the other tabs for their key. `onKey` gets the answer. */
+    askForKey: () => channel.postMessage({ asks: true }),
+    /** Tells the tabs that are signed out which key this one has. */
+    shareKey,
+    announceSignOut: (key: string) => channel.postMessage({ signedOut: key }),
+  }
 }

@@ -3,43 +3,51 @@
 import { type Animal, AnimalStoreError } from '../../../client/src/animal-store.ts'
 import { createAddAnimalForm } from './add-animal-form.ts'
 import { createAnimalTable } from './animal-table.ts'
-import { createCatalogueWalk } from './catalogue-walk.ts'
 import { enableCsvDownload } from './csv-download.ts'
 import { find } from './elements.ts'
-import { firstPage, isFirstPage, isSearch, type ListPage, pageFrom } from './location.ts'
+import type { ListPage } from './list-page.ts'
+import { createListStatus } from './list-status.ts'
+import { firstPage, isFirstPage, pageFrom } from './location.ts'
 import { createNavigation } from './navigation.ts'
 import { createNotice, MESSAGE_MS } from './notice.ts'
 import { createPace, wait } from './pace.ts'
 import { createPageLoader } from './page-loader.ts'
 import { createPanel } from './panel.ts'
-import { createSearchField, findMatches, pageOf, showSearchResult } from './search.ts'
+import { createSearchField } from './search-field.ts'
 import { createSelection } from './selection.ts'
 import { createSession } from './session.ts'
 import { enableShortcuts } from './shortcuts.ts'
 import { createState } from './state.ts'
-import { showStock } from './stock.ts'
+import { countOf, showStock } from './stock.ts'
 
 const LONGEST_NAME_IN_NOTICE = 60
 
-/** How often the page looks for new animals. */
+/** How often the page asks how many animals there are. */
 const POLL_MS = 5_000
 
 const state = createState()
 const pace = createPace()
 const message = createNotice('message')
 const table = createAnimalTable(id => selection.select(id))
-const session = createSession({ pace, onSignIn: start, onSignOut: clearPage })
-const walk = createCatalogueWalk({
-  pace,
-  onProgress: showProgress,
-  onAnswer: error => loader.noteAnswer(error),
-})
+const session = createSession({ pace, onSignIn: start, onPause: () => loader.stop(), onSignOut: clearPage })
 const navigation = createNavigation({ state, onList: loadList, onAnimal: () => selection.follow() })
+const listStatus = createListStatus({
+  pace,
+  onClear() {
+    navigation.goTo(firstPage({ ...state.location, search: undefined }))
+    searchField.focus()
+  },
+  onPart(found, isPaused) {
+    state.page = found
+    table.showPart(found, isPaused)
+    navigation.showPager()
+  },
+})
 const loader = createPageLoader({
   state,
   session,
   notice: createNotice('connection'),
-  search: options => pageOf(findMatches(walk.walked.animals, state.location), options),
+  watchSearch: listStatus.watchSearch,
   onLoading: () => table.showLoading(state.location.limit),
   onPause: table.showPause,
   onLoaded: showPage,
@@ -48,8 +56,7 @@ const loader = createPageLoader({
     state.page = undefined
     table.showError(text)
     navigation.showPager()
-    showSearchResult(walk.walked, undefined)
-    startBackgroundWork()
+    listStatus.showPage(undefined, undefined)
   },
 })
 const form = createAddAnimalForm({ panel: () => panel, session, onAdded: showAdded })
@@ -70,10 +77,7 @@ const searchField = createSearchField({
         replaces: search !== undefined && state.location.search !== undefined,
       })
   },
-  onGoToId(id) {
-    message.hide()
-    navigation.goTo(pageFrom(id, 'oldest', state.location))
-  },
+  onGoToId: goToId,
   onDone: () => selection.focusRow(),
 })
 
@@ -88,35 +92,75 @@ enableShortcuts(
     ']': () => navigation.turnPage(1),
     '[': () => navigation.turnPage(-1),
     f: () => find('#filter [aria-pressed=true]', HTMLButtonElement).focus(),
-    o: () => find('#view a:not([aria-current])', HTMLAnchorElement).click(),
+    o: () => find('#view [aria-pressed=false]', HTMLButtonElement).click(),
     c: () => selection.copyLink(),
   },
   () => session.isCatalogueShown && !form.isSending,
 )
-enableCsvDownload({ notice: createNotice('export'), pace, session, state, walk })
+enableCsvDownload({ notice: createNotice('export'), pace, session, state })
 for (const button of document.querySelectorAll('.new-animal')) button.addEventListener('click', openForm)
-find('#search-result button', HTMLButtonElement).addEventListener('click', () => {
-  const { search, status } = state.location
-  // Without words, the search is for animals without a status.
-  navigation.goTo(
-    firstPage({ ...state.location, search: undefined, status: search === undefined ? undefined : status }),
-  )
-  searchField.focus()
+// Requests end when the browser keeps this page for its Back button.
+addEventListener('pageshow', ({ persisted }) => {
+  if (persisted && session.store !== undefined) loadList()
 })
 session.restore()
 
 function start(): void {
   navigation.readUrl()
   loadList()
+  const { signal } = session
+  watch(signal).catch(error => {
+    if (!signal.aborted) throw error
+  })
 }
 
 function loadList(): void {
   searchField.show(state.location.search)
+  showStock(state.inventory, state.location.search !== undefined)
   loader.load()
 }
 
+/** Keeps the stock and the newest animals up to date. */
+async function watch(signal: AbortSignal): Promise<void> {
+  await updateStock()
+  while (true) {
+    await wait(POLL_MS, signal)
+    await pace.untilVisible(signal)
+    await updateStock()
+    await addNewAnimals()
+  }
+}
+
+async function updateStock(): Promise<void> {
+  const { store, signal } = session
+  try {
+    const inventory = await store?.inventory({ signal })
+    signal.throwIfAborted()
+    state.inventory = inventory
+    showStock(inventory, state.location.search !== undefined)
+    if (!state.isWaiting) listStatus.showPage(state.page, inventory)
+    loader.noteAnswer()
+  } catch (error) {
+    if (error instanceof AnimalStoreError) loader.noteAnswer(error)
+    else if (!signal.aborted) throw error
+  }
+}
+
+/** Animals appear at one end of the list only, so all pages but this one stay as they are. */
+async function addNewAnimals(): Promise<void> {
+  const { page, inventory, inventoryOfPage } = state
+  if (page === undefined || inventory === undefined || !isAtEnd(page)) return
+  const { status } = page.location
+  const isUpToDate = inventoryOfPage && countOf(inventoryOfPage, status) === countOf(inventory, status)
+  // A search that needs several requests is not repeated.
+  if (!isUpToDate && page.requests === 1) await loader.refresh()
+}
+
+function isAtEnd({ location, next }: ListPage): boolean {
+  return location.order === 'newest' ? isFirstPage(location) : next === undefined
+}
+
 function showPage(page: ListPage): void {
-  startBackgroundWork()
   showList(page)
   if (state.selectNext !== undefined) {
     const animal = page.animals.at(state.selectNext === 'first' ? 0 : -1)?.id
@@ -126,75 +170,34 @@ function showPage(page: ListPage): void {
   selection.follow()
 }
 
-/** After the first page, so that the user does not wait for these requests. */
-function startBackgroundWork(): void {
-  const { store, signal } = session
-  if (state.isWatching || store === undefined) return
-  state.isWatching = true
-  walk.start(store, signal)
-  if (walk.walked.state === 'complete') lookForNewAnimals()
-  watch(signal).catch(error => {
-    if (!signal.aborted) throw error
-  })
-}
-
-async function watch(signal: AbortSignal): Promise<void> {
-  while (true) {
-    await wait(POLL_MS, signal)
-    await pace.untilVisible(signal)
-    await lookForNewAnimals()
-  }
-}
-
 function showList(page: ListPage): void {
   const { animal } = state.location
-  const isSearching = isSearch(page.location) && walk.walked.state === 'counting'
-  // At the beginning of the list, the location may be another one than the user asked for. While a search goes on, its
-  // pages are not known yet.
-  if (page.location !== state.location && !isSearching) navigation.replaceUrl({ ...page.location, animal })
+  // At the beginning of the list, the location may be another one than the user asked for.
+  if (page.location !== state.location) navigation.replaceUrl({ ...page.location, animal })
   state.page = page
-  table.showPage(page, isSearching)
+  table.showPage(page)
   navigation.showPager()
-  showSearchResult(walk.walked, page.location)
+  listStatus.showPage(page, state.inventory)
 }
 
 function refreshPage(page: ListPage): void {
   const known = new Set(state.page?.animals.map(({ id }) => id))
   showList(page)
   selection.follow()
-  const added = page.animals.map(({ id }) => id).filter(id => !known.has(id))
-  if (!isSearch(page.location)) table.markNew(added)
+  table.markNew(page.animals.map(({ id }) => id).filter(id => !known.has(id)))
 }
 
-/** The walk has come further, and may have found animals that were just added. */
-function showProgress(hasNew: boolean): void {
-  showStock(walk.walked)
-  const { page } = state
-  if (page === undefined) return
-  if (isSearch(page.location) || (isAtEnd(page) && (hasNew || isStale(page)))) loader.refresh()
-}
-
-/** Animals appear at one end of the list only, so all pages but this one stay as they are. */
-function isAtEnd({ location, next }: ListPage): boolean {
-  return location.order === 'newest' ? isFirstPage(location) : next === undefined
-}
-
-/** Tells whether an animal was counted that belongs on this page at the end of the list. */
-function isStale({ location, animals }: ListPage): boolean {
-  const last = walk.walked.animals.findLast(({ status = 'none' }) => status === (location.status ?? status))
-  return last !== undefined && !animals.some(({ id }) => id >= last.id)
-}
-
-async function lookForNewAnimals(): Promise<void> {
+/** Stays on this page if no animal has this id. */
+async function goToId(id: bigint): Promise<string | undefined> {
+  const { store, signal } = session
   try {
-    const added = await walk.catchUp()
-    const isUnknown = added === undefined && state.page !== undefined && isAtEnd(state.page)
-    // A refresh hides the notice that the server is away.
-    if (isUnknown || state.isAway) await loader.refresh()
-  } catch (error) {
-    if (error instanceof AnimalStoreError) loader.noteAnswer(error)
-    else if (!session.signal.aborted) throw error
+    if ((await store?.findAnimal(id, { signal })) === undefined) return `No animal has id ${id}`
+  } catch {
+    return signal.aborted ? undefined : `Animal ${id} cannot be loaded right now. Try again.`
   }
+  navigation.goTo(pageFrom(id, state.location.order, state.location))
+  selection.focusRow()
+  return undefined
 }
 
 /** The form replaces the details in the panel, so no row is selected any more. */
@@ -203,13 +206,14 @@ function openForm(): void {
   if (state.location.animal !== undefined) navigation.goTo({ ...state.location, animal: undefined })
 }
 
-function showAdded(animal: Animal): void {
+async function showAdded(animal: Animal): Promise<void> {
   const name = [...animal.name].slice(0, LONGEST_NAME_IN_NOTICE).join('')
   message.show(`Added ${name}${name === animal.name ? '' : '…'}`, {
     action: { label: 'Show', run: () => showNewAnimal(animal.id) },
     forMs: MESSAGE_MS,
   })
-  lookForNewAnimals()
+  await updateStock()
+  await addNewAnimals()
 }
 
 /** Stays on this page if the animal is on it. Otherwise goes to the newest animals, from this one on. */
@@ -221,12 +225,11 @@ function showNewAnimal(id: bigint): void {
 
 function clearPage(): void {
   loader.stop()
-  walk.clear()
   panel.hide()
   form.reset()
   Object.assign(state, createState())
   searchField.show(undefined)
-  showSearchResult(walk.walked, undefined)
+  listStatus.showPage(undefined, undefined)
   table.clear()
   navigation.showPager()
   message.hide()

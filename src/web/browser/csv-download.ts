@@ -1,14 +1,12 @@
 // Saves the filtered list as a CSV file. It fetches one page after another and shows its progress.
 
-import type { AnimalStore, ListOptions, Page, Status } from '../../../client/src/animal-store.ts'
+import type { AnimalStore, Inventory, ListOptions, Page } from '../../../client/src/animal-store.ts'
 import { PAGE_LIMIT } from '../../animal.ts'
 import { CSV_COLUMNS, renderCsvLine, spreadsheetSafe } from '../../csv.ts'
-import { type CatalogueWalk, MAX_WALKED, type Walked } from './catalogue-walk.ts'
 import { createElement, find, formatCount, formatNumber } from './elements.ts'
-import { isSearch, type Kind } from './location.ts'
+import { type ListLocation, toFilters } from './location.ts'
 import { MESSAGE_MS, type Notice } from './notice.ts'
-import { type Pace, wait } from './pace.ts'
-import { findMatches } from './search.ts'
+import type { Pace } from './pace.ts'
 import type { Session } from './session.ts'
 import type { PageState } from './state.ts'
 import { countOf } from './stock.ts'
@@ -16,25 +14,20 @@ import { countOf } from './stock.ts'
 /** The byte order mark tells spreadsheets that the file is UTF-8. */
 const CSV_HEADER = `\ufeff${CSV_COLUMNS.join()}\r\n`
 
-/** How often a download looks whether the search is complete. */
-const SEARCH_CHECK_MS = 200
-
 export interface CsvDownloadOptions {
   readonly notice: Notice
   readonly pace: Pace
   readonly session: Session
   readonly state: PageState
-  readonly walk: CatalogueWalk
 }
 
-export function enableCsvDownload({ notice, pace, session, state, walk }: CsvDownloadOptions): void {
+export function enableCsvDownload({ notice, pace, session, state }: CsvDownloadOptions): void {
   const button = find('#export', HTMLButtonElement)
 
   async function download(): Promise<void> {
     const { patientStore } = session
     if (patientStore === undefined || button.ariaDisabled === 'true') return
     const { location } = state
-    const { status } = location
     const cancelled = new AbortController()
     const signal = AbortSignal.any([session.signal, cancelled.signal])
     const cancel = { label: 'Cancel', run: () => cancelled.abort() }
@@ -46,21 +39,16 @@ export function enableCsvDownload({ notice, pace, session, state, walk }: CsvDow
     button.ariaDisabled = 'true'
     notice.show('Saving the list …', { action: cancel })
     try {
-      while (isSearch(location) && walk.walked.state === 'counting') await wait(SEARCH_CHECK_MS, signal)
-      const parts = isSearch(location)
-        ? [findMatches(walk.walked.animals, location)]
-        : listPages(patientStore, status === 'none' ? undefined : status, signal)
-      for await (const animals of parts) {
+      for await (const animals of listPages(patientStore, location, signal)) {
         const safe = animals.map(animal => ({ ...animal, name: spreadsheetSafe(animal.name) }))
         file = new Blob([file, ...safe.map(animal => `${renderCsvLine(animal)}\r\n`)], { type: 'text/csv' })
         count += animals.length
         formulas += safe.filter(({ name }, index) => name !== animals[index]?.name).length
-        notice.show(describeProgress(count, walk.walked, status), { action: cancel })
+        notice.show(describeProgress(count, location, state.inventory), { action: cancel })
       }
-      const words = ['animals', ...(isSearch(location) ? ['search'] : []), ...(status ? [status] : [])]
+      const words = ['animals', location.search && 'search', location.status].filter(Boolean)
       save(file, `${words.join('-')}.csv`)
-      const isPart = isSearch(location) && walk.walked.state === 'capped'
-      notice.show(describe(count, formulas, isPart), { forMs: MESSAGE_MS })
+      notice.show(describe(count, formulas), { forMs: MESSAGE_MS })
     } catch (error) {
       if (signal.aborted) notice.hide()
       else
@@ -72,12 +60,13 @@ export function enableCsvDownload({ notice, pace, session, state, walk }: CsvDow
     }
   }
 
-  async function* listPages(store: AnimalStore, status: Status | undefined, signal: AbortSignal) {
-    let options: ListOptions | undefined = { status, limit: PAGE_LIMIT.maximum }
+  async function* listPages(store: AnimalStore, { status, search }: ListLocation, signal: AbortSignal) {
+    const filters = { ...toFilters(search), status: status === 'none' ? undefined : status }
+    let options: ListOptions | undefined = { ...filters, limit: PAGE_LIMIT.maximum }
     while (options !== undefined) {
       await pace.untilSpare(signal)
       const { animals, next }: Page = await store.listAnimals({ ...options, signal })
-      yield animals
+      yield status === 'none' ? animals.filter(animal => animal.status === undefined) : animals
       options = next
     }
   }
@@ -92,15 +81,19 @@ function save(file: Blob, name: string): void {
   URL.revokeObjectURL(url)
 }
 
-function describeProgress(count: number, walked: Walked, status: Kind | undefined): string {
-  const total = walked.state === 'complete' ? countOf(walked, status) : 0
+/** Nobody has counted the results of a search. */
+function describeProgress(
+  count: number,
+  { status, search }: ListLocation,
+  inventory: Inventory | undefined,
+): string {
+  const total = inventory === undefined || search !== undefined ? 0n : countOf(inventory, status)
   if (total < count) return `Saved ${formatCount(count, 'animal')} so far …`
   return `Saved ${formatNumber(count)} of ${formatCount(total, 'animal')} …`
 }
 
-function describe(count: number, formulas: number, isPart: boolean): string {
-  const of = isPart ? `, found among the first ${formatNumber(MAX_WALKED)}` : ''
-  const saved = `Saved ${formatCount(count, 'animal')}${of}.`
+function describe(count: number, formulas: number): string {
+  const saved = `Saved ${formatCount(count, 'animal')}.`
   if (formulas === 0) return saved
   return `${saved} ${formatNumber(formulas)} of the names got a leading apostrophe, because a spreadsheet would run them as formulas.`
 }

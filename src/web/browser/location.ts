@@ -1,22 +1,23 @@
 // The location in the list: filter, search, page size, order, page, and the animal in the panel. It is the query of the
-// URL, so that links can be shared and the browser's Back button works. Also finds the page of a location.
+// URL, so that links can be shared and the browser's Back button works.
 
-import { type Animal, type ListOptions, MAX_ID, type Page } from '../../../client/src/animal-store.ts'
+import type { ListOptions } from '../../../client/src/animal-store.ts'
 import { PAGE_LIMIT, parseStatus, STATUSES } from '../../animal.ts'
 import { invalid } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
 import { deviceValue } from './browser-storage.ts'
+import { parseInteger } from './typed-integer.ts'
 
 /** The statuses, and `none` for animals without a status. */
 export const KINDS = [...STATUSES, 'none'] as const
 export type Kind = (typeof KINDS)[number]
 
-export const ORDERS = ['oldest', 'newest'] as const
+export const ORDERS = ['newest', 'oldest'] as const
 export type Order = (typeof ORDERS)[number]
 
 export interface ListLocation {
   readonly status: Kind | undefined
-  /** The words that the animals are searched for. */
+  /** What the search field has. */
   readonly search: string | undefined
   readonly limit: number
   /** Which animals come first. */
@@ -27,14 +28,6 @@ export interface ListLocation {
   readonly before: bigint | undefined
   /** The id of the animal in the panel. */
   readonly animal: bigint | undefined
-}
-
-/** One page of the list as it is shown: the animals in their order on the screen, and where the pages around it are. */
-export interface ListPage {
-  readonly animals: readonly Animal[]
-  readonly location: ListLocation
-  readonly previous: ListLocation | undefined
-  readonly next: ListLocation | undefined
 }
 
 /** The page size that the user chose last, on this device. */
@@ -75,7 +68,7 @@ function parseLimit(text: string): number {
 }
 
 function parseOrder(text: string | null): Order {
-  const order = ORDERS.find(order => order === (text ?? 'oldest'))
+  const order = ORDERS.find(order => order === (text ?? 'newest'))
   if (order === undefined) throw invalid(`order must be one of ${ORDERS.join(', ')}.`)
   return order
 }
@@ -94,7 +87,7 @@ export function toUrl({ status, search, limit, order, after, before, animal }: L
   if (search !== undefined) query.set('q', search)
   // A URL without a page size means the remembered size. Another device may remember another size.
   if (limit !== PAGE_LIMIT.default || rememberedPageSize() !== limit) query.set('limit', String(limit))
-  if (order !== 'oldest') query.set('order', order)
+  if (order !== 'newest') query.set('order', order)
   if (after !== undefined) query.set('after', String(after))
   if (before !== undefined) query.set('before', String(before))
   if (animal !== undefined) query.set('animal', String(animal))
@@ -107,13 +100,6 @@ export function toListUrl(location: ListLocation): string {
   return toUrl({ ...location, animal: undefined })
 }
 
-/** What to ask the API for. The API lists by ascending id; the page reverses the newest animals. */
-function toListOptions({ status, limit, order, after, before }: ListLocation): ListOptions {
-  const isNewestPage = order === 'newest' && after === undefined && before === undefined
-  const filter = status === 'none' ? undefined : status
-  return { status: filter, limit, after, before: isNewestPage ? MAX_ID : before }
-}
-
 export function firstPage(location: ListLocation): ListLocation {
   return { ...location, after: undefined, before: undefined }
 }
@@ -122,9 +108,22 @@ export function isFirstPage({ after, before }: ListLocation): boolean {
   return after === undefined && before === undefined
 }
 
-/** Tells whether the page itself has to find the animals, because the API has no such filter. */
-export function isSearch({ search, status }: ListLocation): boolean {
-  return search !== undefined || status === 'none'
+/** What the API filters by: `category:7` is a category, and the rest is a part of a name. */
+export function toFilters(search = ''): Pick<ListOptions, 'name' | 'categoryId'> {
+  const category = /(?<!\S)category:\s*(\S+)/i.exec(search)
+  const categoryId = parseInteger(category?.[1] ?? '')
+  if (category === null || categoryId === undefined) return { name: search || undefined }
+  const around = [search.slice(0, category.index), search.slice(category.index + category[0].length)]
+  const name = around
+    .map(text => text.trim())
+    .filter(Boolean)
+    .join(' ')
+  return { name: name || undefined, categoryId }
+}
+
+/** The URL of the list of a category. */
+export function toCategoryUrl(categoryId: bigint): string {
+  return toListUrl({ ...parseListLocation(''), search: `category:${categoryId}` })
 }
 
 /** The page that starts with this animal, whatever its status, and the animal in the panel. */
@@ -134,29 +133,4 @@ export function pageFrom(id: bigint, order: Order, { limit }: ListLocation): Lis
   // No id precedes the smallest one, and none follows the largest. Their page is the first one.
   const inRange = (bound: bigint | undefined) => canonicalInteger(String(bound))
   return { status, search, limit, order, after: inRange(after), before: inRange(before), animal: id }
-}
-
-/**
- * A user who pages back to the beginning usually gets fewer animals than fit on a page. The first page is listed then,
- * which has these animals and the next ones. A user may also reach the beginning in another way, such as by an id. That
- * page already has the animals of the first page, so only its location changes.
- */
-export async function findListPage(
-  list: (options: ListOptions) => Page | Promise<Page>,
-  location: ListLocation,
-): Promise<ListPage> {
-  const page = toListPage(await list(toListOptions(location)), location)
-  const isBackward = (location.order === 'oldest' ? location.before : location.after) !== undefined
-  if (page.previous !== undefined || page.animals.length === 0 || isFirstPage(location)) return page
-  const first = firstPage(location)
-  if (!isBackward) return { ...page, location: first }
-  return toListPage(await list(toListOptions(first)), first)
-}
-
-function toListPage({ animals, previous, next }: Page, location: ListLocation): ListPage {
-  const older = previous && { ...firstPage(location), before: previous.before }
-  const newer = next && { ...firstPage(location), after: next.after }
-  return location.order === 'oldest'
-    ? { animals, location, previous: older, next: newer }
-    : { animals: animals.toReversed(), location, previous: newer, next: older }
 }

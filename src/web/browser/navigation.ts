@@ -1,7 +1,7 @@
 // Navigation: the browser's history, the filter, the page size, and the links between pages.
 
 import { ServiceError } from '../../error.ts'
-import { createElement, find, formatCount, keepFocus } from './elements.ts'
+import { find, keepFocus, opensNewTab } from './elements.ts'
 import {
   firstPage,
   isFirstPage,
@@ -14,7 +14,6 @@ import {
   toUrl,
 } from './location.ts'
 import type { PageState } from './state.ts'
-import { scrollToFilter } from './stock.ts'
 
 export type Navigation = ReturnType<typeof createNavigation>
 
@@ -29,7 +28,6 @@ export interface NavigationOptions {
 export function createNavigation({ state, onList, onAnimal }: NavigationOptions) {
   const filterButtons = document.querySelectorAll<HTMLButtonElement>('#filter button')
   const limitSelect = find('#limit', HTMLSelectElement)
-  const summary = find('#summary', HTMLElement)
 
   /** Follows the URL, which has changed. */
   function follow(): void {
@@ -52,8 +50,7 @@ export function createNavigation({ state, onList, onAnimal }: NavigationOptions)
   document.addEventListener('click', event => {
     const link = event.target instanceof Element ? event.target.closest('a[data-page]') : null
     if (!(link instanceof HTMLAnchorElement) || !link.hasAttribute('href')) return
-    // With these keys the browser opens the link in a new tab or window.
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return
+    if (opensNewTab(event)) return
     event.preventDefault()
     goTo({ ...parseListLocation(link.search), animal: state.location.animal })
   })
@@ -63,6 +60,10 @@ export function createNavigation({ state, onList, onAnimal }: NavigationOptions)
       goTo(firstPage({ ...state.location, status }))
     })
   }
+  for (const order of ORDERS)
+    find(`#${order}`, HTMLButtonElement).addEventListener('click', () =>
+      goTo(firstPage({ ...state.location, order })),
+    )
   limitSelect.addEventListener('change', () => {
     rememberPageSize(limitSelect.value)
     goTo(firstPage({ ...state.location, limit: Number(limitSelect.value) }))
@@ -78,7 +79,7 @@ export function createNavigation({ state, onList, onAnimal }: NavigationOptions)
       state.urlProblem = error instanceof ServiceError ? error.message : String(error)
     }
     showLocation(state.location)
-    showTitle(state.location)
+    showTitle()
   }
 
   function showLocation(current: ListLocation): void {
@@ -88,13 +89,22 @@ export function createNavigation({ state, onList, onAnimal }: NavigationOptions)
     if (!isOffered) limitSelect.add(new Option(String(limit)))
     limitSelect.value = String(limit)
     for (const button of filterButtons) button.ariaPressed = String(button.dataset.status === (status ?? ''))
-    scrollToFilter()
-    for (const choice of ORDERS) {
-      const link = find(`#${choice}`, HTMLAnchorElement)
-      link.href = toListUrl(firstPage({ ...current, order: choice }))
-      link.ariaCurrent = choice === order ? 'true' : null
-    }
+    for (const choice of ORDERS) find(`#${choice}`, HTMLElement).ariaPressed = String(choice === order)
     find('#id-column', HTMLTableCellElement).ariaSort = order === 'oldest' ? 'ascending' : 'descending'
+  }
+
+  function showTitle(): void {
+    const { search, status, order, after, before, animal } = state.location
+    const page = after === undefined ? before && `before ${before}` : `after ${after}`
+    const name = state.animal?.id === animal ? state.animal?.name : undefined
+    const list = [
+      search,
+      status === 'none' ? 'no status' : status,
+      order === 'oldest' && 'oldest first',
+      page,
+    ]
+    const parts = animal === undefined ? list : [name ?? `animal ${animal}`]
+    document.title = [...parts, 'Animal Store'].filter(Boolean).join(' · ')
   }
 
   return {
@@ -104,42 +114,24 @@ export function createNavigation({ state, onList, onAnimal }: NavigationOptions)
     replaceUrl(next: ListLocation): void {
       history.replaceState(null, '', toUrl(next))
       state.location = next
-      showTitle(next)
+      showTitle()
     },
+    showTitle,
     /** Goes to the page before or after this one. Returns false if there is none. */
     turnPage(direction: 1 | -1): boolean {
       const target = direction === 1 ? state.page?.next : state.page?.previous
       if (target !== undefined) goTo({ ...target, animal: state.location.animal })
       return target !== undefined
     },
-    /** Shows the links to the other pages, and which animals this page has. */
+    /** Shows the links to the other pages. */
     showPager(): void {
       const { page } = state
       const first = page && !isFirstPage(page.location) ? firstPage(page.location) : undefined
       const links = { '#first': first, '#previous': page?.previous, '#next': page?.next }
       for (const [selector, target] of Object.entries(links))
         setLink(find(selector, HTMLAnchorElement), target)
-      const [count, ids] = describe(page?.animals ?? [])
-      // Otherwise a screen reader would announce the same text again.
-      if (summary.textContent !== count + ids) summary.replaceChildren(createElement('span', {}, count), ids)
     },
   }
-}
-
-/** The count has its own text, because a narrow list hides it. */
-function describe(animals: readonly { readonly id: bigint }[]): [count: string, ids: string] {
-  const [first, last] = [animals[0], animals.at(-1)]
-  if (first === undefined) return ['', '']
-  const ids = animals.length === 1 ? `id ${first.id}` : `ids ${first.id} to ${last?.id}`
-  return [`${formatCount(animals.length, 'animal')}, `, ids]
-}
-
-function showTitle(location: ListLocation): void {
-  const { status, search, order, after, before, animal } = location
-  const page = after === undefined ? before && `before ${before}` : `after ${after}`
-  const list = [search, status, order === 'newest' && isFirstPage(location) && order, page]
-  const parts = animal === undefined ? list : [`animal ${animal}`]
-  document.title = [...parts, 'Animal Store'].filter(Boolean).join(' · ')
 }
 
 /** Without a target, the link is disabled but stays visible, so that the other links do not move. */

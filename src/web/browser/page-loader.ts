@@ -1,8 +1,8 @@
 // Loads the pages of the list. A new request cancels the previous one, and requests are retried while the server cannot
 // be reached.
 
-import { type AnimalStore, AnimalStoreError, type ListOptions } from '../../../client/src/animal-store.ts'
-import { findListPage, isSearch, type ListPage } from './location.ts'
+import { type AnimalStore, AnimalStoreError } from '../../../client/src/animal-store.ts'
+import { findListPage, type ListPage, type ListPageOptions } from './list-page.ts'
 import { type Notice, SLOW_MS } from './notice.ts'
 import type { Session } from './session.ts'
 import type { PageState } from './state.ts'
@@ -16,8 +16,8 @@ export interface PageLoaderOptions {
   readonly state: PageState
   readonly session: Session
   readonly notice: Notice
-  /** Lists animals that the page itself has to find. */
-  readonly search: Parameters<typeof findListPage>[0]
+  /** Shows how far a search is, until the signal is aborted. */
+  readonly watchSearch: (signal: AbortSignal) => ListPageOptions['beforeMore']
   readonly onLoading: () => void
   /** The attempt to load has failed. Another one follows. */
   readonly onPause: () => void
@@ -29,14 +29,16 @@ export interface PageLoaderOptions {
 }
 
 export function createPageLoader(options: PageLoaderOptions) {
-  const { state, session, notice, search, onLoading, onPause, onLoaded, onRefreshed, onError } = options
+  const { state, session, notice, watchSearch, onLoading, onPause, onLoaded, onRefreshed, onError } = options
   let controller = new AbortController()
   let retryTimer: ReturnType<typeof setTimeout> | undefined
+  let slowTimer: ReturnType<typeof setTimeout> | undefined
   let failures = 0
 
   function cancel(): void {
     controller.abort()
     clearTimeout(retryTimer)
+    clearTimeout(slowTimer)
   }
 
   /** Replaces the request in flight. Returns the error if the request fails. */
@@ -54,37 +56,50 @@ export function createPageLoader(options: PageLoaderOptions) {
     }
   }
 
-  function findPage(store: AnimalStore, signal: AbortSignal): Promise<ListPage> {
-    const list = (options: ListOptions) => store.listAnimals({ ...options, signal })
-    return findListPage(isSearch(state.location) ? search : list, state.location)
+  async function findPage(store: AnimalStore, signal: AbortSignal): Promise<ListPage> {
+    const search = new AbortController()
+    const beforeMore = watchSearch(AbortSignal.any([signal, search.signal]))
+    const { inventory, location } = state
+    try {
+      const page = await findListPage(location, {
+        list: options => store.listAnimals({ ...options, signal }),
+        beforeMore(found, examined) {
+          confirmKey()
+          return beforeMore(found, examined)
+        },
+      })
+      signal.throwIfAborted()
+      state.inventoryOfPage = inventory
+      return page
+    } finally {
+      search.abort()
+    }
+  }
+
+  /** The server has accepted the key and answers. */
+  function confirmKey(): void {
+    session.showCatalogue()
+    state.isAway = false
+    failures = 0
+    notice.hide()
+    clearTimeout(slowTimer)
   }
 
   /** Loads the page that the URL names. */
   async function load(): Promise<void> {
     state.isWaiting = true
     const error = await run(async (store, signal) => {
-      const slowTimer = setTimeout(
-        () => notice.show('This takes longer than usual. Still waiting …'),
-        SLOW_MS,
-      )
-      try {
-        onLoading()
-        const { urlProblem, location } = state
-        const needsRequest = urlProblem === undefined && !isSearch(location)
-        // An invalid URL is reported, and a search begins, only after the server has accepted the key.
-        if (!needsRequest && !session.isCatalogueShown) await store.listAnimals({ limit: 1, signal })
-        const page = urlProblem === undefined ? await findPage(store, signal) : undefined
-        signal.throwIfAborted()
-        session.showCatalogue()
-        state.isWaiting = false
-        state.isAway = false
-        failures = 0
-        notice.hide()
-        if (page !== undefined) onLoaded(page)
-        else onError(urlProblem ?? '')
-      } finally {
-        clearTimeout(slowTimer)
-      }
+      slowTimer = setTimeout(() => notice.show('This takes longer than usual. Still waiting …'), SLOW_MS)
+      onLoading()
+      const { urlProblem } = state
+      // An invalid URL is reported only after the server has accepted the key.
+      if (urlProblem !== undefined && !session.isCatalogueShown) await store.inventory({ signal })
+      const page = urlProblem === undefined ? await findPage(store, signal) : undefined
+      signal.throwIfAborted()
+      confirmKey()
+      state.isWaiting = false
+      if (page !== undefined) onLoaded(page)
+      else onError(urlProblem ?? '')
     })
     if (error !== undefined) showFailure(error)
   }
@@ -93,11 +108,7 @@ export function createPageLoader(options: PageLoaderOptions) {
   async function refresh(): Promise<void> {
     if (state.isWaiting) return
     const error = await run(async (store, signal) => {
-      const page = await findPage(store, signal)
-      // A search sends no request, so it does not show that the server is back.
-      if (state.isAway && isSearch(state.location)) await store.listAnimals({ limit: 1, signal })
-      signal.throwIfAborted()
-      onRefreshed(page)
+      onRefreshed(await findPage(store, signal))
       noteAnswer()
     })
     if (error instanceof AnimalStoreError) noteAnswer(error)
@@ -114,7 +125,7 @@ export function createPageLoader(options: PageLoaderOptions) {
 
   function showFailure(error: unknown): void {
     if (!(error instanceof AnimalStoreError)) showError(`Something went wrong on this page: ${error}`)
-    else if (error.code === 'unauthorized') session.signOut('This key is not accepted here.')
+    else if (error.code === 'unauthorized') session.rejectKey()
     else if (!isTemporary(error)) showError(error.message)
     else if (session.isCatalogueShown) retryLater(error)
     else session.failSignIn(`${describe(error)} Try again.`)
@@ -131,6 +142,7 @@ export function createPageLoader(options: PageLoaderOptions) {
   function retryLater(error: AnimalStoreError): void {
     const delay = Math.min(FIRST_RETRY_MS * 2 ** failures, MAX_RETRY_MS)
     failures++
+    clearTimeout(slowTimer)
     onPause()
     showRetrying(error)
     retryTimer = setTimeout(load, Math.max(delay, (error.retryAfterSeconds ?? 0) * 1_000))

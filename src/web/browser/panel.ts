@@ -6,9 +6,9 @@ import { find } from './elements.ts'
 /** The width from which the list can be used while the panel is open, as in panel.css. */
 const WIDE = '(width >= 45rem)'
 
-export type PanelContent = 'details' | 'add-animal'
+const HEADINGS = { details: 'details-name', missing: 'missing-title', 'add-animal': 'add-title' } as const
 
-const HEADINGS = { details: 'details-name', 'add-animal': 'add-title' } as const
+export type PanelContent = keyof typeof HEADINGS
 
 export type Panel = ReturnType<typeof createPanel>
 
@@ -31,8 +31,7 @@ export function createPanel({ canClose, onClosed }: PanelOptions) {
     panel.hidden = content === undefined
     backdrop.hidden = !isSheet
     for (const part of coveredParts) part.inert = isSheet
-    for (const name of ['details', 'add-animal'] as const)
-      find(`#${name}`, HTMLElement).hidden = name !== content
+    for (const name of Object.keys(HEADINGS)) find(`#${name}`, HTMLElement).hidden = name !== content
     if (content !== undefined) panel.setAttribute('aria-labelledby', HEADINGS[content])
   }
 

@@ -1,7 +1,7 @@
 // The script of the API reference: connects the parts of the page, offers the key of the catalogue, copies code, and keeps
 // the language of the samples.
 
-import { deviceValue, loadKey, onKeyChange } from './browser-storage.ts'
+import { connectTabs, deviceValue, loadKey } from './browser-storage.ts'
 import { enableCopyButton } from './copy-button.ts'
 import { find } from './elements.ts'
 import { enableContents } from './reference-contents.ts'
@@ -20,7 +20,11 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('.copy'))
 enableContents()
 
 key.addEventListener('input', showKeyHint)
-onKeyChange({ onCleared: cleared => key.value === cleared && setKey('') })
+connectTabs({
+  sharedKey: () => undefined,
+  onKey: () => {},
+  onSignOut: cleared => key.value === cleared && setKey(''),
+})
 setKey(loadKey() ?? '')
 
 find('main', HTMLElement).addEventListener('change', ({ target }) => {

@@ -4,10 +4,10 @@
 import type { Animal } from '../../../client/src/animal-store.ts'
 import type { AnimalTable } from './animal-table.ts'
 import { enableCopyButton } from './copy-button.ts'
-import { createStatusBadge, find } from './elements.ts'
-import { pageFrom, parseListLocation, toUrl } from './location.ts'
+import { createElement, createStatusBadge, find } from './elements.ts'
+import { pageFrom, parseListLocation, toCategoryUrl, toUrl } from './location.ts'
 import type { Navigation } from './navigation.ts'
-import { MESSAGE_MS, type Notice } from './notice.ts'
+import type { Notice } from './notice.ts'
 import type { Panel } from './panel.ts'
 import type { Session } from './session.ts'
 import type { PageState } from './state.ts'
@@ -26,10 +26,12 @@ export function createSelection(options: SelectionOptions) {
   const name = find('#details-name', HTMLElement)
   const json = find('#details-json', HTMLElement)
   const copyLink = find('#copy-link', HTMLButtonElement)
+  /** The panel says that no animal has this id. */
+  let missing: bigint | undefined
 
   enableCopyButton(copyLink, () => {
     const id = state.animal?.id ?? 0n
-    return new URL(toUrl(pageFrom(id, 'oldest', parseListLocation(''))), document.baseURI).href
+    return new URL(toUrl(pageFrom(id, 'newest', parseListLocation(''))), document.baseURI).href
   })
   enableCopyButton(find('#copy-id', HTMLButtonElement), () => String(state.animal?.id))
   enableCopyButton(find('#copy-json', HTMLButtonElement), () => json.textContent)
@@ -50,18 +52,20 @@ export function createSelection(options: SelectionOptions) {
     const { location, page, animal: shown } = state
     const id = location.animal
     table.setSelected(id)
-    const isShown = id !== undefined && shown?.id === id
+    const isShown = id !== undefined && (shown?.id === id || missing === id)
     const listed = page?.animals.find(animal => animal.id === id)
     find('#not-listed', HTMLElement).hidden = listed !== undefined
-    if (isShown && panel.content === 'details') return
-    if (panel.content === 'details') {
+    const isOpen = panel.content === 'details' || panel.content === 'missing'
+    if (isShown && isOpen) return
+    if (isOpen) {
       panel.hide()
       // The browser's Back button closes the panel and leaves the focus nowhere.
       if (document.activeElement === document.body) focusRow()
     }
     state.animal = undefined
+    missing = undefined
     if (id === undefined) return
-    const animal = listed ?? (isShown ? shown : await findUnlisted(id))
+    const animal = listed ?? (shown?.id === id ? shown : await findUnlisted(id))
     if (animal !== undefined && state.location.animal === id) show(animal, listed !== undefined)
   }
 
@@ -69,22 +73,31 @@ export function createSelection(options: SelectionOptions) {
     state.animal = animal
     name.textContent = animal.name
     find('#details-id', HTMLElement).textContent = String(animal.id)
-    find('#details-category', HTMLElement).textContent = String(animal.categoryId)
+    const category = find('#details-category', HTMLAnchorElement)
+    category.textContent = String(animal.categoryId)
+    category.href = toCategoryUrl(animal.categoryId)
     find('#details-status', HTMLElement).replaceChildren(createStatusBadge(animal.status))
-    json.textContent = renderIndented(animal)
+    json.replaceChildren(...renderIndented(animal))
+    navigation.showTitle()
     panel.open('details')
     // A sheet covers the list, which cannot have the focus then.
     if (!panel.isBesideList) name.focus()
     else if (isListed) table.focusRow(animal.id)
   }
 
+  /** The link stays: it may be shared again, or be corrected. */
+  function showMissing(id: bigint): void {
+    missing = id
+    const title = find('#missing-title', HTMLElement)
+    title.textContent = `No animal has id ${id}`
+    panel.open('missing')
+    if (!panel.isBesideList) title.focus()
+  }
+
   async function findUnlisted(id: bigint): Promise<Animal | undefined> {
     try {
       const animal = await session.store?.findAnimal(id, { signal: session.signal })
-      if (animal === undefined && state.location.animal === id) {
-        notice.show(`No animal has the id ${id}.`, { forMs: MESSAGE_MS })
-        navigation.replaceUrl({ ...state.location, animal: undefined })
-      }
+      if (animal === undefined && state.location.animal === id) showMissing(id)
       return animal
     } catch {
       const action = { label: 'Try again', run: follow }
@@ -126,8 +139,9 @@ export function createSelection(options: SelectionOptions) {
 }
 
 /** Written by hand, because `JSON.stringify` cannot render exact integers in every browser. */
-function renderIndented({ id, name, categoryId, status }: Animal): string {
-  const members = [`"id": ${id}`, `"name": ${JSON.stringify(name)}`, `"categoryId": ${categoryId}`]
-  if (status !== undefined) members.push(`"status": ${JSON.stringify(status)}`)
-  return `{\n  ${members.join(',\n  ')}\n}`
+function renderIndented({ id, name, categoryId, status }: Animal): (HTMLElement | string)[] {
+  // A name in a right-to-left script must not change the order of what follows.
+  const isolatedName = createElement('bdi', {}, JSON.stringify(name))
+  const ending = status === undefined ? '' : `,\n  "status": ${JSON.stringify(status)}`
+  return [`{\n  "id": ${id},\n  "name": `, isolatedName, `,\n  "categoryId": ${categoryId}${ending}\n}`]
 }

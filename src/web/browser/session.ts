@@ -1,29 +1,52 @@
 // Signing in and out: the API key, the sign-in form, and the switch between this form and the catalogue.
 
 import { AnimalStore } from '../../../client/src/animal-store.ts'
-import { clearKey, loadKey, onKeyChange, saveKey } from './browser-storage.ts'
+import { clearKey, connectTabs, loadKey, saveKey } from './browser-storage.ts'
 import { find } from './elements.ts'
 import type { Pace } from './pace.ts'
+
+const STOPPED_WORKING = 'This key stopped working: it was revoked or has expired.'
+
+/** How long another tab may take to answer before the sign-in form appears. A later answer still counts. */
+const ANSWER_MS = 100
+
+/** How many characters of a key the menu shows: enough to tell keys apart. */
+const SHOWN_CHARACTERS = 4
 
 export interface SessionOptions {
   readonly pace: Pace
   readonly onSignIn: () => void
+  /** Requests stop, and the rest of the page stays as it is: the user may sign in again. */
+  readonly onPause: () => void
   readonly onSignOut: () => void
 }
 
 export type Session = ReturnType<typeof createSession>
 
-export function createSession({ pace, onSignIn, onSignOut }: SessionOptions) {
+export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOptions) {
   const signInPanel = find('#sign-in', HTMLElement)
-  const signInButton = find('#sign-in button', HTMLButtonElement)
+  const signInButton = find('#sign-in .primary', HTMLButtonElement)
   const problem = find('#sign-in-problem', HTMLElement)
   const keyField = find('#key', HTMLInputElement)
+  const showKey = find('#show-key', HTMLButtonElement)
   const remember = find('#remember', HTMLInputElement)
   const catalogue = find('#catalogue', HTMLElement)
+  const title = find('#title', HTMLElement)
   const parts = [catalogue, find('#search', HTMLElement), find('#tools', HTMLElement)]
   let stores: { readonly store: AnimalStore; readonly patientStore: AnimalStore } | undefined
   let apiKey = ''
   let controller = new AbortController()
+  /** Gets the focus when the catalogue appears: what had it when the key stopped working. */
+  let focused = title
+  const tabs = connectTabs({
+    sharedKey: () => (stores !== undefined && !catalogue.hidden ? apiKey : undefined),
+    onKey(key) {
+      if (stores === undefined && keyField.value === '') signIn(key, true)
+    },
+    onSignOut(key) {
+      if (stores !== undefined && key === apiKey) signOut()
+    },
+  })
 
   /** A new key is stored and opens the catalogue only if the server has accepted it. A stored key opens it at once. */
   function signIn(key: string, wasAccepted: boolean): void {
@@ -31,7 +54,7 @@ export function createSession({ pace, onSignIn, onSignOut }: SessionOptions) {
     try {
       stores = { store: new AnimalStore({ ...options, retries: 0 }), patientStore: new AnimalStore(options) }
     } catch {
-      signOut('This is not a valid key. A key has only ASCII letters, digits and symbols, and no spaces.')
+      showSignIn('This is not a valid key. A key has only ASCII letters, digits and symbols, and no spaces.')
       return
     }
     apiKey = key
@@ -42,11 +65,14 @@ export function createSession({ pace, onSignIn, onSignOut }: SessionOptions) {
     onSignIn()
   }
 
-  /** Signs in with the stored key, or shows the sign-in form. */
+  /** Signs in with the stored key or with that of another tab, or shows the sign-in form. */
   function restore(): void {
     const key = loadKey()
-    if (key === undefined) signOut()
-    else signIn(key, true)
+    if (key !== undefined) signIn(key, true)
+    else {
+      tabs.askForKey()
+      setTimeout(() => stores === undefined && showSignIn(), ANSWER_MS)
+    }
   }
 
   /** Called when the server has accepted the key. */
@@ -57,9 +83,18 @@ export function createSession({ pace, onSignIn, onSignOut }: SessionOptions) {
     setSigningIn(false)
     keyField.value = ''
     keyField.ariaInvalid = 'false'
+    setKeyVisible(false)
     remember.checked = false
+    find('#key-in-use', HTMLElement).textContent = `Key ${shortenKey(apiKey)}`
     for (const part of parts) part.hidden = false
-    find('#title', HTMLElement).focus()
+    focused.focus()
+    focused = title
+    tabs.shareKey()
+  }
+
+  function shortenKey(key: string): string {
+    const { ownPrefix = '' } = signInPanel.dataset
+    return `${key.slice(0, (key.startsWith(ownPrefix) ? ownPrefix.length : 0) + SHOWN_CHARACTERS)}…`
   }
 
   function setSigningIn(isSigningIn: boolean): void {
@@ -67,45 +102,59 @@ export function createSession({ pace, onSignIn, onSignOut }: SessionOptions) {
     signInButton.textContent = isSigningIn ? 'Signing in …' : 'Sign in'
   }
 
-  /** Shows the sign-in form with an error message, if there is one. */
-  function signOut(message = ''): void {
-    clearKey()
+  function setKeyVisible(isVisible: boolean): void {
+    keyField.type = isVisible ? 'text' : 'password'
+    showKey.textContent = isVisible ? 'Hide' : 'Show'
+  }
+
+  /** Shows the sign-in form with an error message, if there is one. The key that was typed stays: it may be almost right. */
+  function showSignIn(message = ''): void {
     controller.abort()
     stores = undefined
-    onSignOut()
     for (const part of parts) part.hidden = true
     signInPanel.hidden = false
     setSigningIn(false)
     problem.textContent = message
-    keyField.value = ''
     keyField.ariaInvalid = String(message !== '')
     keyField.focus()
   }
 
-  /** Shows the sign-in form with an error message and the key that was typed, which may be valid. */
-  function failSignIn(message: string): void {
-    const typedKey = keyField.value
-    signOut(message)
-    keyField.value = typedKey
-    keyField.ariaInvalid = 'false'
+  function signOut(): void {
+    clearKey()
+    focused = title
+    onSignOut()
+    showSignIn()
+  }
+
+  /** Called when the server does not accept the key. What the user has typed in the catalogue stays. */
+  function rejectKey(): void {
+    if (stores === undefined) return
+    clearKey()
+    if (catalogue.contains(document.activeElement)) focused = document.activeElement as HTMLElement
+    const message = catalogue.hidden ? describeRejection(apiKey) : STOPPED_WORKING
+    onPause()
+    showSignIn(message)
+  }
+
+  function describeRejection(key: string): string {
+    const { environment, otherEnvironment, otherPrefix = '' } = signInPanel.dataset
+    return key.startsWith(otherPrefix)
+      ? `This is a key of ${otherEnvironment}; this is ${environment}.`
+      : 'This key is not accepted here.'
   }
 
   keyField.addEventListener('input', () => {
     problem.textContent = ''
     keyField.ariaInvalid = 'false'
   })
+  showKey.addEventListener('click', () => setKeyVisible(keyField.type === 'password'))
   find('#sign-in form', HTMLFormElement).addEventListener('submit', event => {
     event.preventDefault()
-    signIn(keyField.value.trim(), false)
+    signIn(withoutWrapping(keyField.value), false)
   })
-  find('#sign-out', HTMLButtonElement).addEventListener('click', () => signOut())
-  onKeyChange({
-    onSaved() {
-      if (stores === undefined) restore()
-    },
-    onCleared(key) {
-      if (stores !== undefined && key === apiKey) signOut()
-    },
+  find('#sign-out', HTMLButtonElement).addEventListener('click', () => {
+    tabs.announceSignOut(apiKey)
+    signOut()
   })
   // The Back button can restore this page from the browser's cache after the user has signed out elsewhere in the tab.
   addEventListener('pageshow', ({ persisted }) => {
@@ -130,7 +179,17 @@ export function createSession({ pace, onSignIn, onSignOut }: SessionOptions) {
     },
     restore,
     showCatalogue,
-    signOut,
-    failSignIn,
+    rejectKey,
+    /** The server cannot be reached, so nobody knows whether the key is valid. */
+    failSignIn(message: string): void {
+      onPause()
+      showSignIn(message)
+      keyField.ariaInvalid = 'false'
+    },
   }
+}
+
+/** People copy a key together with the word `Bearer`, or with the quotes around it. */
+function withoutWrapping(text: string): string {
+  return text.replace(/^[\s"'`]*(?:bearer\s+)?["'`]*|[\s"'`]+$/gi, '')
 }

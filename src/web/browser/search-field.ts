@@ -1,0 +1,122 @@
+// The search field in the bar. What is typed is searched for; a number can also be an id to go to.
+
+import { createElement, find } from './elements.ts'
+import { isInteger, parseInteger } from './typed-integer.ts'
+
+const HINT = 'Part of a name, an id, or category:7.'
+
+/** How long the field waits for further characters. */
+const TYPING_MS = 150
+
+export interface SearchFieldOptions {
+  /** Called with undefined when the field is empty. */
+  readonly onSearch: (search: string | undefined) => void
+  /** Resolves with what is wrong, if the list cannot go to this id. */
+  readonly onGoToId: (id: bigint) => Promise<string | undefined>
+  /** The user leaves the field for the results. */
+  readonly onDone: () => void
+}
+
+export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOptions) {
+  const field = find('#search-field', HTMLInputElement)
+  const hint = find('#search-hint', HTMLElement)
+  /** What is searched for now. */
+  let searched = ''
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const typed = () => field.value.trim()
+  // People write "#1204" for an id.
+  const typedId = () => typed().replace(/^#\s*(?=[+-]?\d)/, '')
+
+  function cancelTimer(): void {
+    clearTimeout(timer)
+    timer = undefined
+  }
+
+  function search(): void {
+    cancelTimer()
+    searched = typed()
+    showHint()
+    onSearch(searched || undefined)
+  }
+
+  async function goToId(id: bigint): Promise<void> {
+    cancelTimer()
+    const text = field.value
+    const problem = await onGoToId(id)
+    // The user may have typed on meanwhile.
+    if (problem !== undefined && field.value === text) showProblem(problem)
+  }
+
+  function showHint(): void {
+    const id = parseInteger(typedId())
+    const isNumber = isInteger(typedId()) && typed() !== searched
+    field.ariaInvalid = 'false'
+    hint.className = 'hint'
+    hint.replaceChildren(...(isNumber ? renderChoices(id) : [HINT]))
+    // The results of a search say enough.
+    hint.hidden = typed() !== '' && !isNumber
+  }
+
+  /** A name may have digits only, so a number offers both. */
+  function renderChoices(id: bigint | undefined): HTMLElement[] {
+    const searchNames = createElement('button', { type: 'button' }, `Search names for “${typed()}”`)
+    searchNames.addEventListener('click', search)
+    if (id === undefined) return [searchNames]
+    const enter = createElement('kbd', { 'aria-hidden': 'true' }, 'Enter')
+    const goTo = createElement('button', { type: 'button' }, `Go to id ${id}`, enter)
+    goTo.addEventListener('click', () => goToId(id))
+    return [goTo, searchNames]
+  }
+
+  /** Stays until the user types something else. */
+  function showProblem(problem: string): void {
+    field.ariaInvalid = 'true'
+    hint.className = 'problem'
+    hint.textContent = problem
+    hint.hidden = false
+  }
+
+  field.addEventListener('input', () => {
+    showHint()
+    cancelTimer()
+    if (typed() === '') search()
+    else if (!isInteger(typedId())) timer = setTimeout(search, TYPING_MS)
+  })
+  // The user goes on with what was typed, such as with a filter.
+  field.addEventListener('blur', () => {
+    if (timer !== undefined) search()
+  })
+  field.addEventListener('keydown', event => {
+    if (event.key !== 'ArrowDown' && event.key !== 'Escape') return
+    event.preventDefault()
+    if (event.key === 'ArrowDown') return onDone()
+    if (field.value === '') return field.blur()
+    field.value = ''
+    search()
+  })
+  find('#search', HTMLFormElement).addEventListener('submit', event => {
+    event.preventDefault()
+    const id = parseInteger(typedId())
+    if (id !== undefined) goToId(id)
+    else {
+      search()
+      if (typed() !== '') onDone()
+    }
+  })
+  // A button of the hint can only be clicked while the field keeps the focus.
+  hint.addEventListener('mousedown', event => event.preventDefault())
+
+  return {
+    focus(): void {
+      field.focus()
+      field.select()
+    },
+    /** Shows the search of the URL, but keeps the spaces around it while the user types. */
+    show(shown = ''): void {
+      searched = shown
+      cancelTimer()
+      if (typed() !== shown) field.value = shown
+      showHint()
+    },
+  }
+}
