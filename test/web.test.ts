@@ -65,6 +65,8 @@ suite('outside /v1, without a key', () => {
     assert.ok(text.includes('9007199254740993'), 'the large id of the example is rounded')
     assert.ok(text.includes('9223372036854775807'))
     assert.doesNotMatch(text, /undefined|\[object/)
+    // Each limit is said once, and each path in full.
+    assert.doesNotMatch(text, /1 to 512|[^1]\/pets/)
   })
 
   test('/docs has one table of errors, with every code, and links to existing parts of the page only', async () => {

@@ -90,13 +90,8 @@ const createPet = {
       name: 'Idempotency-Key',
       in: 'header',
       description: `Any string of 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters, bare or as a quoted string. The quotes and escapes do not count. The same key with the same animal gives the first answer again; with another animal, 422.`,
-      schema: {
-        type: 'string',
-        minLength: 1,
-        // Two quotes, and a backslash before each character.
-        maxLength: 2 + 2 * IDEMPOTENCY_KEY_MAX_LENGTH,
-        pattern: IDEMPOTENCY_KEY_PATTERN,
-      },
+      // The pattern has the limit. A maxLength would be another number, because it counts quotes and escapes.
+      schema: { type: 'string', pattern: IDEMPOTENCY_KEY_PATTERN },
     },
   ],
   requestBody: {
@@ -135,7 +130,7 @@ const deprecationHeaders = {
 const getPet = {
   operationId: 'getPet',
   summary: 'Get an animal',
-  description: `Will be removed on ${REMOVAL_DATE}; the response is 410 from then on. Use \`GET /pets\` instead: with the \`status\` filter, or with \`limit=1\` and the id minus one as \`after\` to get one animal.`,
+  description: `Will be removed on ${REMOVAL_DATE}; the response is 410 from then on. Use \`GET /v1/pets\` instead: with the \`status\` filter, or with \`limit=1\` and the id minus one as \`after\` to get one animal.`,
   deprecated: true,
   tags: ['animals'],
   parameters: [
