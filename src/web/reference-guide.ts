@@ -13,8 +13,10 @@ import {
   renderCode,
   renderMarkdown,
   renderMember,
+  renderSamples,
   type Section,
 } from './reference-parts.ts'
+import { ERROR_SAMPLES, PAGING_SAMPLES } from './samples/guide.ts'
 import { KEY_VARIABLE } from './samples/request.ts'
 
 export function guideSections({ api, environment, baseUrl, removal }: ReferenceOptions): readonly Section[] {
@@ -26,7 +28,7 @@ export function guideSections({ api, environment, baseUrl, removal }: ReferenceO
       title: 'Start',
       text: html`<p>${renderMarkdown(api.info.description)}</p>
 <dl class="pairs">${api.servers.map(({ url, description }) => html`<dt>${description}</dt><dd><code>${url}</code></dd>`)}<dt>Version</dt><dd>${api.info.version}</dd></dl>
-<p>Store your API key in the environment variable <code>${KEY_VARIABLE}</code>: the samples read it from there. Or enter the key at the top of this page, and send requests from here. The <a href="./">catalogue</a> shows the same animals. Code generators can use the <a href="./openapi.json">OpenAPI document</a>.</p>
+<p>Store your API key in the environment variable <code>${KEY_VARIABLE}</code>: the samples read it from there. Or send requests from this page: it asks once for the key. The <a href="./">catalogue</a> shows the same animals. Code generators can use the <a href="./openapi.json">OpenAPI document</a>.</p>
 <p>Any HTTP client works. Note that <code>id</code> and <code>categoryId</code> are 64-bit integers: <code>JSON.parse</code> in JavaScript rounds large ones. The client for JavaScript and TypeScript, <code>animal-store-client</code>, returns them exactly, retries safely and has no dependencies. Install it from npm, or pack it in a checkout of the repository.</p>`,
       code: html`${renderCode('shell', `export ${KEY_VARIABLE}='${KEY_PREFIX[environment]}…'\ncurl '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'First request')}
 ${renderCode('json', renderJson(firstAnswer(api), 2), 'Response: 200')}
@@ -52,7 +54,7 @@ ${renderHeaders('paging', { Link: PageLinks })}
 <p>PostgreSQL assigns ids before it commits: of two animals that are added at the same time, the one with the larger id may appear first. If you have read past it by then, you do not see the smaller id until you list from the start again. This cannot happen on SQLite.</p>`,
       code: html`${renderCode('http', `Link: ${PageLinks?.example ?? ''}`.replaceAll(', <', ',\n  <'), 'Response header')}
 ${renderCode('shell', `curl '${baseUrl}/pets?limit=5&before=${INT64_MAX}' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'The five newest animals')}
-${renderCode('javascript', `for await (const animal of store.animals({ newestFirst: true })) {\n  console.log(animal.id, animal.name)\n}`, 'All animals, with the client')}`,
+${renderSamples('paging', ({ id }) => PAGING_SAMPLES[id](baseUrl), 'All animals')}`,
     },
     {
       id: 'searching',
@@ -80,7 +82,8 @@ ${renderCode('http', 'Idempotent-Replayed: true', 'Header of a repeated response
 <p>Every response has an <code>X-Request-Id</code>. Quote it when you ask for help.</p>
 ${renderErrorTable(api)}
 <p>A path that does not exist gets <code>not_found</code> too.</p>`,
-      code: renderError(api.components.responses.InvalidRequest),
+      code: html`${renderSamples('errors', ({ id }) => ERROR_SAMPLES[id](baseUrl), 'Read an error')}
+${renderError(api.components.responses.InvalidRequest)}`,
     },
     {
       id: 'rate-limits',

@@ -6,6 +6,7 @@ import { type ApiDescription, jsonOf, type Response, type Schema } from './api-d
 import { type Html, html } from './html.ts'
 import { icon } from './icons.ts'
 import { tokenize } from './samples/highlight.ts'
+import { LANGUAGES, type Language } from './samples/languages.ts'
 
 /** What all parts of the page are rendered from. */
 export interface ReferenceOptions {
@@ -37,6 +38,12 @@ export function renderSubheading(id: string, title: string): Html {
 /** A block of code with a button that copies it. */
 export function renderCode(syntax: string, text: string, title: string): Html {
   return html`<div class="block"><p>${title}</p>${COPY_BUTTON}<pre><code>${renderTokens(syntax, text)}</code></pre></div>`
+}
+
+/** One block for all languages. The style sheet shows the one whose button is selected, so it works without a script. */
+export function renderSamples(id: string, sample: (language: Language) => string, title?: string): Html {
+  return html`<div class="block samples">${title !== undefined && html`<p>${title}</p>`}<fieldset class="languages row"><legend class="visually-hidden">Language of the sample</legend>${LANGUAGES.map(({ id: language, label }, index) => html`<label><input class="visually-hidden" type="radio" name="${id}-language" value="${language}"${index === 0 && html` checked`}>${label}</label>`)}</fieldset>
+${COPY_BUTTON}${LANGUAGES.map(language => html`<pre data-language="${language.id}" tabindex="0"><code>${renderTokens(language.syntax, sample(language))}</code></pre>`)}</div>`
 }
 
 export const COPY_BUTTON = html`<button class="icon-button copy" type="button" aria-label="Copy" title="Copy">${icon('copy')}</button>`

@@ -26,12 +26,12 @@ import {
   renderMember,
   renderMembers,
   renderMethod,
+  renderSamples,
   renderSection,
   renderSubheading,
   renderTokens,
   renderType,
 } from './reference-parts.ts'
-import { LANGUAGES } from './samples/languages.ts'
 import { buildRequest, type Field } from './samples/request.ts'
 
 /**
@@ -67,6 +67,7 @@ ${schemas.map(([name, schema]) => renderSchema(api, name, schema))}`,
 function renderOperation(options: ReferenceOptions, operation: LocatedOperation): Html {
   const { environment, baseUrl, removal } = options
   const { operationId, summary, description, deprecated, path, method } = operation
+  const request = buildRequest({ operationId, method, path, baseUrl, fields: initialFields(operation) })
   const responses = Object.entries(operation.responses)
   const successes = responses.filter(([status]) => status < '400')
   const errors = responses.filter(([status]) => status >= '400')
@@ -80,7 +81,7 @@ function renderOperation(options: ReferenceOptions, operation: LocatedOperation)
 <p>${renderMarkdown(description)}</p>
 ${renderParameters(operation)}
 ${renderBody(operation)}</div>
-<div class="code"><div>${renderSamples(operation, baseUrl)}
+<div class="code"><div>${renderSamples(operationId, ({ render }) => render(request))}
 <div class="send row"><button class="primary" type="submit">Send</button><small><code class="url">${method} /v1${path}</code><br><span class="effect">${effect}</span></small></div>
 <output hidden></output>
 ${successes.map(([status, response]) => renderExample(status, response))}</div></div>
@@ -120,14 +121,6 @@ function renderBody({ operationId, requestBody }: LocatedOperation): Html | unde
 <p><label for="${id}-value">${renderMarkdown(requestBody.description)}</label> It is a ${renderType(schema)}, as <code>application/json</code>.</p>
 <textarea class="value" id="${id}-value" name="body" data-in="body" rows="5" spellcheck="false">${renderJson(example, 2)}</textarea>
 ${renderMembers(id, schema)}`
-}
-
-/** All languages. The style sheet shows the one whose button is selected, so that this works without a script. */
-function renderSamples(operation: LocatedOperation, baseUrl: string): Html {
-  const { operationId, path, method } = operation
-  const request = buildRequest({ operationId, method, path, baseUrl, fields: initialFields(operation) })
-  return html`<div class="block samples"><fieldset class="languages row"><legend class="visually-hidden">Language of the sample</legend>${LANGUAGES.map(({ id, label }, index) => html`<label><input class="visually-hidden" type="radio" name="${operationId}-language" value="${id}"${index === 0 && html` checked`}>${label}</label>`)}</fieldset>
-${COPY_BUTTON}${LANGUAGES.map(({ id, syntax, render }) => html`<pre data-language="${id}" tabindex="0"><code>${renderTokens(syntax, render(request))}</code></pre>`)}</div>`
 }
 
 /** The values that the form has at first. */

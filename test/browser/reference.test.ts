@@ -82,7 +82,7 @@ suite('the samples', () => {
 
   test('are all in the language that was chosen for one of them, also after a reload', async t => {
     const { page } = await openReference(t)
-    await page.locator('#createPet').getByText('JavaScript', { exact: true }).click()
+    await page.locator('#createPet').getByText('TypeScript', { exact: true }).click()
     assert.match(await textOf(sample(page, 'createPet')), /createAnimal\(\{\s+name: 'Bella',/)
     assert.match(await textOf(sample(page, 'listPets')), /store\.listAnimals\(\)/)
     assert.match(await textOf(sample(page, 'getPet')), /store\.findAnimal\(1n\)/)
@@ -91,10 +91,15 @@ suite('the samples', () => {
     await search.getByLabel('name', { exact: true }).fill("Zoë's")
     await search.getByLabel('categoryId', { exact: true }).fill('7')
     assert.match(await textOf(sample(page, 'listPets')), /\(\{ name: 'Zoë\\'s', categoryId: 7n \}\)/)
-    await page.locator('#listPets').getByRole('radio', { name: 'JavaScript' }).press('ArrowRight')
+    await page.locator('#listPets').getByRole('radio', { name: 'TypeScript' }).press('ArrowRight')
+    assert.match(await textOf(sample(page, 'createPet')), /^const response = await fetch\('http.*body: `\{/s)
+    await page.locator('#errors').getByRole('radio', { name: 'JavaScript' }).press('ArrowRight')
     assert.match(await textOf(sample(page, 'getPet')), /^import json/)
     await page.reload()
-    assert.match(await textOf(sample(page, 'getPet')), /^import json/)
+    for (const id of ['getPet', 'paging']) assert.match(await textOf(sample(page, id)), /^import json/)
+    await page.evaluate(() => localStorage.setItem('animal-store-language:/', 'cobol'))
+    await page.reload()
+    assert.match(await textOf(sample(page, 'getPet')), /^curl /)
   })
 
   test('can be copied', async t => {
@@ -343,7 +348,7 @@ suite('the page', () => {
   test('wraps the lines of all code', async t => {
     for (const context of [WIDE, SMALL]) {
       const { page } = await openReference(t, context)
-      for (const language of ['curl', 'JavaScript', 'Python', 'Go']) {
+      for (const language of ['curl', 'TypeScript', 'JavaScript', 'Python', 'Go']) {
         await page.locator('#createPet .languages').getByText(language, { exact: true }).click()
         const hidden = await page
           .locator('main pre:visible')

@@ -12,7 +12,9 @@ import { buildRequest, type Field } from '../../src/web/samples/request.ts'
 import { skipWithout } from '../support/programs.ts'
 import { API_KEY, startTestService, type TestService, temporaryFolder } from '../support/service.ts'
 
-const CLIENT = fileURLToPath(new URL('../../client/src/animal-store.ts', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const CLIENT = join(ROOT, 'client/src/animal-store.ts')
+const TYPESCRIPT = join(ROOT, 'node_modules/typescript/bin/tsc')
 /** On a busy machine, and with an empty cache, a build takes long. */
 const TIMEOUT_MS = 240_000
 
@@ -20,6 +22,9 @@ const TIMEOUT_MS = 240_000
 const DIFFICULT_NAME = `Zoë's "cat" \\ \`id\` \${1} $HOME %s """ '''`
 const DIFFICULT_KEY = "'`$HOME\\%s"
 const LARGE_CATEGORY = '9007199254740993'
+
+/** What the samples print of an error: its status, code and message, in any order. */
+const ERROR = /^(?=.*400)(?=.*invalid_request)(?=.*limit must be a whole number)/s
 
 interface Toolchain {
   readonly language: string
@@ -37,13 +42,23 @@ const TOOLCHAINS: readonly Toolchain[] = [
   {
     language: 'curl',
     program: 'curl',
-    run: (_, programs) => runEach(programs, ({ text }) => ['sh', '-c', text]),
+    run: (t, programs) => runEach(programs, ({ text }) => ['sh', '-c', text], temporaryFolder(t)),
+  },
+  {
+    language: 'typescript',
+    program: process.execPath,
+    run: async (t, programs) => {
+      const folder = folderWithClient(t)
+      const files = programs.map(program => write(folder, program, '.mts'))
+      await execute([process.execPath, TYPESCRIPT, '--project', folder])
+      return runEach(files, file => [process.execPath, file])
+    },
   },
   {
     language: 'javascript',
     program: process.execPath,
     run: (t, programs) => {
-      const folder = folderWithClient(t)
+      const folder = temporaryFolder(t)
       return runEach(programs, program => [process.execPath, write(folder, program, '.mjs')])
     },
   },
@@ -72,12 +87,13 @@ const TOOLCHAINS: readonly Toolchain[] = [
   },
 ]
 
-async function runEach(
-  programs: readonly Program[],
-  command: (program: Program) => readonly string[],
+async function runEach<Item>(
+  programs: readonly Item[],
+  command: (program: Item) => readonly string[],
+  folder?: string,
 ): Promise<string[]> {
   const outputs: string[] = []
-  for (const program of programs) outputs.push(await execute(command(program)))
+  for (const program of programs) outputs.push(await execute(command(program), folder))
   return outputs
 }
 
@@ -96,7 +112,7 @@ function write(folder: string, { name, text }: Program, extension: string): stri
   return file
 }
 
-/** A project that has installed the client. */
+/** A project that has installed the client, and checks types strictly. */
 function folderWithClient(t: TestContext): string {
   const folder = temporaryFolder(t)
   mkdirSync(join(folder, 'client'))
@@ -105,13 +121,24 @@ function folderWithClient(t: TestContext): string {
   writeFileSync(join(folder, 'client/package.json'), JSON.stringify(manifest))
   writeFileSync(join(folder, 'client/index.js'), `export * from '${pathToFileURL(CLIENT)}'\n`)
   symlinkSync('../client', join(folder, 'node_modules/animal-store-client'))
+  const compilerOptions = {
+    paths: { 'animal-store-client': [CLIENT] },
+    typeRoots: [join(ROOT, 'node_modules/@types')],
+  }
+  const configuration = {
+    extends: join(ROOT, 'tsconfig.json'),
+    compilerOptions,
+    include: ['*.mts'],
+    exclude: [],
+  }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(configuration))
   return folder
 }
 
 /** The sample that the page shows without a script. */
-async function readSample(service: TestService, operation: string, language: string): Promise<string> {
+async function readSample(service: TestService, id: string, language: string): Promise<string> {
   const { text } = await service.send('GET', '/docs', { headers: { authorization: '' } })
-  const section = text.slice(text.indexOf(`<section class="operation" id="${operation}"`))
+  const section = text.slice(text.search(new RegExp(`<section[^>]* id="${id}"`)))
   const [, code = ''] =
     section.match(new RegExp(`<pre data-language="${language}"[^>]*><code>(.*?)</code>`, 's')) ?? []
   return toText(code)
@@ -121,6 +148,14 @@ function toText(html: string): string {
   return html
     .replaceAll(/<[^>]*>/g, '')
     .replaceAll(/&#(\d+);/g, (_, character) => String.fromCharCode(character))
+}
+
+async function readSamples(
+  service: TestService,
+  ids: readonly string[],
+  language: string,
+): Promise<Program[]> {
+  return Promise.all(ids.map(async id => ({ name: id, text: await readSample(service, id, language) })))
 }
 
 /** A creation, and a search for what it has created. */
@@ -158,11 +193,10 @@ suite('the samples of the reference', () => {
       options,
       async t => {
         const service = await startTestService(t)
-        const programs = await Promise.all(
-          ['createPet', 'getPet', 'listPets', 'getInventory'].map(async operation => ({
-            name: operation,
-            text: await readSample(service, operation, language),
-          })),
+        const programs = await readSamples(
+          service,
+          ['createPet', 'getPet', 'listPets', 'getInventory'],
+          language,
         )
         for (const { text } of programs) assert.match(text, /ANIMAL_STORE_KEY/)
         const outputs = await run(t, [...programs, ...difficultSamples(service, language)])
@@ -186,6 +220,33 @@ suite('the samples of the reference', () => {
         assert.equal(again.status, 422)
       },
     )
+
+    test(`show with ${language} how to follow Link, and how to read an error`, options, async t => {
+      const service = await startTestService(t)
+      for (let id = 1; id <= 41; id++) await service.create({ name: `Animal ${id}.`, categoryId: 1 })
+      const [pages = '', error = ''] = await run(
+        t,
+        await readSamples(service, ['paging', 'errors'], language),
+      )
+      for (let id = 1; id <= 41; id++) assert.ok(pages.includes(`Animal ${id}.`), `${id} is not in ${pages}`)
+      assert.match(error, ERROR)
+    })
+
+    // The client throws an error.
+    if (language !== 'typescript')
+      test(`print with ${language} the error object of a rejected request`, options, async t => {
+        const { address } = await startTestService(t)
+        const request = buildRequest({
+          operationId: 'listPets',
+          method: 'GET',
+          baseUrl: `${address}/v1`,
+          path: '/pets',
+          fields: [{ name: 'limit', in: 'query', value: '0' }],
+        })
+        const text = LANGUAGES.find(({ id }) => id === language)?.render(request) ?? ''
+        const [output = ''] = await run(t, [{ name: 'rejected', text }])
+        assert.match(output, ERROR)
+      })
   }
 })
 

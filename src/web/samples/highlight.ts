@@ -13,12 +13,15 @@ const NUMBER = String.raw`-?\b\d+(?:\.\d+)?n?\b`
 /** The groups of a pattern are the kinds of its tokens. */
 const PATTERNS: Readonly<Record<string, RegExp>> = {
   shell:
-    /(?<comment>#.*)|(?<string>'[^']*'|"(?:[^"\\]|\\.)*")|(?<keyword>^(?:curl|npm|export)\b|(?<=\s)--?[\w-]+)/gm,
+    /(?<comment>#.*)|(?<string>'[^']*'|"(?:[^"\\]|\\.)*")|(?<keyword>\b(?:curl|npm|export|if|then|fi|while|do|done|break)\b(?!\/)|(?<=\s)--?[\w-]+)/gm,
   json: /(?<name>"(?:[^"\\]|\\.)*")(?=\s*:)|(?<string>"(?:[^"\\]|\\.)*")|(?<number>-?\b\d[\d.eE+-]*)|(?<keyword>\b(?:true|false|null)\b)/g,
   http: /(?<name>^[\w-]+)(?=:)|(?<string>"[^"\n]*")/gm,
-  javascript: programPattern('//.*', 'import|from|const|new|await|for|of|function|return'),
-  python: programPattern('#.*', 'import|with|as|for|in|def|return'),
-  go: programPattern('//.*', 'package|import|func|if|nil|defer|return'),
+  javascript: programPattern(
+    '//.*',
+    'import|from|const|let|new|await|for|of|while|if|try|catch|throw|instanceof',
+  ),
+  python: programPattern('#.*', 'import|with|as|for|in|and|while|try|except'),
+  go: programPattern('//.*', 'package|import|func|for|range|if|nil|defer|var|struct|return'),
 }
 
 function programPattern(comment: string, keywords: string): RegExp {

@@ -1,11 +1,14 @@
-// The samples in the four languages, in the order of their buttons: curl, JavaScript with our client, and Python and Go
-// with their standard libraries only.
+// The samples of the operations in the order of their buttons: curl, TypeScript with our client, and JavaScript, Python
+// and Go with nothing but what the language has. A sample sends exactly what the form would send.
 
 import { KEY_VARIABLE, type SampleRequest } from './request.ts'
+
+export type Language = (typeof LANGUAGES)[number]
 
 export const LANGUAGES = [
   // `syntax` is for the highlighting (highlight.ts).
   { id: 'curl', label: 'curl', syntax: 'shell', render: renderCurl },
+  { id: 'typescript', label: 'TypeScript', syntax: 'javascript', render: renderTypeScript },
   { id: 'javascript', label: 'JavaScript', syntax: 'javascript', render: renderJavaScript },
   { id: 'python', label: 'Python', syntax: 'python', render: renderPython },
   { id: 'go', label: 'Go', syntax: 'go', render: renderGo },
@@ -25,13 +28,13 @@ function quoteShell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 
-function renderJavaScript(request: SampleRequest): string {
+function renderTypeScript(request: SampleRequest): string {
   return [
     `import { AnimalStore } from ${quote('animal-store-client')}`,
     ``,
     `const store = new AnimalStore({`,
     `  baseUrl: ${quote(request.baseUrl)},`,
-    `  apiKey: process.env.${KEY_VARIABLE},`,
+    `  apiKey: process.env.${KEY_VARIABLE} ?? '',`,
     `})`,
     ...renderCall(request),
   ].join('\n')
@@ -100,10 +103,30 @@ function quote(text: string): string {
   return `'${escaped}'`
 }
 
+function renderJavaScript({ method, url, headers, body }: SampleRequest): string {
+  return [
+    `const response = await fetch(${quote(url)}, {`,
+    ...(method === 'GET' ? [] : [`  method: '${method}',`]),
+    '  headers: {',
+    `    Authorization: \`Bearer \${process.env.${KEY_VARIABLE}}\`,`,
+    ...headers.map(([name, value]) => `    ${quote(name)}: ${quote(value)},`),
+    '  },',
+    ...(body === undefined ? [] : [`  body: ${quoteTemplate(body)},`]),
+    '})',
+    '// As text, because parsing it as JSON would round ids above 2 ** 53.',
+    'console.log(response.status, await response.text())',
+  ].join('\n')
+}
+
+function quoteTemplate(text: string): string {
+  return `\`${text.replace(/[\\`]|\$(?=\{)/g, '\\$&')}\``
+}
+
 function renderPython({ method, url, headers, body }: SampleRequest): string {
   return [
     'import json',
     'import os',
+    'import urllib.error',
     'import urllib.request',
     '',
     ...(body === undefined ? [] : [`body = ${quotePython(body)}`]),
@@ -116,8 +139,12 @@ function renderPython({ method, url, headers, body }: SampleRequest): string {
     '    },',
     ...(body === undefined ? [] : ['    data=body.encode(),']),
     ')',
-    'with urllib.request.urlopen(request) as response:',
-    '    print(response.status, json.load(response))',
+    'try:',
+    '    with urllib.request.urlopen(request) as response:',
+    '        print(response.status, json.load(response))',
+    'except urllib.error.HTTPError as error:',
+    '    answer = json.load(error)',
+    '    print(error.code, answer["code"], answer["message"])',
   ].join('\n')
 }
 
