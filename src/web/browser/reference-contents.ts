@@ -8,6 +8,9 @@ const LINE_PX = 150
 /** The search shows at most this many parts of a section. */
 const MAX_PARTS = 6
 
+/** The samples of the guide are not searched: whoever searches for a language looks for an operation. */
+const SEARCHED = '.text, .operation .code, .block:not(.samples)'
+
 export function enableContents(): void {
   const contents = find('#contents', HTMLElement)
   const search = find('#search', HTMLInputElement)
@@ -17,8 +20,10 @@ export function enableContents(): void {
       link,
       section,
       item: link.closest('li') ?? link,
-      /** All text of the section, with its code. */
-      text: `${link.textContent} ${section.textContent}`.toLowerCase(),
+      text: [link, ...section.querySelectorAll(SEARCHED)]
+        .map(({ textContent }) => textContent)
+        .join(' ')
+        .toLowerCase(),
       /** The parameters, attributes and errors of the section. */
       parts: [...section.querySelectorAll<HTMLElement>('[data-title]')].map(
         ({ id, dataset, textContent }) => ({
