@@ -56,7 +56,7 @@ export function renderReference(document: object, environment: Environment) {
 <h2>Schemas</h2><ul>${schemas.map(([name]) => html`<li><a href="#${name}">${name}</a></li>`)}</ul>
 </nav>`,
     content: html`<div id="top" class="row"><div><h1>API reference</h1><small id="key-hint" class="needs-script">The key is not stored.</small></div>
-<div id="key" class="needs-script row"><label for="api-key">API key</label><input id="api-key" type="password" required autocomplete="off" spellcheck="false" enterkeyhint="done" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="key-hint"></div></div>
+<div id="key-home" class="needs-script"><div id="key" class="row"><label for="api-key">API key</label><input id="api-key" type="password" autocomplete="off" spellcheck="false" enterkeyhint="done" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="key-hint"></div></div></div>
 <noscript><p class="text">Without JavaScript, this page cannot send requests, search or copy.</p></noscript>
 ${guide.map(renderSection)}
 ${operations.map(operation => renderOperation(options, operation))}
@@ -82,9 +82,9 @@ function renderOperation(options: ReferenceOptions, operation: LocatedOperation)
 ${renderParameters(operation)}
 ${renderBody(operation)}</div>
 <div class="code"><div>${renderSamples(operationId, ({ render }) => render(request))}
-<div class="send row"><button class="primary" type="submit">Send</button><small><code class="url">${method} /v1${path}</code><br><span class="effect">${effect}</span></small></div>
-<output hidden></output>
-${successes.map(([status, response]) => renderExample(status, response))}</div></div>
+<div class="send"><button class="primary" type="submit">Send</button><small><code class="url">${method} /v1${path}</code><br><span class="effect">${effect}</span></small></div>
+<div class="result row" hidden><output></output><button type="button" hidden>Next page</button></div>
+${renderExamples(responses)}</div></div>
 <div class="text">${successes.map(([status, response]) => renderSuccess(`${operationId}-${status}`, status, response))}
 ${renderSubheading(`${operationId}-errors`, 'Errors')}
 <dl class="pairs">${errors.map(([status, response]) => html`<dt><a href="#error-${errorCode(response)}">${status}</a></dt><dd>${renderMarkdown(response.description)}</dd>`)}</dl></div>
@@ -134,9 +134,13 @@ function initialFields({ parameters, requestBody }: LocatedOperation): Field[] {
   return [...fields, { name: 'body', in: 'body', value: renderJson(jsonOf(requestBody).example, 2) }]
 }
 
-/** The example of a response. "Send" replaces it with the real response, which has headers too. */
-function renderExample(status: string, response: Response): Html {
-  return html`<div class="block response"><p>Response ${status}, an example</p>${COPY_BUTTON}<pre tabindex="0"><code>${renderTokens('json', renderJson(jsonOf(response).example, 2))}</code></pre>
+/** The examples of all responses, to choose from. "Send" shows the real response in this place, which has headers too. */
+function renderExamples(responses: readonly [status: string, response: Response][]): Html {
+  const examples = responses.map(([status, response]) => ({
+    status,
+    text: renderJson(jsonOf(response).example, 2),
+  }))
+  return html`<div class="block response"><div class="row"><p>Response ${examples[0]?.status}, an example</p><select class="needs-script" aria-label="Status of the example" autocomplete="off">${examples.map(({ status, text }) => html`<option value="${text}">${status}</option>`)}</select></div>${COPY_BUTTON}<pre tabindex="0"><code>${renderTokens('json', examples[0]?.text ?? '')}</code></pre>
 <details hidden><summary>Headers</summary>${COPY_BUTTON}<pre tabindex="0"><code></code></pre></details></div>`
 }
 

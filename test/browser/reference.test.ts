@@ -115,6 +115,134 @@ suite('the samples', () => {
 })
 
 suite('the forms', () => {
+  test('ask for the key once, beside "Send", and the page does not move', async t => {
+    for (const viewport of [
+      { width: 1280, height: 800 },
+      { width: 375, height: 667 },
+    ]) {
+      const { page } = await openReference(t, { viewport })
+      const place = (operation: string) =>
+        page
+          .locator(`#${operation} .send button`)
+          .evaluate(button => [scrollY, button.getBoundingClientRect().top])
+      const field = page.getByLabel('API key')
+      for (const operation of ['createPet', 'listPets', 'getPet']) {
+        const button = page.locator(`#${operation}`).getByRole('button', { name: 'Send' })
+        await button.scrollIntoViewIfNeeded()
+        const before = await place(operation)
+        await button.click()
+        await page.locator(`#${operation} #api-key:focus`).waitFor()
+        assert.deepEqual(await place(operation), before, `${operation} at ${viewport.width}`)
+        await field.pressSequentially('0123456789')
+        assert.deepEqual(await place(operation), before, `${operation} at ${viewport.width}, typed`)
+        await field.fill('')
+      }
+      await page.locator('#getPet .send button').click()
+      const before = await place('getPet')
+      await field.fill(API_KEY)
+      await field.press('Enter')
+      await page.locator('#getPet output.accepted').waitFor()
+      assert.deepEqual(await place('getPet'), before)
+      assert.equal(await page.locator('#getPet .send button:focus').count(), 1)
+      assert.match(await textOf(await send(page, 'listPets')), /^200 OK/)
+      assert.equal(await page.locator('#top').getByLabel('API key').inputValue(), API_KEY)
+    }
+  })
+
+  test('offer to change a key that was rejected, in the same place', async t => {
+    const { page } = await openReference(t)
+    await page.getByLabel('API key').fill('wrong')
+    assert.match(await textOf(await send(page, 'getPet')), /^Rejected: 401 .* Enter another API key\.$/)
+    await page.locator('#getPet #api-key:focus').waitFor()
+    await page.keyboard.type(API_KEY)
+    await page.keyboard.press('Enter')
+    await page.locator('#getPet output.accepted').waitFor()
+  })
+
+  test('say in words why there is no response', async t => {
+    const { page } = await openReference(t)
+    const output = page.locator('#listPets output')
+    const sends = async (sentence: string) => {
+      await page.locator('#listPets').getByRole('button', { name: 'Send' }).click()
+      await output.getByText(sentence).waitFor()
+      assert.doesNotMatch(await textOf(output), /fetch|Error|ISO/)
+    }
+    for (const key of ['clé', '🔑', 'two words']) {
+      await page.getByLabel('API key').fill(key)
+      await sends('Not sent. This is not a valid key. A key has only ASCII letters, digits and symbols')
+      assert.equal(await page.locator('#listPets').getByLabel('API key').inputValue(), key)
+    }
+    await page.getByLabel('API key').fill(API_KEY)
+    await page.route('**/v1/pets', route => route.abort())
+    await sends('No response. The service cannot be reached.')
+    await page.unroute('**/v1/pets')
+    await page.context().setOffline(true)
+    await sends('No response. This device is offline.')
+    await page.context().setOffline(false)
+    await page.evaluate(() => {
+      AbortSignal.timeout = () => AbortSignal.abort(new DOMException('', 'TimeoutError'))
+    })
+    await sends('No response. The service did not answer within 30 seconds.')
+    await page.locator('#createPet').getByLabel('Idempotency-Key', { exact: true }).fill('🐈')
+    const creation = await send(page, 'createPet')
+    assert.match(await textOf(creation), /^Not sent\. Idempotency-Key has a character that no header can/)
+  })
+
+  test('open the next page, also of a search, until there is none', async t => {
+    const { page } = await openReference(t)
+    await page.getByLabel('API key').fill(API_KEY)
+    const operation = page.locator('#listPets')
+    await operation.getByLabel('limit', { exact: true }).fill('10')
+    await operation.getByLabel('name', { exact: true }).fill('animal')
+    await operation.getByLabel('before', { exact: true }).fill('12')
+    await send(page, 'listPets')
+    const next = operation.getByRole('button', { name: 'Next page' })
+    for (const [after, first] of [
+      ['11', '12'],
+      ['21', '22'],
+    ]) {
+      await next.press('Enter')
+      await response(page, 'listPets').getByText(`"id": ${first},`).waitFor()
+      assert.equal(await operation.getByLabel('after', { exact: true }).inputValue(), after)
+      assert.equal(await operation.getByLabel('before', { exact: true }).inputValue(), '')
+      assert.match(await textOf(sample(page, 'listPets')), new RegExp(`name=animal&after=${after}'`))
+    }
+    await next.waitFor({ state: 'hidden' })
+    assert.equal(await operation.locator('.send button:focus').count(), 1)
+  })
+
+  test('show an example of each status, and the response again', async t => {
+    const { page } = await openReference(t)
+    const block = page.locator('#getPet .response')
+    const status = block.getByLabel('Status of the example')
+    assert.deepEqual(await status.locator('option').allTextContents(), [
+      '200',
+      '400',
+      '401',
+      '404',
+      '408',
+      '410',
+      '413',
+      '417',
+      '429',
+      '431',
+      '500',
+      '503',
+    ])
+    await status.selectOption('404')
+    await block.getByText('Response 404, an example').waitFor()
+    assert.match(await textOf(response(page, 'getPet')), /"code": "not_found"/)
+    await page.getByLabel('API key').fill(API_KEY)
+    await send(page, 'getPet')
+    assert.match(await textOf(response(page, 'getPet')), /"name": "Momo"/)
+    await status.selectOption('429')
+    assert.match(await textOf(response(page, 'getPet')), /"code": "rate_limited"/)
+    assert.equal(await block.getByText('Headers').isVisible(), false)
+    await status.selectOption('sent')
+    assert.match(await textOf(response(page, 'getPet')), /"name": "Momo"/)
+    assert.equal(await block.locator('p').textContent(), 'Response 200')
+  })
+
   test('use the key of the catalogue, and do not store another one', async t => {
     const { page } = await openReference(t, WIDE, '/')
     await signIn(page)

@@ -3,11 +3,16 @@
 import { tokenize } from '../samples/highlight.ts'
 import { LANGUAGES } from '../samples/languages.ts'
 import { buildRequest, type SampleRequest } from '../samples/request.ts'
+import type { ApiKeyField } from './api-key-field.ts'
 import { createElement, find, formatNumber } from './elements.ts'
 
 const TIMEOUT_MS = 30_000
 
 const API_PATH = 'v1'
+
+/** No header can contain other characters: `fetch` would fail without a reason. An API key contains no spaces either. */
+const HEADER_VALUE = /^[ -~]*$/
+const API_KEY = /^[!-~]+$/
 
 /** A response with its body, and how long it took. */
 interface Answer {
@@ -16,15 +21,18 @@ interface Answer {
   readonly ms: number
 }
 
-/** `key` is the field for the API key, which all forms share. */
-export function enableForm(form: HTMLFormElement, key: HTMLInputElement): void {
-  const output = find('output', HTMLOutputElement, form)
-  const sendButton = find('.send button', HTMLButtonElement, form)
+export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
+  const sendRow = find('.send', HTMLElement, form)
+  const sendButton = find('button', HTMLButtonElement, sendRow)
+  const result = find('.result', HTMLElement, form)
+  const output = find('output', HTMLOutputElement, result)
+  const nextButton = find('button', HTMLButtonElement, result)
   const showAnswer = createResponseBlock(find('.response', HTMLElement, form))
   const idempotencyKey = form.querySelector<HTMLInputElement>('[name=Idempotency-Key]')
   let generatedKey = ''
   let isConfirmed = form.dataset.method === 'GET'
   let isWaiting = false
+  let nextPage: URLSearchParams | undefined
 
   function showSamples(): void {
     const request = readForm(form)
@@ -46,9 +54,18 @@ export function enableForm(form: HTMLFormElement, key: HTMLInputElement): void {
   }
 
   function say(kind: string, ...content: readonly (Node | string)[]): void {
-    output.hidden = false
+    result.hidden = false
     output.className = kind
     output.replaceChildren(...content)
+  }
+
+  function sayFailure(title: string, sentence: string): void {
+    say('refused', createElement('strong', {}, title), ` ${sentence}`)
+  }
+
+  /** For a control that has the focus and disappears. */
+  function focusSend(): void {
+    sendButton.focus({ preventScroll: true })
   }
 
   /** Asks once before an animal is added. */
@@ -59,8 +76,7 @@ export function enableForm(form: HTMLFormElement, key: HTMLInputElement): void {
     )
     for (const button of buttons)
       button.addEventListener('click', () => {
-        // The button that has the focus disappears.
-        sendButton.focus()
+        focusSend()
         isConfirmed = button === buttons[0]
         if (isConfirmed) form.requestSubmit()
         else say('', 'Nothing was sent.')
@@ -72,30 +88,84 @@ export function enableForm(form: HTMLFormElement, key: HTMLInputElement): void {
     )
   }
 
+  /** Returns whether the form has a key that can be sent. Asks for one otherwise. */
+  function checkKey(): boolean {
+    if (API_KEY.test(key.value)) {
+      if (sendRow.querySelector('#key:focus-within') !== null) focusSend()
+      key.returnToTop()
+      return true
+    }
+    if (key.value === '')
+      say('question', 'Nothing was sent yet. Enter your API key: all operations of this page use it.')
+    else
+      sayFailure(
+        'Not sent.',
+        'This is not a valid key. A key has only ASCII letters, digits and symbols, and no spaces.',
+      )
+    key.askIn(sendRow)
+    return false
+  }
+
   async function submit(): Promise<void> {
-    if (!key.reportValidity()) return
+    // Enter in a field sends too, and on a small screen "Send" may be far from it.
+    if (form.querySelector('[data-in]:focus') !== null) sendRow.scrollIntoView({ block: 'nearest' })
+    if (!checkKey()) return
+    const request = readForm(form)
+    const invalid = request.headers.find(([, value]) => !HEADER_VALUE.test(value))
+    if (invalid !== undefined) {
+      sayFailure(
+        'Not sent.',
+        `${invalid[0]} has a character that no header can contain. Use ASCII letters, digits and symbols.`,
+      )
+      return
+    }
     if (!isConfirmed) return askToConfirm()
     isWaiting = true
     say('', 'Waiting for the response …')
     try {
-      const answer = await send(readForm(form), key.value.trim())
-      const { status, statusText } = answer.response
-      const prefix = status >= 500 ? 'Failed: ' : status >= 400 ? 'Rejected: ' : ''
-      const outcome = createElement('strong', {}, `${prefix}${status} ${statusText}`.trim())
-      // Screen readers announce this line only.
-      say(status >= 400 ? 'refused' : 'accepted', outcome, ` in ${formatNumber(Math.round(answer.ms))} ms`)
-      showAnswer(answer)
-      if (status === 201) generateKey()
+      showOutcome(await send(request, key.value))
     } catch (error) {
       // Without an answer, the same key must be sent again, so that no second animal is added.
-      const reason = error instanceof Error ? error.message : error
-      say('refused', createElement('strong', {}, 'No response'), ` The request failed: ${reason}`)
+      const advice = idempotencyKey?.value
+        ? ' Sending again with the same Idempotency-Key adds no second animal.'
+        : ''
+      sayFailure('No response.', describeFailure(error) + advice)
       showAnswer(undefined)
+      showNextButton(undefined)
     } finally {
       isWaiting = false
     }
   }
 
+  function showOutcome(answer: Answer): void {
+    const { status, statusText, headers } = answer.response
+    const prefix = status >= 500 ? 'Failed: ' : status >= 400 ? 'Rejected: ' : ''
+    const outcome = createElement('strong', {}, `${prefix}${status} ${statusText}`.trim())
+    const advice = status === 401 ? '. Enter another API key.' : ''
+    const duration = ` in ${formatNumber(Math.round(answer.ms))} ms${advice}`
+    // Screen readers announce this line only.
+    say(status >= 400 ? 'refused' : 'accepted', outcome, duration)
+    showAnswer(answer)
+    showNextButton(headers.get('link') ?? '')
+    if (status === 401) key.askIn(sendRow)
+    if (status === 201) generateKey()
+  }
+
+  /** Offers the next page if this `Link` header has one. */
+  function showNextButton(link = ''): void {
+    const [, url] = /<([^>]*)>; rel="next"/.exec(link) ?? []
+    nextPage = url === undefined ? undefined : new URL(url, location.href).searchParams
+    if (nextPage === undefined && document.activeElement === nextButton) focusSend()
+    nextButton.hidden = nextPage === undefined
+  }
+
+  nextButton.addEventListener('click', () => {
+    if (isWaiting) return
+    for (const name of ['after', 'before'])
+      find(`[name=${name}]`, HTMLInputElement, form).value = nextPage?.get(name) ?? ''
+    showSamples()
+    form.requestSubmit()
+  })
   form.addEventListener('input', showSamples)
   form.addEventListener('submit', event => {
     event.preventDefault()
@@ -105,6 +175,14 @@ export function enableForm(form: HTMLFormElement, key: HTMLInputElement): void {
   if (idempotencyKey !== null) idempotencyKey.value = ''
   generateKey()
   showSamples()
+}
+
+/** Why there is no response, in words: `fetch` itself says no more than that it failed. */
+function describeFailure(error: unknown): string {
+  if (error instanceof DOMException && error.name === 'TimeoutError')
+    return `The service did not answer within ${TIMEOUT_MS / 1_000} seconds.`
+  if (!navigator.onLine) return 'This device is offline. Connect it to the network, and send again.'
+  return 'The service cannot be reached. It may have been stopped, or be starting: send again in a moment.'
 }
 
 /** The API is beside the page: a proxy may serve both below a prefix. */
@@ -129,18 +207,35 @@ async function send({ method, url, headers, body }: SampleRequest, apiKey: strin
   return { response, text, ms: performance.now() - startedAt }
 }
 
-/** Returns a function that shows an answer in the block, without rounding any number, or the example if there is none. */
+/**
+ * Returns a function that shows an answer in the block, without rounding any number, or an example if there is none. The
+ * list in the block has an example of each status, and the answer.
+ */
 function createResponseBlock(block: HTMLElement): (answer: Answer | undefined) => void {
   const title = find('p', HTMLElement, block)
+  const list = find('select', HTMLSelectElement, block)
   const body = find('code', HTMLElement, block)
   const details = find('details', HTMLElement, block)
-  const example = { title: title.textContent, body: [...body.childNodes] }
-  return answer => {
-    title.textContent = answer ? `Response ${answer.response.status}` : example.title
-    body.replaceChildren(...(answer ? highlight('json', indentJson(answer.text)) : example.body))
-    details.hidden = !answer
-    const lines = [...(answer?.response.headers ?? [])].map(([name, value]) => `${name}: ${value}`)
+  const sent = new Option('sent', '')
+  let answer: Answer | undefined
+
+  function show(): void {
+    const shown = sent.selected ? answer : undefined
+    const status = shown?.response.status ?? `${list.selectedOptions[0]?.text}, an example`
+    title.textContent = `Response ${status}`
+    body.replaceChildren(...highlight('json', shown ? indentJson(shown.text) : list.value))
+    details.hidden = shown === undefined
+    const lines = [...(shown?.response.headers ?? [])].map(([name, value]) => `${name}: ${value}`)
     find('code', HTMLElement, details).replaceChildren(...highlight('http', lines.join('\n')))
+  }
+
+  list.addEventListener('change', show)
+  return latest => {
+    answer = latest
+    sent.remove()
+    if (answer !== undefined) list.prepend(sent)
+    list.selectedIndex = 0
+    show()
   }
 }
 

@@ -1,0 +1,58 @@
+// The one field for the API key, which all forms of the reference share. It is at the top of the page, and beside "Send"
+// while that operation waits for a key. Both places keep room for it, so that the page does not move.
+
+import { connectTabs, loadKey } from './browser-storage.ts'
+import { find } from './elements.ts'
+
+export type ApiKeyField = ReturnType<typeof createApiKeyField>
+
+export function createApiKeyField() {
+  const home = find('#key-home', HTMLElement)
+  const field = find('#key', HTMLElement)
+  const input = find('#api-key', HTMLInputElement)
+  const hint = find('#key-hint', HTMLElement)
+  const initialHint = hint.textContent
+  /** The key with which the user is signed in to the catalogue. */
+  let catalogueKey = loadKey()
+
+  function setValue(value: string): void {
+    input.value = value
+    showHint()
+  }
+
+  function showHint(): void {
+    const isCatalogueKey = input.value !== '' && input.value === catalogueKey
+    hint.textContent = isCatalogueKey ? 'The key that you entered in the catalogue.' : initialHint
+    input.ariaInvalid = 'false'
+  }
+
+  input.addEventListener('input', showHint)
+  const tabs = connectTabs({
+    sharedKey: () => undefined,
+    onKey(key) {
+      catalogueKey = key
+      if (input.value === '') setValue(key)
+    },
+    onSignOut(key) {
+      if (input.value === key) setValue('')
+    },
+  })
+  setValue(catalogueKey ?? '')
+  if (catalogueKey === undefined) tabs.askForKey()
+
+  return {
+    get value() {
+      return input.value.trim()
+    },
+    /** Asks for a key, or for another one, in this place. */
+    askIn(place: Element): void {
+      input.ariaInvalid = String(input.value !== '')
+      place.append(field)
+      input.focus({ preventScroll: true })
+      input.select()
+    },
+    returnToTop(): void {
+      home.append(field)
+    },
+  }
+}
