@@ -142,7 +142,7 @@ function renderErrorTable(api: ApiDescription): Html {
     // The document describes operations, so it has no response for a method that a path does not support.
     const { description, headers } = errors.get(code) ?? METHOD_NOT_ALLOWED
     const names = Object.keys(headers).filter(name => !common.includes(name))
-    return html`<tr id="error-${code}" data-title="${status} ${code}"><td>${status}</td><td><code>${code}</code><br>${renderMarkdown(description)}${names.length > 0 && html` <small>Header: ${names.map(name => html`<code>${name}</code> `)}</small>`}</td></tr>`
+    return html`<tr id="error-${code}" data-title="${status} ${code}"><td>${status}</td><td><code>${code}</code><br><span>${renderMarkdown(description)}</span>${names.length > 0 && html` <small>Header: ${names.map(name => html`<code>${name}</code> `)}</small>`}</td></tr>`
   })}</tbody></table>`
 }
 

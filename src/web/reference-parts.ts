@@ -5,7 +5,7 @@ import { INT64_MAX, INT64_MIN } from '../json.ts'
 import { type ApiDescription, jsonOf, type Response, type Schema } from './api-description.ts'
 import { type Html, html } from './html.ts'
 import { icon } from './icons.ts'
-import { tokenize } from './samples/highlight.ts'
+import { tokenizeLines } from './samples/highlight.ts'
 import { LANGUAGES, type Language } from './samples/languages.ts'
 
 /** What all parts of the page are rendered from. */
@@ -48,9 +48,11 @@ ${COPY_BUTTON}${LANGUAGES.map(language => html`<pre data-language="${language.id
 
 export const COPY_BUTTON = html`<button class="icon-button copy" type="button" aria-label="Copy" title="Copy">${icon('copy')}</button>`
 
+/** Code with its tokens. Each line is an element, so that a line that wraps can be indented. */
 export function renderTokens(syntax: string, text: string): Html[] {
-  return tokenize(syntax, text).map(({ kind, text }) =>
-    kind === undefined ? html`${text}` : html`<span class="${kind}">${text}</span>`,
+  return tokenizeLines(syntax, text).map(
+    tokens =>
+      html`<span class="line">${tokens.map(({ kind, text }) => (kind === undefined ? text : html`<span class="${kind}">${text}</span>`))}</span>`,
   )
 }
 

@@ -51,6 +51,7 @@ export function renderReference(document: object, environment: Environment) {
     navigation: html`<nav id="contents" popover aria-label="Contents">
 <input id="search" class="needs-script" type="search" aria-label="Search the reference" autocomplete="off" spellcheck="false" placeholder="Search (press /)" aria-keyshortcuts="/">
 <small id="no-match" role="status"></small>
+<p class="site"><a href="./">Catalogue</a><a href="./openapi.json">OpenAPI document</a></p>
 <h2>Guide</h2><ul>${guide.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul>
 <h2>Operations</h2><ul>${operations.map(({ operationId, summary, method, deprecated }) => html`<li><a href="#${operationId}"><span>${summary}${deprecated && html`<br><small class="warning">until ${removal}</small>`}</span>${renderMethod(method)}</a></li>`)}</ul>
 <h2>Schemas</h2><ul>${schemas.map(([name]) => html`<li><a href="#${name}">${name}</a></li>`)}</ul>

@@ -395,6 +395,26 @@ suite('the contents', () => {
     assert.equal(await links.count(), all)
   })
 
+  test('show a sentence of each result, and the arrow keys move between the search and the results', async t => {
+    const { page } = await openReference(t)
+    const focused = () =>
+      page.evaluate(() => document.activeElement?.id || document.activeElement?.textContent)
+    await page.keyboard.press('/')
+    await page.keyboard.type('retry-after')
+    await page.locator('#contents').getByText('The API key has sent more requests than its limit').waitFor()
+    await page.keyboard.press('ArrowDown')
+    assert.equal(await focused(), 'Errors')
+    await page.keyboard.press('ArrowDown')
+    assert.equal(await focused(), '429 rate_limited')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('ArrowUp')
+    assert.equal(await focused(), 'search')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/#error-rate_limited$/)
+  })
+
   test('mark the section that is in view, however short or far down it is, on any screen', async t => {
     const { page } = await openReference(t)
     for (const height of [600, 1000]) {
@@ -416,7 +436,12 @@ suite('the contents', () => {
     await page.waitForURL(/#createPet$/)
     await contents.waitFor({ state: 'hidden' })
     await page.getByRole('button', { name: 'Contents' }).press('Enter')
-    await contents.waitFor()
+    await contents.locator('[href="#createPet"]:focus').waitFor()
+    for (const [name, target] of [
+      ['Catalogue', './'],
+      ['OpenAPI document', './openapi.json'],
+    ] as const)
+      assert.equal(await contents.getByRole('link', { name }).getAttribute('href'), target)
     await page.keyboard.press('Escape')
     await contents.waitFor({ state: 'hidden' })
   })
@@ -484,6 +509,59 @@ suite('the page', () => {
         assert.equal(hidden, 0, language)
       }
     }
+  })
+
+  test('has the field of a parameter below its name on a small screen', async t => {
+    const { page } = await openReference(t, SMALL)
+    const [label, field] = await Promise.all(
+      ['dt', '.value'].map(part => page.locator(`#listPets-name ${part}`).boundingBox()),
+    )
+    assert.ok(label && field && field.y >= label.y + label.height && field.width > 300)
+  })
+
+  test('indents the rest of a line that wraps, and changes no line break of a selection', async t => {
+    const { page } = await openReference(t, SMALL)
+    await page.locator('#listPets').getByLabel('name', { exact: true }).fill('a'.repeat(100))
+    const { text, selected, start, lefts } = await sample(page, 'listPets').evaluate(block => {
+      getSelection()?.selectAllChildren(block)
+      return {
+        text: block.textContent,
+        selected: String(getSelection()),
+        start: block.querySelector('.keyword')?.getBoundingClientRect().left ?? 0,
+        lefts: [...(block.querySelector('.string')?.getClientRects() ?? [])].map(({ left }) => left),
+      }
+    })
+    assert.equal(selected, text)
+    assert.ok((lefts.at(-1) ?? 0) > start + 10, `${start}, then ${lefts}`)
+  })
+
+  test('marks the language and the section in forced colours', async t => {
+    const { page } = await openReference(t, { ...WIDE, forcedColors: 'active' })
+    const background = (selector: string) =>
+      page
+        .locator(selector)
+        .first()
+        .evaluate(element => getComputedStyle(element).backgroundColor)
+    assert.notEqual(await background('.languages label'), await background('.languages label + label'))
+    assert.notEqual(await background('#contents [aria-current]'), await background('#contents li + li a'))
+  })
+
+  test('is printed without controls, and with dark text on white', async t => {
+    const { page } = await openReference(t)
+    await page.getByLabel('API key').fill(API_KEY)
+    await send(page, 'listPets')
+    await page.emulateMedia({ media: 'print' })
+    assert.equal(await page.locator('button:visible, select:visible, textarea:visible').count(), 0)
+    assert.equal(await page.locator('main input:visible').count(), 0)
+    const style = await sample(page, 'listPets')
+      .locator('.string')
+      .first()
+      .evaluate(element => [
+        getComputedStyle(element).color,
+        getComputedStyle(document.body).color,
+        getComputedStyle(element.closest('.block') ?? element).backgroundColor,
+      ])
+    assert.deepEqual(style, [style[1], style[1], 'rgba(0, 0, 0, 0)'])
   })
 
   test('begins with a link that skips the contents', async t => {

@@ -6,7 +6,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { tokenize } from '../../src/web/samples/highlight.ts'
+import { tokenizeLines } from '../../src/web/samples/highlight.ts'
 import { LANGUAGES } from '../../src/web/samples/languages.ts'
 import { buildRequest, type Field } from '../../src/web/samples/request.ts'
 import { skipWithout } from '../support/programs.ts'
@@ -288,7 +288,8 @@ test('the highlighting changes no sample', () => {
   for (const { syntax, render } of LANGUAGES) {
     const text = render(request)
     assert.equal(
-      tokenize(syntax, text)
+      tokenizeLines(syntax, text)
+        .flat()
         .map(({ text }) => text)
         .join(''),
       text,

@@ -11,40 +11,56 @@ const MAX_PARTS = 6
 /** The samples of the guide are not searched: whoever searches for a language looks for an operation. */
 const SEARCHED = '.text, .operation .code, .block:not(.samples)'
 
+/** The descriptions of a section, of a parameter, attribute or header, and of an error. */
+const DESCRIPTIONS = '.text > p:not(.target), dd:last-child, td span'
+
 export function enableContents(): void {
   const contents = find('#contents', HTMLElement)
   const search = find('#search', HTMLInputElement)
-  const entries = [...contents.querySelectorAll('a')].map(link => {
+  const entries = [...contents.querySelectorAll<HTMLAnchorElement>('a[href^="#"]')].map(link => {
     const section = find(link.hash, HTMLElement)
     return {
       link,
       section,
       item: link.closest('li') ?? link,
+      sentence: firstSentence(section),
       text: [link, ...section.querySelectorAll(SEARCHED)]
         .map(({ textContent }) => textContent)
         .join(' ')
         .toLowerCase(),
-      /** The parameters, attributes and errors of the section. */
-      parts: [...section.querySelectorAll<HTMLElement>('[data-title]')].map(
-        ({ id, dataset, textContent }) => ({
-          id,
-          title: dataset.title ?? '',
-          text: textContent.toLowerCase(),
-        }),
-      ),
+      /** The parameters, attributes, headers and errors of the section. */
+      parts: [...section.querySelectorAll<HTMLElement>('[data-title]')].map(part => ({
+        id: part.id,
+        title: part.dataset.title ?? '',
+        sentence: firstSentence(part),
+        text: part.textContent.toLowerCase(),
+      })),
     }
   })
 
   function showMatches(): void {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean)
     const matches = ({ text }: { readonly text: string }) => words.every(word => text.includes(word))
-    for (const { item, parts, text } of entries) {
+    for (const { item, parts, text, sentence } of entries) {
       item.hidden = !matches({ text })
-      item.querySelector('ul')?.remove()
-      const found = words.length === 0 ? [] : parts.filter(matches).slice(0, MAX_PARTS)
-      const links = found.map(({ id, title }) => createElement('a', { href: `#${id}` }, title))
-      if (links.length > 0)
-        item.append(createElement('ul', {}, ...links.map(link => createElement('li', {}, link))))
+      for (const result of item.querySelectorAll(':scope > :not(a)')) result.remove()
+      if (words.length === 0) continue
+      const found = parts.filter(matches).slice(0, MAX_PARTS)
+      item.append(
+        createElement('small', {}, sentence),
+        createElement(
+          'ul',
+          {},
+          ...found.map(({ id, title, sentence }) =>
+            createElement(
+              'li',
+              {},
+              createElement('a', { href: `#${id}` }, title),
+              createElement('small', {}, sentence),
+            ),
+          ),
+        ),
+      )
     }
     for (const heading of contents.querySelectorAll('h2'))
       heading.hidden = !heading.nextElementSibling?.querySelector('li:not([hidden])')
@@ -52,9 +68,13 @@ export function enableContents(): void {
     find('#no-match', HTMLElement).textContent = isEmpty ? 'Nothing matches.' : ''
   }
 
+  function shownLinks(): HTMLAnchorElement[] {
+    return [...contents.querySelectorAll<HTMLAnchorElement>('li:not([hidden]) > a')]
+  }
+
   /** Prefers what has this name, then what has it in its name, to what has it in its text. */
   function openFirstMatch(): void {
-    const links = [...contents.querySelectorAll<HTMLAnchorElement>('li:not([hidden]) > a')]
+    const links = shownLinks()
     const query = search.value.trim().toLowerCase()
     const named = links.filter(({ textContent }) => textContent.toLowerCase().includes(query))
     const link = named.find(({ textContent }) => textContent.length === query.length) ?? named[0] ?? links[0]
@@ -76,6 +96,15 @@ export function enableContents(): void {
   search.addEventListener('keydown', ({ key }) => {
     if (key === 'Enter') openFirstMatch()
   })
+  // The arrow keys move between the search and what it has found.
+  contents.addEventListener('keydown', event => {
+    const step = event.key === 'ArrowDown' ? 1 : -1
+    const stops: HTMLElement[] = [search, ...shownLinks()]
+    const index = event.target instanceof HTMLElement ? stops.indexOf(event.target) : -1
+    if (index === -1 || !/^Arrow(Down|Up)$/.test(event.key)) return
+    event.preventDefault()
+    stops[index + step]?.focus()
+  })
   document.addEventListener('keydown', event => {
     const isTyping = event.target instanceof Element && event.target.matches('input, select, textarea')
     if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return
@@ -86,9 +115,19 @@ export function enableContents(): void {
   contents.addEventListener('click', ({ target }) => {
     if (target instanceof Element && target.closest('a') !== null) closeDrawer()
   })
+  contents.addEventListener('toggle', () => {
+    const current = contents.querySelector<HTMLAnchorElement>('[aria-current]')
+    if (contents.matches(':popover-open:not(:focus-within)')) current?.focus()
+  })
   // On a wide screen the contents are not a drawer.
   matchMedia('(width >= 62.5rem)').addEventListener('change', closeDrawer)
   addEventListener('scroll', markCurrent, { passive: true })
   addEventListener('resize', markCurrent)
   markCurrent()
+}
+
+function firstSentence(element: Element): string {
+  const texts = [...element.querySelectorAll(DESCRIPTIONS)].map(({ textContent }) => textContent)
+  const sentences = texts.map(text => /^.*?\.(?=\s|$)/s.exec(text)?.[0])
+  return sentences.find(sentence => sentence !== undefined) ?? ''
 }

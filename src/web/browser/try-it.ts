@@ -1,6 +1,6 @@
 // The forms of the API reference: the samples follow their values, and "Send" shows the response in place of the example.
 
-import { tokenize } from '../samples/highlight.ts'
+import { tokenizeLines } from '../samples/highlight.ts'
 import { LANGUAGES } from '../samples/languages.ts'
 import { buildRequest, type SampleRequest } from '../samples/request.ts'
 import type { ApiKeyField } from './api-key-field.ts'
@@ -239,11 +239,14 @@ function createResponseBlock(block: HTMLElement): (answer: Answer | undefined) =
   }
 }
 
-/** Elements with the tokens of the code. */
-function highlight(syntax: string, text: string): (HTMLElement | string)[] {
-  return tokenize(syntax, text).map(({ kind, text }) =>
-    kind === undefined ? text : createElement('span', { class: kind }, text),
-  )
+/** Elements with the lines of the code and their tokens. */
+function highlight(syntax: string, text: string): HTMLElement[] {
+  return tokenizeLines(syntax, text).map(tokens => {
+    const children = tokens.map(({ kind, text }) =>
+      kind === undefined ? text : createElement('span', { class: kind }, text),
+    )
+    return createElement('span', { class: 'line' }, ...children)
+  })
 }
 
 /** Indents JSON without parsing it, because parsing would round large integers. */

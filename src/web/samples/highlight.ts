@@ -31,8 +31,7 @@ function programPattern(comment: string, keywords: string): RegExp {
   )
 }
 
-/** The texts of the tokens together are the whole text. */
-export function tokenize(syntax: string, text: string): Token[] {
+function tokenize(syntax: string, text: string): Token[] {
   const pattern = PATTERNS[syntax]
   if (pattern === undefined) return [{ kind: undefined, text }]
   const tokens: Token[] = []
@@ -46,4 +45,15 @@ export function tokenize(syntax: string, text: string): Token[] {
   }
   if (end < text.length) tokens.push({ kind: undefined, text: text.slice(end) })
   return tokens
+}
+
+/** The tokens of each line. A line has its line break, so that the texts together are the whole text. */
+export function tokenizeLines(syntax: string, text: string): Token[][] {
+  const lines: Token[][] = [[]]
+  for (const token of tokenize(syntax, text))
+    for (const part of token.text.split(/(?<=\n)/)) {
+      lines.at(-1)?.push({ kind: token.kind, text: part })
+      if (part.endsWith('\n')) lines.push([])
+    }
+  return lines
 }
