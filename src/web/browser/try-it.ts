@@ -122,19 +122,19 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     if (!isConfirmed) return askToConfirm()
     isWaiting = true
     say('', 'Waiting for the response …')
-    try {
-      showOutcome(await send(request, key.value))
-    } catch (error) {
-      // Without an answer, the same key must be sent again, so that no second animal is added.
-      const advice = idempotencyKey?.value
-        ? ' Sending again with the same Idempotency-Key adds no second animal.'
-        : ''
-      sayFailure('No response.', describeFailure(error) + advice)
-      showAnswer(undefined)
-      showNextButton(undefined)
-    } finally {
-      isWaiting = false
+    const answer = await send(request, key.value).catch(describeFailure)
+    isWaiting = false
+    if (typeof answer !== 'string') {
+      showOutcome(answer)
+      return
     }
+    // Without an answer, the same key must be sent again, so that no second animal is added.
+    const advice = idempotencyKey?.value
+      ? ' Sending again with the same Idempotency-Key adds no second animal.'
+      : ''
+    sayFailure('No response.', answer + advice)
+    showAnswer(undefined)
+    showNextButton(null)
   }
 
   function showOutcome(answer: Answer): void {
@@ -146,14 +146,14 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     // Screen readers announce this line only.
     say(status >= 400 ? 'refused' : 'accepted', outcome, duration)
     showAnswer(answer)
-    showNextButton(headers.get('link') ?? '')
+    showNextButton(headers.get('link'))
     if (status === 401) key.askIn(sendRow)
     if (status === 201) generateKey()
   }
 
   /** Offers the next page if this `Link` header has one. */
-  function showNextButton(link = ''): void {
-    const [, url] = /<([^>]*)>; rel="next"/.exec(link) ?? []
+  function showNextButton(link: string | null): void {
+    const [, url] = /<([^>]*)>; rel="next"/.exec(link ?? '') ?? []
     nextPage = url === undefined ? undefined : new URL(url, location.href).searchParams
     if (nextPage === undefined && document.activeElement === nextButton) focusSend()
     nextButton.hidden = nextPage === undefined
