@@ -68,11 +68,11 @@ ${renderShortcuts()}
 function renderSignIn(environment: Environment): Html {
   const other = environment === 'production' ? 'staging' : 'production'
   return html`<section id="sign-in" class="card" aria-labelledby="sign-in-title" data-environment="${environment}" data-own-prefix="${KEY_PREFIX[environment]}" data-other-environment="${other}" data-other-prefix="${KEY_PREFIX[other]}" hidden>
-<h1 id="sign-in-title">Sign in</h1>
+<h1 id="sign-in-title" tabindex="-1">Sign in</h1>
 <p class="hint">This is the <strong>${environment}</strong> catalogue. Sign in with an API key. <a href="./docs#authentication">How do I get a key?</a></p>
 <form>
 <label class="label" for="key">API key</label>
-<div class="row"><input id="key" name="key" type="password" required autocomplete="off" spellcheck="false" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="sign-in-problem"><button id="show-key" type="button" aria-controls="key">Show</button></div>
+<div class="row"><input id="key" name="key" type="password" required autocomplete="off" spellcheck="false" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="sign-in-problem"><button id="show-key" type="button" aria-controls="key">Show key</button></div>
 <p id="sign-in-problem" class="problem" role="alert"></p>
 <div class="check row"><input id="remember" type="checkbox" aria-describedby="remember-hint"><label for="remember">Remember on this device</label></div>
 <p id="remember-hint" class="hint"><span>The key is forgotten when you close the tabs of this catalogue.</span><span class="warning">Everybody who uses this browser can then see the catalogue and add to it, until you sign out. Leave this off on a shared computer.</span></p>

@@ -120,7 +120,7 @@ export async function signOut(page: Page): Promise<void> {
 
 /** Waits until the page knows the stock. Returns the counts: total, available, pending, sold, no status. */
 export async function readStock(page: Page): Promise<string[]> {
-  await page.locator('#stock[data-state=complete]').waitFor()
+  await page.locator('#filter .all b:not(:empty)').waitFor({ state: 'attached' })
   return page.locator('#filter b').allTextContents()
 }
 

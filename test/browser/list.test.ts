@@ -152,6 +152,23 @@ suite('the list', () => {
   })
 })
 
+test('a page without animals leads back to the first page of its own list', async t => {
+  const { page } = await open(t, service(), { path: '/?status=sold&limit=10&order=oldest&after=5000' })
+  await page.getByText('No sold animal comes after id 5000.').waitFor()
+  await page.getByRole('link', { name: 'Show the first page' }).click()
+  await waitForList(page, '?status=sold&limit=10&order=oldest', '2')
+})
+
+test('the links to other pages wait for the list that the user has chosen', async t => {
+  const { page } = await open(t, service())
+  await readRows(page)
+  const { release } = await holdRequests(page, 'GET')
+  await page.getByRole('button', { name: 'sold' }).click()
+  await page.keyboard.press(']')
+  release()
+  await waitForList(page, '?status=sold', '119')
+})
+
 suite('the order', () => {
   test('has the newest animals first, says where the page is, and changes with one click', async t => {
     const { page } = await open(t, service(), { path: '/?limit=50' })
@@ -211,8 +228,9 @@ suite('go to id', () => {
     assert.equal(await field.getAttribute('aria-invalid'), 'true')
     await field.blur()
     assert.equal(await problem.isVisible(), true)
-    await field.fill('')
+    await page.locator('#rows tr').last().click()
     await problem.waitFor({ state: 'hidden' })
+    await page.getByRole('heading', { name: 'a', exact: true }).waitFor()
     await goTo('-9223372036854775808')
     await page.getByRole('heading', { name: 'a', exact: true }).waitFor()
     // No animal can have such an id, but a name can have these digits.

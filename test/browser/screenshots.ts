@@ -55,7 +55,6 @@ async function takeScreenshot(
   await page.goto(service.address)
   await page.getByLabel('API key').fill(KEY)
   await page.keyboard.press('Enter')
-  await page.locator('#stock[data-state=complete]').waitFor()
   await page.getByText(`20 of ${COUNT.toLocaleString('en')}`).waitFor()
   await prepare(page)
   await page.screenshot({ path: fileURLToPath(new URL(`../../docs/${file}`, import.meta.url)) })

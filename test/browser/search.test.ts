@@ -7,6 +7,7 @@ import type { Page } from 'playwright-core'
 import { type NewAnimal, STATUSES } from '../../src/animal.ts'
 import { shared, type TestService } from '../support/service.ts'
 import {
+  holdRequests,
   newAnimals,
   readIds,
   readRows,
@@ -287,16 +288,16 @@ suite('a large catalogue', () => {
     await page.getByText('Searching … 10,000 so far').waitFor()
     await page.getByRole('heading', { name: 'Nothing found yet' }).waitFor()
     await page.getByRole('button', { name: 'Stop' }).click()
-    await page.getByText('Searched 10,000 so far, 0 found.').waitFor()
+    await page.getByText('Searched 10,000 animals so far, 0 found.').waitFor()
     answer()
-    await page.getByText('Searched 20,000 so far, 0 found.').waitFor()
+    await page.getByText('Searched 20,000 animals so far, 0 found.').waitFor()
     const third = arrived()
-    await page.getByRole('button', { name: 'Search on' }).click()
+    await page.getByRole('button', { name: 'Continue searching' }).click()
     await third
     await page.getByText('Searching … 20,000 so far').waitFor()
     answer()
     await page.getByRole('heading', { name: 'No animal matches “zebra”' }).waitFor()
-    assert.equal(await page.getByRole('button', { name: 'Search on' }).count(), 0)
+    assert.equal(await page.getByRole('button', { name: 'Continue searching' }).count(), 0)
   })
 
   test('asks before it examines more than 100,000 animals', async t => {
@@ -308,11 +309,11 @@ suite('a large catalogue', () => {
       return route.fulfill({ contentType: 'application/json', headers: { link }, body: '[]' })
     })
     await page.goto(`${service().address}/?q=kim`)
-    await page.getByText('Searched 100,000 so far, 0 found.').waitFor()
+    await page.getByText('Searched 100,000 animals so far, 0 found.').waitFor()
     assert.equal(examined, 100_000)
-    await page.getByRole('heading', { name: 'Nothing found so far' }).waitFor()
-    await page.getByRole('button', { name: 'Search on' }).click()
-    await page.getByText('Searched 200,000 so far, 0 found.').waitFor()
+    await page.getByRole('heading', { name: 'Nothing found yet' }).waitFor()
+    await page.getByRole('button', { name: 'Continue searching' }).click()
+    await page.getByText('Searched 200,000 animals so far, 0 found.').waitFor()
     assert.equal(examined, 200_000)
     await page.unroute(/\/v1\/pets\?name=/)
     await search(page, 'zoe')
@@ -320,15 +321,59 @@ suite('a large catalogue', () => {
   })
 
   test('never shows a late answer in place of a newer one', async t => {
-    const { page, arrived, answer } = await openHeld(t, service(), '/?q=bella')
-    const second = arrived()
+    const { page } = await open(t, service())
+    const released = Promise.withResolvers<void>()
+    await page.route(/name=bella|after=4$/, async route => {
+      const response = await route.fetch()
+      await released.promise
+      await route.fulfill({ response }).catch(() => {})
+    })
+    const late = page.waitForRequest(/name=bella/)
+    await search(page, 'bella')
+    await late
+    // Neither the answer to a search nor that to an id.
+    const id = page.waitForRequest(/after=4/)
+    await search(page, '5')
+    await page.keyboard.press('Enter')
+    await id
     await search(page, 'zoe')
-    await page.clock.fastForward(150)
-    await second
-    answer()
-    answer()
     await waitForList(page, '?q=zoe', '1202')
+    released.resolve()
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.evaluate(() => new Promise(resolve => requestAnimationFrame(resolve)))
     assert.deepEqual(await readIds(page), ['1202', '1201'])
+    assert.equal(new URL(page.url()).search, '?q=zoe')
+    assert.equal(await page.locator('#panel').isVisible(), false)
+  })
+
+  test('goes on after a failure, and does not start again', async t => {
+    const { page } = await open(t, largeService())
+    const requests = watchRequests(page)
+    let failures = 1
+    await page.route(/name=zebra.*before=13011/, async route => {
+      if (failures-- > 0) await route.fulfill({ status: 503, headers: { 'retry-after': '0' }, body: '{}' })
+      else await route.continue()
+    })
+    await search(page, 'zebra')
+    await page.getByRole('heading', { name: 'No animal matches “zebra”' }).waitFor()
+    const bounds = requests.filter(url => url.includes('zebra')).map(url => /before=(\d+)/.exec(url)?.[1])
+    assert.deepEqual(bounds, ['9223372036854775807', '13011', '13011', '3011'])
+  })
+
+  test('forgets the progress of a search when another list is shown', async t => {
+    const { page, arrived, answer } = await openHeld(t, largeService(), '/?q=zebra')
+    const second = arrived()
+    answer()
+    await second
+    await page.clock.fastForward(1_000)
+    await page.getByText('Searching … 10,000 so far').waitFor()
+    const { release } = await holdRequests(page, 'GET')
+    await search(page, '')
+    await page.getByText('Searching').waitFor({ state: 'hidden' })
+    assert.equal(await page.getByText('Nothing found').isVisible(), false)
+    await page.locator('tr.skeleton').first().waitFor()
+    release()
+    await waitForList(page, '', '23010')
   })
 
   test('leaves half of the rate limit to the user while it is searched', async t => {
@@ -339,9 +384,9 @@ suite('a large catalogue', () => {
     const isHalf = page.waitForResponse(response => /;r=6;/.test(response.headers().ratelimit ?? ''))
     await page.goto(`${service.address}/?q=kim`)
     await isHalf
+    const requests = watchRequests(page)
     await page.clock.fastForward(1_000)
     await page.getByText('so far').waitFor()
-    const requests = watchRequests(page)
     const continued = page.waitForRequest(/name=kim/)
     assert.deepEqual(requests, [], 'the search has used the half that the user needs')
     await page.clock.fastForward(20_000)

@@ -4,12 +4,18 @@ import type { Animal } from '../../../client/src/animal-store.ts'
 import { foldName } from '../../animal.ts'
 import { createElement, createStatusBadge, find, opensNewTab } from './elements.ts'
 import type { ListPage } from './list-page.ts'
-import { isFirstPage, toCategoryUrl, toFilters, toUrl } from './location.ts'
+import {
+  firstPage,
+  isFirstPage,
+  type ListLocation,
+  toCategoryUrl,
+  toFilters,
+  toListUrl,
+  toUrl,
+} from './location.ts'
 
 /** With more, the page would jump when fewer animals arrive. */
 const MAX_SKELETON_ROWS = 20
-
-const FIRST_PAGE = 'Show the first page'
 
 /** How long new animals are marked. */
 const NEW_MS = 4_000
@@ -23,15 +29,18 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
   let rows = new Map<bigint, HTMLTableRowElement>()
   /** The part of a name that is marked in the rows. */
   let marked: string | undefined
+  /** The table shows what a search has found so far. */
+  let isPart = false
 
-  function showMessage({ title, text, link }: ListMessage): void {
+  function showMessage({ title, text, link, target }: ListMessage): void {
     rows.clear()
     showRows()
     find('#list-message h2', HTMLElement).textContent = title
     find('#list-message p', HTMLElement).textContent = text
-    const linkElement = find('#list-message a', HTMLElement)
+    const linkElement = find('#list-message a', HTMLAnchorElement)
     linkElement.textContent = link ?? ''
-    linkElement.hidden = link === undefined
+    linkElement.href = target === undefined ? './' : toListUrl(target)
+    linkElement.hidden = !link
     find('#list-message button', HTMLElement).hidden = link !== undefined
     message.hidden = false
     table.hidden = true
@@ -57,7 +66,8 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
     setTabStop()
     if (!hadFocus) return
     const row = body.contains(activeElement) ? activeElement : body.querySelector('[tabindex="0"]')
-    if (row instanceof HTMLElement) row.focus({ preventScroll: true })
+    const target = row instanceof HTMLElement ? row : find('#title', HTMLElement)
+    target.focus({ preventScroll: true })
   }
 
   /** The Tab key enters the table once; other keys move inside of it. */
@@ -67,18 +77,18 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
       for (const link of row.querySelectorAll('a')) link.tabIndex = row === current ? 0 : -1
   }
 
-  /** A click beside the link of a row counts like a click on the link. */
+  /** A click anywhere in a row counts like a click on its name. */
   function follow(event: MouseEvent): void {
     const { target } = event
     const row = target instanceof Element ? target.closest('tr') : null
     const id = [...rows].find(([, shown]) => shown === row)?.[0]
-    const link = target instanceof Element ? target.closest('a') : null
-    if (row === null || id === undefined || link?.matches('.category')) return
+    const isCategory = target instanceof Element && target.closest('.category') !== null
+    if (row === null || id === undefined || isCategory) return
+    event.preventDefault()
     if (event.button === 1 || opensNewTab(event)) {
-      if (link === null) window.open(find('.name', HTMLAnchorElement, row).href, '_blank', 'noopener')
+      window.open(find('.name', HTMLAnchorElement, row).href, '_blank', 'noopener')
       return
     }
-    event.preventDefault()
     const selection = getSelection()
     // A click that ends the selection of text in the row selects no animal.
     const hasText = selection?.isCollapsed === false && selection.containsNode(row, true)
@@ -94,18 +104,16 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
     /** Marks the table as busy. Rows of the previous page stay until the next page arrives. */
     showLoading(limit: number): void {
       table.ariaBusy = 'true'
-      if (body.childElementCount > 0 || !message.hidden) return
+      if (body.childElementCount > 0 || (!message.hidden && !isPart)) return
+      message.hidden = true
+      table.hidden = false
       const count = Math.min(limit, MAX_SKELETON_ROWS)
       body.replaceChildren(...Array.from({ length: count }, createSkeletonRow))
     },
 
-    /** No request is in flight, although the page is not there yet. */
-    showPause(): void {
-      table.ariaBusy = 'false'
-    },
-
     showPage(page: ListPage): void {
       table.ariaBusy = 'false'
+      isPart = false
       if (page.animals.length > 0) showPage(page)
       else showMessage(describeEmpty(page))
     },
@@ -113,13 +121,19 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
     /** What a search has found so far. */
     showPart(page: ListPage, isPaused: boolean): void {
       table.ariaBusy = String(!isPaused)
+      isPart = true
       if (page.animals.length > 0) showPage(page)
-      else showMessage(isPaused ? STOPPED : SEARCHING)
+      else
+        showMessage({
+          title: 'Nothing found yet',
+          text: isPaused ? 'Continue searching, or search for something else.' : 'The search goes on.',
+          link: '',
+        })
     },
 
     showError(text: string): void {
       table.ariaBusy = 'false'
-      showMessage({ title: 'This page cannot be shown', text, link: FIRST_PAGE })
+      showMessage({ title: 'This page cannot be shown', text, link: 'Show the first page' })
     },
 
     /** Marks rows as new for a few seconds. */
@@ -153,41 +167,36 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
 interface ListMessage {
   readonly title: string
   readonly text: string
-  /** The label of the link to the list. Without a label, the button "New animal" replaces the link. */
+  /** The label of the link, or nothing to show no link. If it is undefined, the button "New animal" replaces the link. */
   readonly link?: string
+  /** Where the link leads. The default is the list of all animals. */
+  readonly target?: ListLocation
 }
 
-const SHOW_ALL = 'Show all animals'
+function showAll({ location }: ListPage) {
+  const target = { ...firstPage(location), search: undefined, status: undefined }
+  return { link: 'Show all animals', target }
+}
 
-const SEARCHING: ListMessage = { title: 'Nothing found yet', text: 'The search goes on.', link: SHOW_ALL }
-
-const STOPPED: ListMessage = { title: 'Nothing found so far', text: 'The search is stopped.', link: SHOW_ALL }
-
-function describeEmpty({ location }: ListPage): ListMessage {
+function describeEmpty(page: ListPage): ListMessage {
+  const { location } = page
   const { status, after, before, search } = location
-  const kind = status === 'none' ? 'without a status ' : ''
-  const adjective = status === undefined || status === 'none' ? '' : `${status} `
-  if (search !== undefined)
-    return isFirstPage(location)
-      ? {
-          title: `No ${adjective}animal ${kind}matches “${search}”`,
-          text: 'The search finds parts of names, and category:7.',
-          link: SHOW_ALL,
-        }
-      : {
-          title: 'No more matches',
-          text: `No other ${adjective}animal ${kind}matches “${search}”.`,
-          link: FIRST_PAGE,
-        }
+  const which = status === undefined || status === 'none' ? 'animal' : `${status} animal`
+  const animal = status === 'none' ? 'animal without a status' : which
   if (!isFirstPage(location)) {
     const place = after === undefined ? `before id ${before}` : `after id ${after}`
-    return { title: 'Nothing here', text: `No ${adjective}animal ${kind}comes ${place}.`, link: FIRST_PAGE }
+    const text =
+      search === undefined ? `No ${animal} comes ${place}.` : `No other ${animal} matches “${search}”.`
+    const title = search === undefined ? 'Nothing here' : 'No more matches'
+    return { title, text, link: 'Show the first page', target: firstPage(location) }
   }
-  if (status === 'none')
-    return { title: 'No animals without a status', text: 'Every animal has a status.', link: SHOW_ALL }
-  if (status !== undefined)
-    return { title: `No ${status} animals`, text: 'No animal has this status now.', link: SHOW_ALL }
-  return { title: 'No animals yet', text: 'The catalogue is empty. Add the first animal.' }
+  if (search !== undefined) {
+    const text = 'The search finds parts of names. For a category, write category:7.'
+    return { title: `No ${animal} matches “${search}”`, text, ...showAll(page) }
+  }
+  if (status === undefined)
+    return { title: 'No animals yet', text: 'The catalogue is empty. Add the first animal.' }
+  return { title: `No ${animal}`, text: 'No animal has this status now.', ...showAll(page) }
 }
 
 function renderRow(

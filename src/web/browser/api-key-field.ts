@@ -1,7 +1,7 @@
 // The one field for the API key, which all forms of the reference share. It is at the top of the page, and beside "Send"
 // while that operation waits for a key. Both places keep room for it, so that the page does not move.
 
-import { connectTabs, loadKey } from './browser-storage.ts'
+import { clearKey, connectTabs, loadKey, parsePastedKey } from './browser-storage.ts'
 import { find } from './elements.ts'
 
 export type ApiKeyField = ReturnType<typeof createApiKeyField>
@@ -33,7 +33,9 @@ export function createApiKeyField() {
       catalogueKey = key
       if (input.value === '') setValue(key)
     },
+    onSignIn: () => tabs.askForKey(),
     onSignOut(key) {
+      if (key === loadKey()) clearKey()
       if (input.value === key) setValue('')
     },
   })
@@ -42,7 +44,7 @@ export function createApiKeyField() {
 
   return {
     get value() {
-      return input.value.trim()
+      return parsePastedKey(input.value)
     },
     /** Asks for a key, or for another one, in this place. */
     askIn(place: Element): void {

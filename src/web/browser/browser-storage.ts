@@ -1,5 +1,5 @@
 // The browser's storage for this tab and for this device, the API key in it, and the channel on which tabs share the key. Each
-// base path has its own, because a host may serve several catalogues. If the browser blocks storage, nothing is stored, and the
+// base path has its own, because a host may serve several catalogues, and the channel is also that of one environment. If the browser blocks storage, nothing is stored, and the
 // page works without.
 
 import { isObject } from '../../json.ts'
@@ -8,7 +8,7 @@ import { find } from './elements.ts'
 const BASE_PATH = new URL('.', document.baseURI).pathname
 
 /** A value that is stored until the tab is closed. */
-export function tabValue(name: string) {
+function tabValue(name: string) {
   return storedValue(name, () => sessionStorage)
 }
 
@@ -53,34 +53,41 @@ export function loadKey(): string | undefined {
   return tabKey.load() ?? deviceKey.load()
 }
 
+/** People copy a key together with the rest of its header, or with the quotes around it. */
+export function parsePastedKey(text: string): string {
+  return text.replace(/^[\s"'`]*(?:authorization:\s*)?(?:bearer\s+)?["'`]*|[\s"'`]+$/gi, '')
+}
+
 export interface TabsOptions {
   /** Returns the key that this tab may give to another one: a key that the server has accepted. */
   readonly sharedKey: () => string | undefined
-  /** Another tab is signed in with this key. */
+  /** Another tab has answered `askForKey`. */
   readonly onKey: (key: string) => void
+  /** The user has signed in in another tab. */
+  readonly onSignIn: () => void
   /** The user has signed out in another tab, which had this key. */
   readonly onSignOut: (key: string) => void
 }
 
 /** Connects the tabs of this catalogue. Every page of the same origin can listen (docs/security.md). */
-export function connectTabs({ sharedKey, onKey, onSignOut }: TabsOptions) {
+export function connectTabs({ sharedKey, onKey, onSignIn, onSignOut }: TabsOptions) {
   const environment = find('.environment', HTMLElement).textContent
   const channel = new BroadcastChannel(`animal-store:${environment}:${BASE_PATH}`)
-  const shareKey = () => {
-    const key = sharedKey()
-    if (key !== undefined) channel.postMessage({ key })
-  }
+  /** Tells the answers to this tab from those to other tabs. */
+  const tabId = Math.random()
   channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
     if (!isObject(data)) return
-    if (data.asks === true) shareKey()
-    if (typeof data.key === 'string') onKey(data.key)
-    if (typeof data.signedOut === 'string') onSignOut(data.signedOut)
+    const { kind, tab, key } = data
+    const shared = sharedKey()
+    if (kind === 'ask' && shared !== undefined) channel.postMessage({ kind: 'answer', tab, key: shared })
+    if (kind === 'answer' && tab === tabId && typeof key === 'string') onKey(key)
+    if (kind === 'sign-in') onSignIn()
+    if (kind === 'sign-out' && typeof key === 'string') onSignOut(key)
   })
   return {
-    /** Asks the other tabs for their key. `onKey` gets the answer. */
-    askForKey: () => channel.postMessage({ asks: true }),
-    /** Tells the tabs that are signed out which key this one has. */
-    shareKey,
-    announceSignOut: (key: string) => channel.postMessage({ signedOut: key }),
+    /** Asks the other tabs for their key. */
+    askForKey: () => channel.postMessage({ kind: 'ask', tab: tabId }),
+    announceSignIn: () => channel.postMessage({ kind: 'sign-in' }),
+    announceSignOut: (key: string) => channel.postMessage({ kind: 'sign-out', key }),
   }
 }

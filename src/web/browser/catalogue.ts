@@ -7,7 +7,7 @@ import { enableCsvDownload } from './csv-download.ts'
 import { find } from './elements.ts'
 import type { ListPage } from './list-page.ts'
 import { createListStatus } from './list-status.ts'
-import { firstPage, isFirstPage, pageFrom } from './location.ts'
+import { firstPage, isFirstPage, pageFrom, toListUrl } from './location.ts'
 import { createNavigation } from './navigation.ts'
 import { createNotice, MESSAGE_MS } from './notice.ts'
 import { createPace, wait } from './pace.ts'
@@ -26,10 +26,12 @@ const LONGEST_NAME_IN_NOTICE = 60
 const POLL_MS = 5_000
 
 const state = createState()
+let stockRequest = new AbortController()
 const pace = createPace()
 const message = createNotice('message')
+const exportNotice = createNotice('export')
 const table = createAnimalTable(id => selection.select(id))
-const session = createSession({ pace, onSignIn: start, onPause: () => loader.stop(), onSignOut: clearPage })
+const session = createSession({ pace, onSignIn: start, onPause: pausePage, onSignOut: clearPage })
 const navigation = createNavigation({ state, onList: loadList, onAnimal: () => selection.follow() })
 const listStatus = createListStatus({
   pace,
@@ -49,7 +51,6 @@ const loader = createPageLoader({
   notice: createNotice('connection'),
   watchSearch: listStatus.watchSearch,
   onLoading: () => table.showLoading(state.location.limit),
-  onPause: table.showPause,
   onLoaded: showPage,
   onRefreshed: refreshPage,
   onError(text) {
@@ -77,7 +78,11 @@ const searchField = createSearchField({
         replaces: search !== undefined && state.location.search !== undefined,
       })
   },
-  onGoToId: goToId,
+  checkId,
+  onGoToId(id) {
+    navigation.goTo(pageFrom(id, state.location.order, state.location))
+    selection.focusRow()
+  },
   onDone: () => selection.focusRow(),
 })
 
@@ -97,7 +102,7 @@ enableShortcuts(
   },
   () => session.isCatalogueShown && !form.isSending,
 )
-enableCsvDownload({ notice: createNotice('export'), pace, session, state })
+enableCsvDownload({ notice: exportNotice, pace, session, state })
 for (const button of document.querySelectorAll('.new-animal')) button.addEventListener('click', openForm)
 // Requests end when the browser keeps this page for its Back button.
 addEventListener('pageshow', ({ persisted }) => {
@@ -115,6 +120,13 @@ function start(): void {
 }
 
 function loadList(): void {
+  const { page, location } = state
+  // The links to other pages of the old list must not be followed any more.
+  if (page !== undefined && toListUrl(firstPage(page.location)) !== toListUrl(firstPage(location))) {
+    state.page = undefined
+    navigation.showPager()
+    listStatus.showPage(undefined, undefined)
+  }
   searchField.show(state.location.search)
   showStock(state.inventory, state.location.search !== undefined)
   loader.load()
@@ -131,8 +143,12 @@ async function watch(signal: AbortSignal): Promise<void> {
   }
 }
 
+/** Replaces the request in flight: an older answer must not replace a newer one. */
 async function updateStock(): Promise<void> {
-  const { store, signal } = session
+  const { store } = session
+  stockRequest.abort()
+  stockRequest = new AbortController()
+  const signal = AbortSignal.any([session.signal, stockRequest.signal])
   try {
     const inventory = await store?.inventory({ signal })
     signal.throwIfAborted()
@@ -146,7 +162,7 @@ async function updateStock(): Promise<void> {
   }
 }
 
-/** Animals appear at one end of the list only, so all pages but this one stay as they are. */
+/** Animals appear at one end of the list only, so all other pages stay as they are. */
 async function addNewAnimals(): Promise<void> {
   const { page, inventory, inventoryOfPage } = state
   if (page === undefined || inventory === undefined || !isAtEnd(page)) return
@@ -187,17 +203,15 @@ function refreshPage(page: ListPage): void {
   table.markNew(page.animals.map(({ id }) => id).filter(id => !known.has(id)))
 }
 
-/** Stays on this page if no animal has this id. */
-async function goToId(id: bigint): Promise<string | undefined> {
+async function checkId(id: bigint): Promise<string | undefined> {
   const { store, signal } = session
   try {
-    if ((await store?.findAnimal(id, { signal })) === undefined) return `No animal has id ${id}`
-  } catch {
-    return signal.aborted ? undefined : `Animal ${id} cannot be loaded right now. Try again.`
+    const animal = await store?.findAnimal(id, { signal })
+    return animal === undefined ? `No animal has id ${id}` : undefined
+  } catch (error) {
+    if (error instanceof AnimalStoreError) loader.noteAnswer(error)
+    return `Animal ${id} cannot be loaded right now. Try again.`
   }
-  navigation.goTo(pageFrom(id, state.location.order, state.location))
-  selection.focusRow()
-  return undefined
 }
 
 /** The form replaces the details in the panel, so no row is selected any more. */
@@ -223,8 +237,15 @@ function showNewAnimal(id: bigint): void {
   else navigation.goTo(pageFrom(id, 'newest', state.location))
 }
 
-function clearPage(): void {
+/** Requests stop. What the user has typed stays. */
+function pausePage(): void {
   loader.stop()
+  message.hide()
+}
+
+function clearPage(): void {
+  pausePage()
+  exportNotice.hide()
   panel.hide()
   form.reset()
   Object.assign(state, createState())
@@ -232,5 +253,6 @@ function clearPage(): void {
   listStatus.showPage(undefined, undefined)
   table.clear()
   navigation.showPager()
-  message.hide()
+  navigation.showTitle()
+  showStock(undefined, false)
 }

@@ -28,25 +28,36 @@ export interface ListPageOptions {
  */
 export async function findListPage(location: ListLocation, options: ListPageOptions): Promise<ListPage> {
   const page = await collect(location, options)
-  const { order, after, before, search } = location
+  const { order, after, before, search, status } = location
   const isBackward = (order === 'oldest' ? before : after) !== undefined
-  const isBeginning = page.previous === undefined && !isFirstPage(location)
-  // No match precedes this page.
-  const hasNoMatch = page.animals.length === 0 && isBackward && search !== undefined
-  if (!isBeginning || (page.animals.length === 0 && !hasNoMatch)) return page
+  const isEmpty = page.animals.length === 0
+  const isFiltered = search !== undefined || status === 'none'
+  if (page.previous !== undefined || isFirstPage(location)) return page
+  // Nothing that matches precedes the page that the user comes from.
+  if (isEmpty && !(isBackward && isFiltered)) return page
   const first = firstPage(location)
   return isBackward ? collect(first, options) : { ...page, location: first }
 }
 
 /** Follows the links of the API until the page is full, or until no animal is left. */
 async function collect(location: ListLocation, { list, beforeMore }: ListPageOptions): Promise<ListPage> {
-  const { status, limit } = location
+  const { status, limit, order } = location
   let request = toListOptions(location)
   const isDescending = request.before !== undefined
   let found: readonly Animal[] = []
   let examined = 0
-  let newest: ListOptions | undefined
-  let oldest: ListOptions | undefined
+  let older: bigint | undefined
+  let newer: bigint | undefined
+
+  function toListPage(requests: number, isComplete: boolean): ListPage {
+    const pageAt = (bounds: Pick<ListOptions, 'after' | 'before'>) => ({ ...firstPage(location), ...bounds })
+    const olderPage = isComplete && older !== undefined ? pageAt({ before: older }) : undefined
+    const newerPage = isComplete && newer !== undefined ? pageAt({ after: newer }) : undefined
+    return order === 'oldest'
+      ? { animals: found, location, previous: olderPage, next: newerPage, requests }
+      : { animals: found.toReversed(), location, previous: newerPage, next: olderPage, requests }
+  }
+
   for (let requests = 1; ; requests++) {
     const page = await list(request)
     const matches =
@@ -54,15 +65,17 @@ async function collect(location: ListLocation, { list, beforeMore }: ListPageOpt
     found = isDescending ? [...matches, ...found] : [...found, ...matches]
     // A page that is not full has examined as many animals as one request may.
     examined += page.animals.length === request.limit ? page.animals.length : MAX_EXAMINED
-    if (requests === 1 || isDescending) oldest = page.previous
-    if (requests === 1 || !isDescending) newest = page.next
-    const following = isDescending ? oldest : newest
-    if (found.length >= limit || following === undefined)
-      return toListPage({ animals: found, previous: oldest, next: newest }, location, requests)
-    await beforeMore(
-      toListPage({ animals: found, previous: undefined, next: undefined }, location, requests),
-      examined,
-    )
+    if (requests === 1 || isDescending) older = page.previous?.before
+    if (requests === 1 || !isDescending) newer = page.next?.after
+    if (found.length > limit) {
+      // A request for animals without a status may find more than fit.
+      found = isDescending ? found.slice(-limit) : found.slice(0, limit)
+      if (isDescending) older = found[0]?.id
+      else newer = found.at(-1)?.id
+    }
+    const following = isDescending ? page.previous : page.next
+    if (found.length === limit || following === undefined) return toListPage(requests, true)
+    await beforeMore(toListPage(requests, false), examined)
     request = following
   }
 }
@@ -76,19 +89,4 @@ function toListOptions({ status, search, limit, order, after, before }: ListLoca
     after,
     before: isNewestPage ? MAX_ID : before,
   }
-}
-
-/** Leaves out the animals that do not fit: requests for animals without a status may find more of them. */
-function toListPage({ animals, previous, next }: Page, location: ListLocation, requests: number): ListPage {
-  const { order, limit } = location
-  const isDescending = toListOptions(location).before !== undefined
-  const shown = isDescending ? animals.slice(-limit) : animals.slice(0, limit)
-  const [first, last] = [shown[0], shown.at(-1)]
-  const before = isDescending && shown.length < animals.length ? first?.id : previous?.before
-  const after = !isDescending && shown.length < animals.length ? last?.id : next?.after
-  const older = before === undefined ? undefined : { ...firstPage(location), before }
-  const newer = after === undefined ? undefined : { ...firstPage(location), after }
-  return order === 'oldest'
-    ? { animals: shown, location, previous: older, next: newer, requests }
-    : { animals: shown.toReversed(), location, previous: newer, next: older, requests }
 }

@@ -49,6 +49,8 @@ export function createListStatus({ pace, onClear, onPart }: ListStatusOptions) {
      * stopped, and leaves half of the rate limit to the user.
      */
     watchSearch(signal: AbortSignal): (found: ListPage, examined: number) => Promise<void> {
+      // What the search before this one has shown.
+      if (!stopButton.hidden) show('')
       let latest: { readonly found: ListPage; readonly examined: number } | undefined
       let isSlow = false
       let askAfter = ASK_AFTER
@@ -61,7 +63,11 @@ export function createListStatus({ pace, onClear, onPart }: ListStatusOptions) {
         onPart(found, paused !== undefined)
         clearButton.hidden = found.location.search === undefined
         if (paused === undefined) show(`Searching … ${count} so far`, 'Stop')
-        else show(`Searched ${count} so far, ${formatNumber(found.animals.length)} found.`, 'Search on')
+        else
+          show(
+            `Searched ${count} animals so far, ${formatNumber(found.animals.length)} found.`,
+            'Continue searching',
+          )
       }
 
       function pause(): void {
@@ -102,7 +108,7 @@ function describe({ animals, location, previous, next }: ListPage, inventory: In
   const count = formatNumber(animals.length)
   if (location.search !== undefined) {
     if (next !== undefined) return `${count} shown, there may be more`
-    return previous === undefined ? `${count} found` : `${count} shown, and no more`
+    return previous === undefined ? `${count} found` : `${count} shown, the last ones`
   }
   if (isFirstPage(location))
     return inventory === undefined ? '' : `${count} of ${formatNumber(countOf(inventory, location.status))}`

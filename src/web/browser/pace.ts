@@ -37,7 +37,7 @@ export function createPace() {
 
     untilSpare,
 
-    /** The same, and the tab is visible. */
+    /** Resolves when the tab is visible and the user's half of the rate limit is left. */
     async untilVisible(signal: AbortSignal): Promise<void> {
       while (document.hidden)
         await new Promise(resolve =>

@@ -19,8 +19,6 @@ export interface PageLoaderOptions {
   /** Shows how far a search is, until the signal is aborted. */
   readonly watchSearch: (signal: AbortSignal) => ListPageOptions['beforeMore']
   readonly onLoading: () => void
-  /** The attempt to load has failed. Another one follows. */
-  readonly onPause: () => void
   readonly onLoaded: (page: ListPage) => void
   /** The page that is shown already, with animals that may be new. */
   readonly onRefreshed: (page: ListPage) => void
@@ -29,7 +27,7 @@ export interface PageLoaderOptions {
 }
 
 export function createPageLoader(options: PageLoaderOptions) {
-  const { state, session, notice, watchSearch, onLoading, onPause, onLoaded, onRefreshed, onError } = options
+  const { state, session, notice, watchSearch, onLoading, onLoaded, onRefreshed, onError } = options
   let controller = new AbortController()
   let retryTimer: ReturnType<typeof setTimeout> | undefined
   let slowTimer: ReturnType<typeof setTimeout> | undefined
@@ -60,11 +58,14 @@ export function createPageLoader(options: PageLoaderOptions) {
     const search = new AbortController()
     const beforeMore = watchSearch(AbortSignal.any([signal, search.signal]))
     const { inventory, location } = state
+    let requester: AnimalStore = store
     try {
       const page = await findListPage(location, {
-        list: options => store.listAnimals({ ...options, signal }),
+        list: options => requester.listAnimals({ ...options, signal }),
         beforeMore(found, examined) {
           confirmKey()
+          // A search that was interrupted would begin again.
+          requester = session.patientStore ?? store
           return beforeMore(found, examined)
         },
       })
@@ -78,7 +79,7 @@ export function createPageLoader(options: PageLoaderOptions) {
 
   /** The server has accepted the key and answers. */
   function confirmKey(): void {
-    session.showCatalogue()
+    session.acceptKey()
     state.isAway = false
     failures = 0
     notice.hide()
@@ -87,8 +88,8 @@ export function createPageLoader(options: PageLoaderOptions) {
 
   /** Loads the page that the URL names. */
   async function load(): Promise<void> {
-    state.isWaiting = true
     const error = await run(async (store, signal) => {
+      state.isWaiting = true
       slowTimer = setTimeout(() => notice.show('This takes longer than usual. Still waiting …'), SLOW_MS)
       onLoading()
       const { urlProblem } = state
@@ -112,6 +113,7 @@ export function createPageLoader(options: PageLoaderOptions) {
       noteAnswer()
     })
     if (error instanceof AnimalStoreError) noteAnswer(error)
+    else if (error !== undefined) throw error
   }
 
   /** Called after a request that nobody waits for. Reports only a rejected key and a server that is away. */
@@ -133,7 +135,7 @@ export function createPageLoader(options: PageLoaderOptions) {
 
   function showError(message: string): void {
     state.isWaiting = false
-    session.showCatalogue()
+    session.acceptKey()
     notice.hide()
     onError(message)
   }
@@ -143,7 +145,6 @@ export function createPageLoader(options: PageLoaderOptions) {
     const delay = Math.min(FIRST_RETRY_MS * 2 ** failures, MAX_RETRY_MS)
     failures++
     clearTimeout(slowTimer)
-    onPause()
     showRetrying(error)
     retryTimer = setTimeout(load, Math.max(delay, (error.retryAfterSeconds ?? 0) * 1_000))
   }

@@ -23,7 +23,9 @@ export function createPanel({ canClose, onClosed }: PanelOptions) {
   const panel = find('#panel', HTMLElement)
   const backdrop = find('#backdrop', HTMLElement)
   const wide = matchMedia(WIDE)
-  const coveredParts = ['#bar', '#stock', '#list'].map(selector => find(selector, HTMLElement))
+  const coveredParts = ['#search', '#bar nav', '#tools', '#stock', '#list'].map(selector =>
+    find(selector, HTMLElement),
+  )
   let content: PanelContent | undefined
 
   function show(): void {

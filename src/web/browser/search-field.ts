@@ -12,12 +12,14 @@ export interface SearchFieldOptions {
   /** Called with undefined when the field is empty. */
   readonly onSearch: (search: string | undefined) => void
   /** Resolves with what is wrong, if the list cannot go to this id. */
-  readonly onGoToId: (id: bigint) => Promise<string | undefined>
+  readonly checkId: (id: bigint) => Promise<string | undefined>
+  readonly onGoToId: (id: bigint) => void
   /** The user leaves the field for the results. */
   readonly onDone: () => void
 }
 
-export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOptions) {
+export function createSearchField({ onSearch, checkId, onGoToId, onDone }: SearchFieldOptions) {
+  const form = find('#search', HTMLFormElement)
   const field = find('#search-field', HTMLInputElement)
   const hint = find('#search-hint', HTMLElement)
   /** What is searched for now. */
@@ -42,9 +44,12 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
   async function goToId(id: bigint): Promise<void> {
     cancelTimer()
     const text = field.value
-    const problem = await onGoToId(id)
-    // The user may have typed on meanwhile.
-    if (problem !== undefined && field.value === text) showProblem(problem)
+    const problem = await checkId(id)
+    // The user has gone on meanwhile.
+    if (field.value !== text) return
+    if (problem !== undefined) return showProblem(problem)
+    field.value = ''
+    onGoToId(id)
   }
 
   function showHint(): void {
@@ -60,7 +65,11 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
   /** A name may have digits only, so a number offers both. */
   function renderChoices(id: bigint | undefined): HTMLElement[] {
     const searchNames = createElement('button', { type: 'button' }, `Search names for “${typed()}”`)
-    searchNames.addEventListener('click', search)
+    searchNames.addEventListener('click', () => {
+      // The button disappears.
+      field.focus()
+      search()
+    })
     if (id === undefined) return [searchNames]
     const enter = createElement('kbd', { 'aria-hidden': 'true' }, 'Enter')
     const goTo = createElement('button', { type: 'button' }, `Go to id ${id}`, enter)
@@ -68,7 +77,7 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
     return [goTo, searchNames]
   }
 
-  /** Stays until the user types something else. */
+  /** Stays until the user does something else. */
   function showProblem(problem: string): void {
     field.ariaInvalid = 'true'
     hint.className = 'problem'
@@ -82,9 +91,11 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
     if (typed() === '') search()
     else if (!isInteger(typedId())) timer = setTimeout(search, TYPING_MS)
   })
-  // The user goes on with what was typed, such as with a filter.
-  field.addEventListener('blur', () => {
-    if (timer !== undefined) search()
+  // The user goes on with what was typed, such as with a filter. This comes before what the click does.
+  document.addEventListener('click', () => timer !== undefined && search(), { capture: true })
+  document.addEventListener('pointerdown', ({ target }) => {
+    const isOutside = target instanceof Node && !form.contains(target)
+    if (isOutside && hint.className === 'problem') showHint()
   })
   field.addEventListener('keydown', event => {
     if (event.key !== 'ArrowDown' && event.key !== 'Escape') return
@@ -94,10 +105,10 @@ export function createSearchField({ onSearch, onGoToId, onDone }: SearchFieldOpt
     field.value = ''
     search()
   })
-  find('#search', HTMLFormElement).addEventListener('submit', event => {
+  form.addEventListener('submit', event => {
     event.preventDefault()
     const id = parseInteger(typedId())
-    if (id !== undefined) goToId(id)
+    if (id !== undefined && typed() !== searched) goToId(id)
     else {
       search()
       if (typed() !== '') onDone()

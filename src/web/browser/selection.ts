@@ -1,7 +1,7 @@
 // The selected animal: the URL names it, its row is marked, and the panel shows it whole, with its link, id and JSON to
 // copy.
 
-import type { Animal } from '../../../client/src/animal-store.ts'
+import { type Animal, AnimalStoreError } from '../../../client/src/animal-store.ts'
 import type { AnimalTable } from './animal-table.ts'
 import { enableCopyButton } from './copy-button.ts'
 import { createElement, createStatusBadge, find } from './elements.ts'
@@ -99,9 +99,10 @@ export function createSelection(options: SelectionOptions) {
       const animal = await session.store?.findAnimal(id, { signal: session.signal })
       if (animal === undefined && state.location.animal === id) showMissing(id)
       return animal
-    } catch {
+    } catch (error) {
       const action = { label: 'Try again', run: follow }
-      if (state.location.animal === id)
+      if (error instanceof AnimalStoreError && error.code === 'unauthorized') session.rejectKey()
+      else if (state.location.animal === id && !session.signal.aborted)
         notice.show(`The animal with the id ${id} cannot be loaded right now.`, { action })
       return undefined
     }
@@ -141,7 +142,7 @@ export function createSelection(options: SelectionOptions) {
 /** Written by hand, because `JSON.stringify` cannot render exact integers in every browser. */
 function renderIndented({ id, name, categoryId, status }: Animal): (HTMLElement | string)[] {
   // A name in a right-to-left script must not change the order of what follows.
-  const isolatedName = createElement('bdi', {}, JSON.stringify(name))
+  const isolatedName = createElement('bdi', {}, JSON.stringify(name).slice(1, -1))
   const ending = status === undefined ? '' : `,\n  "status": ${JSON.stringify(status)}`
-  return [`{\n  "id": ${id},\n  "name": `, isolatedName, `,\n  "categoryId": ${categoryId}${ending}\n}`]
+  return [`{\n  "id": ${id},\n  "name": "`, isolatedName, `",\n  "categoryId": ${categoryId}${ending}\n}`]
 }

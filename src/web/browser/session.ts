@@ -1,11 +1,9 @@
 // Signing in and out: the API key, the sign-in form, and the switch between this form and the catalogue.
 
 import { AnimalStore } from '../../../client/src/animal-store.ts'
-import { clearKey, connectTabs, loadKey, saveKey } from './browser-storage.ts'
+import { clearKey, connectTabs, loadKey, parsePastedKey, saveKey } from './browser-storage.ts'
 import { find } from './elements.ts'
 import type { Pace } from './pace.ts'
-
-const STOPPED_WORKING = 'This key stopped working: it was revoked or has expired.'
 
 /** How long another tab may take to answer before the sign-in form appears. A later answer still counts. */
 const ANSWER_MS = 100
@@ -38,18 +36,27 @@ export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOpt
   let controller = new AbortController()
   /** Gets the focus when the catalogue appears: what had it when the key stopped working. */
   let focused = title
+  let isTyped = false
+  let isAccepted = false
   const tabs = connectTabs({
-    sharedKey: () => (stores !== undefined && !catalogue.hidden ? apiKey : undefined),
+    sharedKey: () => (stores !== undefined && isAccepted ? apiKey : undefined),
     onKey(key) {
-      if (stores === undefined && keyField.value === '') signIn(key, true)
+      if (isIdle()) signIn(key)
+    },
+    onSignIn() {
+      if (isIdle()) tabs.askForKey()
     },
     onSignOut(key) {
       if (stores !== undefined && key === apiKey) signOut()
     },
   })
 
-  /** A new key is stored and opens the catalogue only if the server has accepted it. A stored key opens it at once. */
-  function signIn(key: string, wasAccepted: boolean): void {
+  /** The user is signed out, and has not begun to sign in. */
+  function isIdle(): boolean {
+    return stores === undefined && keyField.value === ''
+  }
+
+  function signIn(key: string, typed = false): void {
     const options = { baseUrl: new URL('v1', document.baseURI).href, apiKey: key, fetch: pace.fetch }
     try {
       stores = { store: new AnimalStore({ ...options, retries: 0 }), patientStore: new AnimalStore(options) }
@@ -58,38 +65,47 @@ export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOpt
       return
     }
     apiKey = key
+    isTyped = typed
+    isAccepted = false
     controller = new AbortController()
     problem.textContent = ''
     setSigningIn(true)
-    if (wasAccepted) showCatalogue()
+    // A typed key may be wrong. A key that was accepted before opens the catalogue at once.
+    if (!typed) showCatalogue()
     onSignIn()
   }
 
   /** Signs in with the stored key or with that of another tab, or shows the sign-in form. */
   function restore(): void {
     const key = loadKey()
-    if (key !== undefined) signIn(key, true)
+    if (key !== undefined) signIn(key)
     else {
       tabs.askForKey()
-      setTimeout(() => stores === undefined && showSignIn(), ANSWER_MS)
+      setTimeout(() => stores === undefined && signInPanel.hidden && showSignIn(), ANSWER_MS)
     }
   }
 
   /** Called when the server has accepted the key. */
+  function acceptKey(): void {
+    if (isAccepted) return
+    isAccepted = true
+    saveKey(apiKey, isTyped && remember.checked)
+    if (isTyped) tabs.announceSignIn()
+    remember.checked = false
+    showCatalogue()
+  }
+
   function showCatalogue(): void {
     if (!catalogue.hidden) return
-    saveKey(apiKey, remember.checked)
     signInPanel.hidden = true
     setSigningIn(false)
     keyField.value = ''
     keyField.ariaInvalid = 'false'
     setKeyVisible(false)
-    remember.checked = false
     find('#key-in-use', HTMLElement).textContent = `Key ${shortenKey(apiKey)}`
     for (const part of parts) part.hidden = false
     focused.focus()
     focused = title
-    tabs.shareKey()
   }
 
   function shortenKey(key: string): string {
@@ -104,7 +120,7 @@ export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOpt
 
   function setKeyVisible(isVisible: boolean): void {
     keyField.type = isVisible ? 'text' : 'password'
-    showKey.textContent = isVisible ? 'Hide' : 'Show'
+    showKey.textContent = isVisible ? 'Hide key' : 'Show key'
   }
 
   /** Shows the sign-in form with an error message, if there is one. The key that was typed stays: it may be almost right. */
@@ -129,28 +145,31 @@ export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOpt
   /** Called when the server does not accept the key. What the user has typed in the catalogue stays. */
   function rejectKey(): void {
     if (stores === undefined) return
+    const { activeElement } = document
+    if (parts.some(part => part.contains(activeElement))) focused = activeElement as HTMLElement
+    const message = describeRejection()
     clearKey()
-    if (catalogue.contains(document.activeElement)) focused = document.activeElement as HTMLElement
-    const message = catalogue.hidden ? describeRejection(apiKey) : STOPPED_WORKING
     onPause()
     showSignIn(message)
+    // The user may be typing, but not this key.
+    if (focused !== title) find('#sign-in-title', HTMLElement).focus()
   }
 
-  function describeRejection(key: string): string {
+  function describeRejection(): string {
     const { environment, otherEnvironment, otherPrefix = '' } = signInPanel.dataset
-    return key.startsWith(otherPrefix)
-      ? `This is a key of ${otherEnvironment}; this is ${environment}.`
-      : 'This key is not accepted here.'
+    if (apiKey.startsWith(otherPrefix)) return `This is a key of ${otherEnvironment}; this is ${environment}.`
+    return isTyped && !isAccepted
+      ? 'This key is not accepted here. It may be mistyped or revoked.'
+      : 'This key stopped working: it was revoked or has expired. What you have typed is there after you sign in again.'
   }
 
   keyField.addEventListener('input', () => {
-    problem.textContent = ''
     keyField.ariaInvalid = 'false'
   })
   showKey.addEventListener('click', () => setKeyVisible(keyField.type === 'password'))
   find('#sign-in form', HTMLFormElement).addEventListener('submit', event => {
     event.preventDefault()
-    signIn(withoutWrapping(keyField.value), false)
+    signIn(parsePastedKey(keyField.value), true)
   })
   find('#sign-out', HTMLButtonElement).addEventListener('click', () => {
     tabs.announceSignOut(apiKey)
@@ -170,7 +189,7 @@ export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOpt
     get patientStore() {
       return stores?.patientStore
     },
-    /** Aborted when the user signs out. */
+    /** Aborted when the user signs out, or when the key is not accepted. */
     get signal() {
       return controller.signal
     },
@@ -178,7 +197,7 @@ export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOpt
       return !catalogue.hidden
     },
     restore,
-    showCatalogue,
+    acceptKey,
     rejectKey,
     /** The server cannot be reached, so nobody knows whether the key is valid. */
     failSignIn(message: string): void {
@@ -187,9 +206,4 @@ export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOpt
       keyField.ariaInvalid = 'false'
     },
   }
-}
-
-/** People copy a key together with the word `Bearer`, or with the quotes around it. */
-function withoutWrapping(text: string): string {
-  return text.replace(/^[\s"'`]*(?:bearer\s+)?["'`]*|[\s"'`]+$/gi, '')
 }

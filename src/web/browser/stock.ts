@@ -10,19 +10,20 @@ export function countOf(inventory: Inventory, kind: Kind | undefined): bigint {
 
 /** Nobody has counted the results of a search, so the filters have no numbers then. */
 export function showStock(inventory: Inventory | undefined, isSearch: boolean): void {
-  const stock = find('#stock', HTMLElement)
-  stock.classList.toggle('search', isSearch)
-  if (inventory === undefined) return
+  find('#stock', HTMLElement).classList.toggle('search', isSearch)
+  const { available = 0n, pending = 0n, sold = 0n, none = 0n } = inventory ?? {}
+  const counts = { available, pending, sold, none }
+  const total = countOf(counts, undefined)
   const show = (kind: string, count: bigint) => {
-    find(`#filter [data-status="${kind}"] b`, HTMLElement).textContent = formatNumber(count)
+    const text = inventory === undefined ? '' : formatNumber(count)
+    find(`#filter [data-status="${kind}"] b`, HTMLElement).textContent = text
   }
-  const total = countOf(inventory, undefined)
   show('', total)
   const bar = find('#stock-bar', SVGElement)
   bar.setAttribute('viewBox', `0 0 ${total} 8`)
   let before = 0n
   const parts = KINDS.map(kind => {
-    const count = inventory[kind]
+    const count = counts[kind]
     show(kind, count)
     const part = find(`.${kind}`, SVGRectElement, bar)
     part.setAttribute('x', String(before))
@@ -31,5 +32,4 @@ export function showStock(inventory: Inventory | undefined, isSearch: boolean): 
     return `${formatNumber(count)} ${kind === 'none' ? 'without a status' : kind}`
   })
   bar.ariaLabel = `${formatCount(total, 'animal')}: ${parts.join(', ')}.`
-  stock.dataset.state = 'complete'
 }

@@ -147,7 +147,8 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     say(status >= 400 ? 'refused' : 'accepted', outcome, duration)
     showAnswer(answer)
     showNextButton(headers.get('link'))
-    if (status === 401) key.askIn(sendRow)
+    const isElsewhere = document.activeElement !== document.body && !form.contains(document.activeElement)
+    if (status === 401 && !isElsewhere) key.askIn(sendRow)
     if (status === 201) generateKey()
   }
 
@@ -216,7 +217,7 @@ function createResponseBlock(block: HTMLElement): (answer: Answer | undefined) =
   const list = find('select', HTMLSelectElement, block)
   const body = find('code', HTMLElement, block)
   const details = find('details', HTMLElement, block)
-  const sent = new Option('sent', '')
+  const sent = new Option('Your response', '')
   let answer: Answer | undefined
 
   function show(): void {

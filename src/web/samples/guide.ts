@@ -111,6 +111,7 @@ while (url) {
   python: baseUrl => `import json
 import os
 import re
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -118,11 +119,13 @@ headers = {"Authorization": "Bearer " + os.environ["${KEY_VARIABLE}"]}
 url = "${baseUrl}/pets"
 while url:
     request = urllib.request.Request(url, headers=headers)
-    with urllib.request.urlopen(request) as response:
-        for animal in json.load(response):
-            print(animal["id"], animal["name"])
-        link = response.headers.get("Link", "")
-    following = re.search('<([^>]*)>; rel="next"', link)
+    try:
+        response = urllib.request.urlopen(request)
+    except urllib.error.HTTPError as error:
+        raise SystemExit(error.read().decode())
+    for animal in json.load(response):
+        print(animal["id"], animal["name"])
+    following = re.search('<([^>]*)>; rel="next"', response.headers.get("Link", ""))
     url = following and urllib.parse.urljoin(url, following[1])`,
 
   go: baseUrl => `package main
@@ -130,6 +133,7 @@ while url:
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"os"
@@ -150,7 +154,8 @@ func main() {
 			log.Fatal(err)
 		}
 		if response.StatusCode != 200 {
-			log.Fatal(response.Status)
+			answer, _ := io.ReadAll(response.Body)
+			log.Fatal(string(answer))
 		}
 		var animals []struct {
 			ID   int64

@@ -39,7 +39,7 @@ export function buildRequest(options: RequestOptions): SampleRequest {
   let { path } = options
   let body: string | undefined
   for (const { name, value, in: place } of fields) {
-    if (place === 'path') path = path.replace(`{${name}}`, () => encodeURIComponent(value))
+    if (place === 'path') path = path.replace(`{${name}}`, () => encodeURIComponent(value.toWellFormed()))
     else if (place === 'query') query.append(name, value)
     else if (place === 'header') headers.push([name, value])
     else body = value
