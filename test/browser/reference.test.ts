@@ -238,7 +238,7 @@ suite('the forms', () => {
     await status.selectOption('429')
     assert.match(await textOf(response(page, 'getPet')), /"code": "rate_limited"/)
     assert.equal(await block.getByText('Headers').isVisible(), false)
-    await status.selectOption('sent')
+    await status.selectOption('Your response')
     assert.match(await textOf(response(page, 'getPet')), /"name": "Momo"/)
     assert.equal(await block.locator('p').textContent(), 'Response 200')
   })

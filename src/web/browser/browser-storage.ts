@@ -2,7 +2,6 @@
 // base path has its own, because a host may serve several catalogues, and the channel is also that of one environment. If the browser blocks storage, nothing is stored, and the
 // page works without.
 
-import { isObject } from '../../json.ts'
 import { find } from './elements.ts'
 
 const BASE_PATH = new URL('.', document.baseURI).pathname
@@ -76,8 +75,8 @@ export function connectTabs({ sharedKey, onKey, onSignIn, onSignOut }: TabsOptio
   /** Tells the answers to this tab from those to other tabs. */
   const tabId = Math.random()
   channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
-    if (!isObject(data)) return
-    const { kind, tab, key } = data
+    // Any page of the same origin can send anything.
+    const { kind, tab, key }: Record<string, unknown> = Object(data)
     const shared = sharedKey()
     if (kind === 'ask' && shared !== undefined) channel.postMessage({ kind: 'answer', tab, key: shared })
     if (kind === 'answer' && tab === tabId && typeof key === 'string') onKey(key)
