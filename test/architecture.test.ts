@@ -26,7 +26,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'src/http/server': ['domain'],
   'src/http/api': ['domain', 'src/http/server'],
   'src/http': ['domain', 'src/http/server', 'src/http/api'],
-  'src/metrics': ['domain', 'src/http/server'],
+  'src/metrics': ['domain', 'src/http/server', 'src/http/api'],
   'src/web': ['domain', 'src/web/samples'],
   'src/web/samples': [],
   'src/web/browser': ['domain', 'client', 'src/web/samples'],

@@ -9,7 +9,7 @@ import { pino } from 'pino'
 import { renderAnimal } from '../src/animal.ts'
 import { createLogOutput, formatForTerminal } from '../src/cli/log-stream.ts'
 import { unavailable } from '../src/error.ts'
-import { createOutageLog, type RequestKind } from '../src/http/server/log.ts'
+import { createOutageLog } from '../src/http/server/log.ts'
 import { startTestServer } from './support/http-server.ts'
 import { requestHead } from './support/raw-http.ts'
 import { API_KEY, errorCode, sendRaw, startTestService, temporaryFolder } from './support/service.ts'
@@ -114,7 +114,7 @@ suite('the log', () => {
 })
 
 suite('the log of outages', () => {
-  type Step = [second: number, kind: RequestKind, isFailed: boolean, logged: string]
+  type Step = [second: number, kind: 'creation' | 'read' | 'readiness', isFailed: boolean, logged: string]
   const BEGIN = 'the database is unavailable; further failures are only counted'
   const END = 'the database is available again'
 
@@ -146,6 +146,20 @@ suite('the log of outages', () => {
         [5, 'read', false, ''],
         [10, 'readiness', true, ''],
         [20, 'readiness', false, END],
+      ],
+    ],
+    [
+      'a failure that nobody repeats does not hide the next outage of another kind',
+      [
+        [0, 'readiness', true, BEGIN],
+        [60, 'read', false, ''],
+        [70, 'read', true, BEGIN],
+        [71, 'creation', true, ''],
+        [80, 'read', false, ''],
+        [80, 'creation', false, END],
+        [90, 'creation', true, BEGIN],
+        [95, 'readiness', false, END],
+        [95, 'creation', false, END],
       ],
     ],
     [

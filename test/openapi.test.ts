@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { STATUS_OF } from '../src/error.ts'
+import { OPERATIONS } from '../src/http/api/operations.ts'
 import { schemaAt } from './support/openapi.ts'
 import { startTestService } from './support/service.ts'
 
@@ -12,6 +13,12 @@ const published = readFileSync(new URL('../docs/openapi.json', import.meta.url),
 const ADDRESSES = {
   productionUrl: 'https://api.animal-store.example/v1',
   stagingUrl: 'https://staging.animal-store.example/v1',
+}
+
+interface Described {
+  readonly operationId: string
+  readonly deprecated?: boolean
+  readonly responses: Readonly<Record<string, unknown>>
 }
 
 suite('the OpenAPI document', () => {
@@ -39,6 +46,21 @@ suite('the OpenAPI document', () => {
     assert.deepEqual(document.security, [{ apiKey: [] }])
     for (const field of ['id', 'categoryId'])
       assert.equal(document.components.schemas.Animal.properties[field].format, 'int64')
+  })
+
+  test('describes exactly the operations of the table, with the status of their success', () => {
+    const { paths } = JSON.parse(published) as { paths: Record<string, Record<string, Described>> }
+    const described = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { operationId, deprecated, responses }]) => ({
+        id: operationId,
+        method: method.toUpperCase(),
+        path: `/v1${path}`,
+        success: Number(Object.keys(responses).find(status => status < '300')),
+        ...(deprecated !== undefined && { deprecated }),
+      })),
+    )
+    const byId = (one: { id: string }, other: { id: string }) => (one.id < other.id ? -1 : 1)
+    assert.deepEqual(described.sort(byId), OPERATIONS.map(({ use, ...operation }) => operation).sort(byId))
   })
 
   test('calls an animal an animal, except in the paths and names that the specification fixes', () => {

@@ -5,8 +5,9 @@ import { copyFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
-import { createOperations, createPageCache } from '../src/http/api/operations.ts'
-import { type Exchange, jsonReply } from '../src/http/server/reply.ts'
+import { createHandlers, createPageCache } from '../src/http/api/handlers.ts'
+import type { Exchange } from '../src/http/server/exchange.ts'
+import { jsonReply } from '../src/http/server/reply.ts'
 import type { Page, Store } from '../src/store.ts'
 import { startTestService, temporaryFolder } from './support/service.ts'
 
@@ -67,7 +68,7 @@ test('a search is not cached, because there are as many searches as texts', asyn
     },
   }
   const options = { store: store as unknown as Store, clock: Date.now, basePath: '/v1', maxWaiting: 9 }
-  const { listPets } = createOperations(options)
+  const { listPets } = createHandlers(options)
   const list = (query: string) => listPets({ query, response: { destroyed: false } } as Exchange)
   for (const query of ['name=a', 'name=a', 'categoryId=1', 'categoryId=1', 'limit=1', 'limit=1'])
     await list(query)

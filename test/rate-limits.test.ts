@@ -167,6 +167,23 @@ suite('a bucket that workers share', () => {
     assert.deepEqual(states.slice(0, 2), ['"key";r=99;t=10', '"key";r=98;t=10'])
     assert.deepEqual(states.slice(-2), ['"key";r=0;t=100', '"key";r=0;t=100'])
   })
+
+  test('asks again after a question that failed', async () => {
+    const limit = { requests: 10, windowSeconds: 10 }
+    const buckets = createBuckets(limit, () => 0)
+    let isAway = true
+    const limiter = createSharedRateLimiter(
+      limit,
+      async keyId => {
+        if (isAway) throw new Error('the primary does not answer')
+        return buckets.take(keyId, 1)
+      },
+      () => 0,
+    )
+    await assert.rejects(async () => limiter.take('k'), /does not answer/)
+    isAway = false
+    assert.equal((await limiter.take('k')).retryAfterSeconds, undefined)
+  })
 })
 
 suite('the rate limit', () => {

@@ -65,7 +65,7 @@ interface Output {
 export function createLogOutput({ fd, isTTY = false }: Output, isShared = false): LogOutput {
   const maxWriteBytes = isShared && !fstatSync(fd).isFile() ? MAX_SHARED_WRITE_BYTES : MAX_WRITE_BYTES
   const lines: string[] = []
-  /** The length of all lines that wait, including those that are being written. */
+  /** The length of all lines that wait to be written. */
   let waiting = 0
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> | undefined

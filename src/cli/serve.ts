@@ -42,7 +42,7 @@ async function startPrimary(settings: ServiceSettings, streams: Streams): Promis
   const logStream = createLogOutput(process.stdout, true)
   // Until the workers have started, there is nothing to finish.
   let stop = async () => killWorkers()
-  stopOnSignal({ stop: () => stop().then(logStream.flush), kill: killWorkers })
+  stopOnSignal({ stop: () => stop().then(logStream.flush), kill: killWorkers }, streams.say)
   const started = await startWorkers(workers, pino({ level: settings.logLevel, base: null }, logStream))
   const greeted = Promise.withResolvers<void>()
   stop = () => greeted.promise.then(started.stop)
@@ -82,7 +82,10 @@ async function startServing(settings: ServiceSettings, streams: Streams): Promis
     throw error
   })
   const greeted = Promise.withResolvers<void>()
-  const stop = stopOnSignal({ stop: () => greeted.promise.then(service.stop).then(logStream.flush) })
+  const stop = stopOnSignal(
+    { stop: () => greeted.promise.then(service.stop).then(logStream.flush) },
+    streams.say,
+  )
   try {
     if (cluster.isWorker) reportToPrimary(service, stop)
     else {

@@ -2,6 +2,7 @@
 
 import { constants } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
+import { inspect } from 'node:util'
 
 /** Signals this soon after the first are duplicates: a terminal, a supervisor, npm and its shell may all send one. */
 const DUPLICATE_MS = 100
@@ -23,14 +24,17 @@ const THREAD_CHECK_INTERVAL_MS = 20
 const PARENT_CHECK_INTERVAL_MS = 250
 
 /** The first signal stops the service gracefully, a second one ends the process immediately. Returns `stop`. */
-export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }): () => void {
+export function stopOnSignal(
+  service: { stop(): Promise<void>; kill?(): void },
+  say: (text: string) => void,
+): () => void {
   let stoppedAt: number | undefined
 
   function stop(): void {
     if (stoppedAt !== undefined) return
     stoppedAt = performance.now()
     setTimeout(() => {
-      console.error(
+      say(
         'The database cannot be closed in time, perhaps because the disk does not respond. The process ends now.',
       )
       end('SIGTERM')
@@ -38,7 +42,7 @@ export function stopOnSignal(service: { stop(): Promise<void>; kill?(): void }):
     service.stop().then(
       () => exitAfterThreads(0),
       error => {
-        console.error(error)
+        say(inspect(error))
         return exitAfterThreads(1)
       },
     )

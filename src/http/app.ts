@@ -1,38 +1,36 @@
 // The application: the checks that every request passes, in a fixed order, and the routes behind them.
 
-import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import { ServiceError, unavailable } from '../error.ts'
 import { type AuthenticatorOptions, createAuthenticator, unauthorized } from './api/authentication.ts'
 import {
-  ANIMAL_ROUTE,
-  ANIMALS_ROUTE,
-  createOperations,
+  createHandlers,
   deprecationHeaders,
-  INVENTORY_ROUTE,
-  type OperationOptions,
-} from './api/operations.ts'
+  type Handler,
+  type HandlerOptions,
+  type RequestContext,
+} from './api/handlers.ts'
+import { allowedMethods, type DatabaseUse, OPERATIONS, type OperationId } from './api/operations.ts'
 import { type RateLimiter, rateLimited } from './api/rate-limit.ts'
-import { type Document, documentResource } from './documents.ts'
+import { type Document, documentRoute } from './documents.ts'
 import { createClientAddress } from './server/client-address.ts'
 import { createCors } from './server/cors.ts'
-import { createOutageLog, createRequestIds, type RequestKind } from './server/log.ts'
+import type { Exchange } from './server/exchange.ts'
+import { createOutageLog, createRequestIds } from './server/log.ts'
 import { internalError, methodNotAllowed, notFound } from './server/protocol-errors.ts'
-import { type Exchange, errorReply, jsonReply, type Reply } from './server/reply.ts'
-import { checkExpectation, checkMessage, headerValues, isRead } from './server/request.ts'
+import { errorReply, jsonReply, type Reply } from './server/reply.ts'
+import { checkExpectation, checkMessage, headerValues } from './server/request.ts'
 import { createHttpServer, type HttpServer } from './server/server.ts'
-
-type Operation = 'listPets' | 'createPet' | 'getPet' | 'getInventory' | 'other'
 
 /** What the metrics get to know about each request. `keyId` is the id of the API key, if the request had a valid one. */
 type RequestObserver = (
-  operation: Operation,
+  operation: OperationId | 'other',
   status: number,
   durationMs: number,
   keyId: string | undefined,
 ) => void
 
-export interface AppOptions extends AuthenticatorOptions, OperationOptions {
+export interface AppOptions extends AuthenticatorOptions, HandlerOptions {
   /** Rejects if requests cannot be served. */
   readonly checkDatabase: () => Promise<void>
   /** For each API key. By default there is no limit. */
@@ -52,22 +50,31 @@ export interface AppOptions extends AuthenticatorOptions, OperationOptions {
 /** While it is starting, it serves requests, but load balancers should wait. */
 export type ServiceState = 'starting' | 'ready' | 'stopping'
 
-type Handler = (exchange: Exchange) => Reply | Promise<Reply>
+/** What is done with requests of one method to one path. */
+interface Route {
+  readonly operation?: OperationId | undefined
+  /** GET includes HEAD. */
+  readonly method: 'GET' | 'POST'
+  /** The path as the documentation writes it. A last part in braces stands for any text. */
+  readonly path: string
+  readonly handle: Handler
+  /** Headers of every reply: alternating names and values. */
+  readonly headers?: readonly string[] | undefined
+  /** Undefined if its replies do not show whether the database works. */
+  readonly database?: DatabaseUse
+}
 
 interface Resource {
-  /** The path as the documentation writes it. */
-  readonly route: string
-  readonly get: Handler
-  readonly post?: Handler
-  /** Headers of every reply to GET and HEAD: alternating names and values. */
-  readonly headers?: readonly string[]
+  readonly path: string
+  readonly allow: string
+  /** By method, such as HEAD. */
+  readonly routes: ReadonlyMap<string, Route>
 }
 
 const LIVENESS = '/livez'
 const READINESS = '/readyz'
 
-/** The routes whose successes come from the database. */
-const DATABASE_ROUTES = [ANIMALS_ROUTE, ANIMAL_ROUTE, INVENTORY_ROUTE, READINESS]
+const API_METHODS = allowedMethods(OPERATIONS.map(({ method }) => method))
 
 const OK = jsonReply(200, '{"status":"ok"}')
 
@@ -79,24 +86,23 @@ const UNAUTHORIZED = {
 export function createApp(options: AppOptions): HttpServer {
   const { basePath, extraKey, rateLimiter, corsOrigins, log, onRequest, state } = options
   const authenticate = createAuthenticator(options)
-  const cors = corsOrigins.length === 0 ? undefined : createCors(corsOrigins)
-  const outageLog = createOutageLog(log)
-  const { listPets, createPet, getPet, getInventory } = createOperations(options)
-  const headersOfGetPet = deprecationHeaders(basePath)
-  const resources: readonly Resource[] = [
-    { route: ANIMALS_ROUTE, get: listPets, post: createPet },
-    { route: INVENTORY_ROUTE, get: getInventory },
-    { route: LIVENESS, get: () => OK },
-    { route: READINESS, get: checkReadiness },
-    ...options.documents.map(documentResource),
-  ]
-  const resourceAt = new Map(resources.map(resource => [resource.route, resource]))
-
-  function findResource(path: string): Resource | undefined {
-    const petId = path.startsWith(`${ANIMALS_ROUTE}/`) ? path.slice(ANIMALS_ROUTE.length + 1) : ''
-    if (petId === '' || petId.includes('/')) return resourceAt.get(path)
-    return { route: ANIMAL_ROUTE, get: exchange => getPet(exchange, petId), headers: headersOfGetPet }
-  }
+  const cors = corsOrigins.length === 0 ? undefined : createCors(corsOrigins, API_METHODS)
+  const outageLog = createOutageLog<DatabaseUse>(log)
+  const handlers = createHandlers(options)
+  const deprecation = deprecationHeaders(basePath)
+  const findResource = createRouter([
+    ...OPERATIONS.map(operation => ({
+      operation: operation.id,
+      method: operation.method,
+      path: operation.path,
+      handle: handlers[operation.id],
+      headers: 'deprecated' in operation ? deprecation : undefined,
+      database: operation.use,
+    })),
+    { method: 'GET', path: LIVENESS, handle: () => OK },
+    { method: 'GET', path: READINESS, handle: checkReadiness, database: 'readiness' },
+    ...options.documents.map(document => ({ method: 'GET', ...documentRoute(document) }) as const),
+  ])
 
   async function checkReadiness(): Promise<Reply> {
     const current = state()
@@ -106,11 +112,19 @@ export function createApp(options: AppOptions): HttpServer {
   }
 
   /** The order of the checks is part of the interface (docs/decisions/errors.md). */
-  async function answer(exchange: Exchange): Promise<Reply> {
+  async function answer(exchange: Exchange<RequestContext>): Promise<Reply> {
+    const { request, path } = exchange
+    const resource = findResource(path)
+    const route = resource?.routes.get(request.method ?? '')
+    const context: RequestContext = {
+      operation: route?.operation,
+      parameter: path.slice(path.lastIndexOf('/') + 1),
+      apiKey: undefined,
+      animalId: undefined,
+    }
+    exchange.route = resource?.path
+    exchange.context = context
     try {
-      const { request, path } = exchange
-      const resource = findResource(path)
-      exchange.route = resource?.route
       const isApi = path === '/v1' || path.startsWith('/v1/')
       if (isApi && cors !== undefined) exchange.headers = cors.headersFor(request)
       checkMessage(request)
@@ -119,85 +133,88 @@ export function createApp(options: AppOptions): HttpServer {
         if (preflightReply !== undefined) return preflightReply
         const apiKey = await authenticate(headerValues(request, 'authorization'))
         if (typeof apiKey === 'string') return UNAUTHORIZED[apiKey]
-        exchange.apiKey = apiKey
+        context.apiKey = apiKey
       }
-      if (resource?.headers !== undefined && isRead(request)) addHeaders(exchange, resource.headers)
-      if (rateLimiter !== undefined && exchange.apiKey !== undefined) {
-        const { headers, retryAfterSeconds } = await rateLimiter.take(exchange.apiKey.id)
+      if (route?.headers !== undefined) addHeaders(exchange, route.headers)
+      if (rateLimiter !== undefined && context.apiKey !== undefined) {
+        const { headers, retryAfterSeconds } = await rateLimiter.take(context.apiKey.id)
         addHeaders(exchange, headers)
         if (retryAfterSeconds !== undefined) throw rateLimited(retryAfterSeconds)
       }
       checkExpectation(request)
       if (resource === undefined) throw notFound()
-      const reply = await handlerFor(resource, request)(exchange)
-      if (isFromDatabase(exchange, reply)) outageLog.succeeded(kindOf(exchange))
+      if (route === undefined) throw methodNotAllowed(resource.allow)
+      const reply = await route.handle(exchange, context)
+      if (route.database !== undefined && (reply.status === 200 || reply.status === 201))
+        outageLog.succeeded(route.database)
       return reply
     } catch (error) {
-      return reportError(error, exchange)
+      return reportError(error, exchange.id, route?.database ?? 'read')
     }
   }
 
-  function reportError(cause: unknown, exchange: Exchange): Reply {
-    const { id } = exchange
+  function reportError(cause: unknown, requestId: string, use: DatabaseUse): Reply {
     // An unknown failure is reported without detail, which could reveal something internal.
     const error = cause instanceof ServiceError ? cause : internalError(cause)
     // An error without a cause is expected, such as 503 while the service stops.
     if (error.status >= 500 && error.cause !== undefined) {
-      if (error.code === 'unavailable') outageLog.failed(kindOf(exchange), id, error)
-      else log.error({ requestId: id, err: cause }, error.code)
+      if (error.code === 'unavailable') outageLog.failed(use, requestId, error)
+      else log.error({ requestId, err: cause }, error.code)
     }
     return errorReply(error)
   }
 
-  return createHttpServer({
+  return createHttpServer<RequestContext>({
     requestId: createRequestIds(extraKey),
     clientAddress: createClientAddress(options.trustedProxies ?? 0),
     answer,
     isAccepting: () => state() !== 'stopping',
     isUrgent: isHealthCheck,
     log,
+    renderContext,
     writeLogLine: options.writeLogLine,
     onAnswered:
       onRequest &&
       ((exchange, status, durationMs) =>
-        onRequest(operationOf(exchange), status, durationMs, exchange?.apiKey?.id)),
+        // There is no exchange if the HTTP parser rejected the request.
+        onRequest(
+          exchange?.context?.operation ?? 'other',
+          status,
+          durationMs,
+          exchange?.context?.apiKey?.id,
+        )),
   })
 }
 
-function handlerFor({ get, post }: Resource, request: IncomingMessage): Handler {
-  if (isRead(request)) return get
-  if (request.method === 'POST' && post !== undefined) return post
-  throw methodNotAllowed(post === undefined ? 'GET, HEAD' : 'GET, HEAD, POST')
+/** Returns a function that finds the resource at a path. */
+function createRouter(routes: readonly Route[]): (path: string) => Resource | undefined {
+  const resources = new Map<string, Resource>()
+  for (const [path, ofPath] of Map.groupBy(routes, ({ path }) => path)) {
+    const allow = allowedMethods(ofPath.map(({ method }) => method))
+    const byMethod = ofPath.flatMap(route =>
+      (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]).map(method => [method, route] as const),
+    )
+    // A path in braces is found by what precedes them.
+    resources.set(path.replace(/\{\w+\}$/, ''), { path, allow, routes: new Map(byMethod) })
+  }
+  return path => {
+    const end = path.lastIndexOf('/') + 1
+    const exact = resources.get(path)
+    if (exact !== undefined) return exact.path === path ? exact : undefined
+    const withParameter = resources.get(path.slice(0, end))
+    return withParameter?.path.endsWith('}') ? withParameter : undefined
+  }
 }
 
 function addHeaders(exchange: Exchange, headers: readonly string[]): void {
   exchange.headers = [...exchange.headers, ...headers]
 }
 
-function kindOf({ request, route }: Exchange): RequestKind {
-  if (route === READINESS) return 'readiness'
-  return request.method === 'POST' ? 'creation' : 'read'
-}
-
 function isHealthCheck(path: string): boolean {
   return path === LIVENESS || path === READINESS
 }
 
-/** Other replies, such as 401 and those of `/livez`, do not show that the database works. */
-function isFromDatabase({ route = '' }: Exchange, { status }: Reply): boolean {
-  const isSuccess = status === 200 || status === 201
-  return isSuccess && DATABASE_ROUTES.includes(route)
-}
-
-/** There is no exchange if the HTTP parser rejected the request. */
-function operationOf(exchange: Exchange | undefined): Operation {
-  if (exchange === undefined) return 'other'
-  const { route, request } = exchange
-  if (route === ANIMALS_ROUTE) {
-    if (isRead(request)) return 'listPets'
-    return request.method === 'POST' ? 'createPet' : 'other'
-  }
-  if (!isRead(request)) return 'other'
-  if (route === INVENTORY_ROUTE) return 'getInventory'
-  return route === ANIMAL_ROUTE ? 'getPet' : 'other'
+function renderContext({ apiKey, animalId }: RequestContext): string {
+  const keyId = apiKey === undefined ? '' : `,"keyId":${JSON.stringify(apiKey.id)}`
+  return animalId === undefined ? keyId : `${keyId},"animalId":${animalId}`
 }

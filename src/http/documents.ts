@@ -5,7 +5,8 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import type { Exchange, Reply } from './server/reply.ts'
+import type { Exchange } from './server/exchange.ts'
+import type { Reply } from './server/reply.ts'
 import { joinedHeader } from './server/request.ts'
 
 type Encoding = 'br' | 'gzip' | 'identity'
@@ -32,7 +33,7 @@ const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }
 const GZIP = { level: constants.Z_BEST_COMPRESSION }
 
 /** A document is rendered on the first request, because the server's own address is not known earlier. */
-export function documentResource({ path, mediaType, body }: Document) {
+export function documentRoute({ path, mediaType, body }: Document) {
   let rendering: Promise<{ readonly etag: string; readonly replies: Record<Encoding, Reply> }> | undefined
 
   async function render() {
@@ -51,8 +52,8 @@ export function documentResource({ path, mediaType, body }: Document) {
   }
 
   return {
-    route: path,
-    async get({ request }: Exchange): Promise<Reply> {
+    path,
+    async handle({ request }: Exchange): Promise<Reply> {
       rendering ??= render().catch(error => {
         // The next request tries again.
         rendering = undefined

@@ -2,8 +2,9 @@
 // error object.
 
 import { ServiceError } from '../error.ts'
+import type { Exchange } from '../http/server/exchange.ts'
 import { methodNotAllowed } from '../http/server/protocol-errors.ts'
-import { API_HEADERS, type Exchange, errorReply, type Reply } from '../http/server/reply.ts'
+import { API_HEADERS, errorReply, type Reply } from '../http/server/reply.ts'
 import { checkExpectation, checkMessage, isRead } from '../http/server/request.ts'
 import { createHttpServer, type HttpServer, type HttpServerOptions } from '../http/server/server.ts'
 import { CONTENT_TYPE } from './metrics.ts'
@@ -35,15 +36,15 @@ export function createMetricsServer(
     return { status: 200, headers, body }
   }
 
+  function reportError(error: unknown): Reply {
+    if (error instanceof ServiceError) return errorReply(error)
+    log.error({ err: error }, 'the metrics could not be collected')
+    return errorReply(new ServiceError('internal_error', 'The metrics could not be collected.'))
+  }
+
   return createHttpServer({
     answer: exchange => scrape(exchange).catch(reportError),
     log,
     limits: { connections: MAX_CONNECTIONS },
   })
-}
-
-function reportError(error: unknown): Reply {
-  if (error instanceof ServiceError) return errorReply(error)
-  console.error(error)
-  return errorReply(new ServiceError('internal_error', 'The metrics could not be collected.'))
 }

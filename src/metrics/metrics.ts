@@ -2,6 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { OPERATIONS } from '../http/api/operations.ts'
 
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20]
 
@@ -13,14 +14,6 @@ const DATABASE_TIMEOUT_MS = 1_000
 /** Every key has a time series of its own. Further keys are counted together. */
 const MAX_KEY_IDS = 1_000
 const OTHER_KEYS = 'other'
-
-/** The series that exist before the first request, so that Prometheus can compute a rate from that request on. */
-const INITIAL_SERIES: readonly (readonly [string, number])[] = [
-  ['listPets', 200],
-  ['createPet', 201],
-  ['getPet', 200],
-  ['getInventory', 200],
-]
 
 /** Where the gauges take their values from. */
 export interface Sources {
@@ -50,7 +43,8 @@ export function createMetrics(droppedLogLines: () => number) {
     buckets: DURATION_BUCKETS,
     registers,
   })
-  for (const [operation, status] of INITIAL_SERIES) durations.zero({ operation, status })
+  // These series exist before the first request, so that Prometheus can compute a rate from that request on.
+  for (const { id, success } of OPERATIONS) durations.zero({ operation: id, status: success })
 
   const creationsPerCommit = new Histogram({
     name: 'animal_store_creations_per_commit',

@@ -13,7 +13,7 @@ import {
   unsupportedMediaType,
 } from '../server/protocol-errors.ts'
 import { unauthorized } from './authentication.ts'
-import { animalNotFound, DEPRECATED_SINCE, gone, idempotencyKeyReused, REMOVED_AT } from './operations.ts'
+import { animalNotFound, DEPRECATED_SINCE, gone, idempotencyKeyReused, REMOVED_AT } from './handlers.ts'
 import { invalidLimit } from './parameters.ts'
 import { rateLimited } from './rate-limit.ts'
 

@@ -4,6 +4,7 @@ import { MAX_EXAMINED, NAME_PATTERN, PAGE_LIMIT, SEARCH_MAX_LENGTH } from '../..
 import { KEY_PREFIX } from '../../api-key.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../../store.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/protocol-errors.ts'
+import { REMOVAL_DATE } from './handlers.ts'
 import {
   AUTHENTICATED_HEADERS,
   HEADERS,
@@ -15,7 +16,6 @@ import {
   SCHEMAS,
   schema,
 } from './openapi-components.ts'
-import { REMOVAL_DATE } from './operations.ts'
 import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_KEY_PATTERN } from './parameters.ts'
 
 /** The public base URLs of the two environments. */

@@ -1,178 +1,21 @@
-// The operations: listPets, createPet and getPet of the specification, and getInventory.
+// The table of operations. Routing, `Allow`, CORS, metrics, logs and the tests of the OpenAPI document read it. A new operation
+// is a row here, a handler (handlers.ts) and its description (openapi.ts).
 
-import { parseAnimalJson, parseNewAnimal, renderAnimal, renderInventory } from '../../animal.ts'
-import type { Clock } from '../../clock.ts'
-import { ServiceError, unavailable } from '../../error.ts'
-import { canonicalInteger } from '../../json.ts'
-import { isSearch, type Outcome, type Store } from '../../store.ts'
-import { parseBody, readBody } from '../server/body.ts'
-import { type Exchange, jsonReply, type Reply } from '../server/reply.ts'
-import { joinedHeader } from '../server/request.ts'
-import { pageLinks, parseIdempotencyKey, parseListQuery } from './parameters.ts'
+export const OPERATIONS = [
+  { id: 'listPets', method: 'GET', path: '/v1/pets', success: 200, use: 'read' },
+  { id: 'createPet', method: 'POST', path: '/v1/pets', success: 201, use: 'creation' },
+  { id: 'getPet', method: 'GET', path: '/v1/pets/{petId}', success: 200, use: 'read', deprecated: true },
+  { id: 'getInventory', method: 'GET', path: '/v1/store/inventory', success: 200, use: 'read' },
+] as const
 
-export const ANIMALS_ROUTE = '/v1/pets'
-export const ANIMAL_ROUTE = '/v1/pets/{petId}'
-export const INVENTORY_ROUTE = '/v1/store/inventory'
+export type OperationId = (typeof OPERATIONS)[number]['id']
 
-/** getPet is deprecated since 15 November 2026, in the format of RFC 9745. */
-export const DEPRECATED_SINCE = '@1794700800'
+/** What a request needs of the database. The log reports an outage of each kind by itself. */
+export type DatabaseUse = (typeof OPERATIONS)[number]['use'] | 'readiness'
 
-/** Written out here instead of formatted by `Intl`, which would take 7 MiB of memory at the start. */
-export const REMOVAL_DATE = '5 December 2030'
-
-export const REMOVED_AT = new Date(`${REMOVAL_DATE} UTC`)
-
-const MAX_CACHED_BYTES = 8 * 1024 * 1024
-
-/** The memory that a cached page takes besides its text. */
-const CACHED_PAGE_BYTES = 1_024
-
-export const animalNotFound = () => new ServiceError('not_found', 'There is no animal with this id.')
-
-export const gone = () =>
-  new ServiceError('gone', `This operation was removed on ${REMOVAL_DATE}. Use GET /v1/pets instead.`)
-
-export const idempotencyKeyReused = () =>
-  new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for another animal.')
-
-const notStored = (cause: unknown) =>
-  unavailable(cause, 'The animal could not be added right now. Try again shortly.')
-
-const overloaded = () => unavailable(undefined, 'The service has too much to do. Try again shortly.')
-
-export interface OperationOptions {
-  readonly store: Store
-  readonly clock: Clock
-  /** The path that `Location` and `Link` begin with, such as `/v1`. */
-  readonly basePath: string
-  /** The most reads, and the most creations, that wait for the database. */
-  readonly maxWaiting: number
-}
-
-export function createOperations({ store, clock, basePath, maxWaiting }: OperationOptions) {
-  const firstPages = createPageCache()
-  // Two counts: while the disk stalls, creations wait, and reads go on.
-  const reads = createAdmission(maxWaiting)
-  const creations = createAdmission(maxWaiting)
-
-  async function loadPage({ query, response }: Exchange, revision: string | undefined): Promise<Reply> {
-    const parsed = parseListQuery(query)
-    const { page } = parsed
-    const animals = await reads.run(() => store.listAnimalsAsJson(page, () => response.destroyed))
-    const links = pageLinks(basePath, parsed, animals)
-    const reply = jsonReply(200, animals.json, links === undefined ? [] : ['link', links])
-    // There are as many searches as texts, so they would only push pages out of the cache.
-    const isFirstPage = page.after === undefined && page.before === undefined && !isSearch(page)
-    if (isFirstPage) firstPages.set(query, revision, reply)
-    return reply
-  }
-
-  return {
-    listPets(exchange: Exchange): Reply | Promise<Reply> {
-      const revision = store.revision()
-      return firstPages.get(exchange.query, revision) ?? loadPage(exchange, revision)
-    },
-
-    async createPet(exchange: Exchange): Promise<Reply> {
-      const { request, response, apiKey } = exchange
-      creations.check()
-      const body = await readBody(request, response)
-      const key = parseIdempotencyKey(joinedHeader(request, 'idempotency-key'))
-      const animal = parseNewAnimal(parseBody(body, parseAnimalJson))
-      const idempotency = apiKey && key !== undefined ? { scope: apiKey.idempotencyScope, key } : undefined
-      const created = await creations.run(() => store.createAnimals([{ animal, idempotency }]))
-      const [outcome] = created as [Outcome]
-      if (outcome.kind === 'unavailable') throw notStored(outcome.cause)
-      if (outcome.kind === 'key_reused') throw idempotencyKeyReused()
-      const { id } = outcome.animal
-      exchange.animalId = id
-      const headers = ['location', `${basePath}/pets/${id}`]
-      if (outcome.kind === 'replayed') headers.push('idempotent-replayed', 'true')
-      return jsonReply(201, renderAnimal(outcome.animal), headers)
-    },
-
-    async getPet(exchange: Exchange, petId: string): Promise<Reply> {
-      if (clock() >= REMOVED_AT.getTime()) throw gone()
-      const id = canonicalInteger(petId)
-      const json = id === undefined ? undefined : await reads.run(() => store.findAnimalAsJson(id))
-      if (json === undefined) throw animalNotFound()
-      exchange.animalId = id
-      return jsonReply(200, json)
-    },
-
-    async getInventory(): Promise<Reply> {
-      return jsonReply(200, renderInventory(await reads.run(() => store.countAnimals())))
-    },
-  }
-}
-
-/** Returns the headers of every reply of getPet: alternating names and values. `/docs` has the same prefix as `/v1`. */
-export function deprecationHeaders(basePath: string): readonly string[] {
-  const docs = `${basePath.slice(0, -'/v1'.length)}/docs#getPet`
-  return [
-    ['deprecation', DEPRECATED_SINCE],
-    ['sunset', REMOVED_AT.toUTCString()],
-    ['link', `<${docs}>; rel="deprecation"; type="text/html", <${basePath}/pets>; rel="successor-version"`],
-  ].flat()
-}
-
-/**
- * Bounds the requests that wait for the database. Requests beyond the limit are refused at once, so that those already waiting
- * are answered in time (docs/decisions/overload.md).
- */
-function createAdmission(limit: number) {
-  let waiting = 0
-
-  function check(): void {
-    if (waiting >= limit) throw overloaded()
-  }
-
-  function leave(): void {
-    waiting--
-  }
-
-  return {
-    /** Throws `unavailable` if too many wait. */
-    check,
-
-    /** Starts the work, and counts it until it is done. Throws `unavailable` if too many wait. */
-    run<Result>(work: () => Promise<Result>): Promise<Result> {
-      check()
-      const result = work()
-      waiting++
-      result.then(leave, leave)
-      return result
-    },
-  }
-}
-
-/** Caches the replies to first pages while the revision of the database is unchanged. Other pages are rarely requested twice. */
-export function createPageCache(maxBytes = MAX_CACHED_BYTES) {
-  const replies = new Map<string, Reply>()
-  let bytes = 0
-  let current: string | undefined
-
-  function clear(): void {
-    replies.clear()
-    bytes = 0
-  }
-
-  return {
-    /** Returns the reply to this query if it was cached for this revision of the database. */
-    get(query: string, revision: string | undefined): Reply | undefined {
-      if (revision !== current) clear()
-      current = revision
-      return replies.get(query)
-    },
-
-    /** `revision` must have been read before the page. If the database changed in between, the next `get` drops the page. */
-    set(query: string, revision: string | undefined, reply: Reply): void {
-      // V8 takes at most two bytes for a character of a string.
-      const size = CACHED_PAGE_BYTES + 2 * (query.length + reply.headers.join('').length + reply.body.length)
-      if (revision === undefined || revision !== current || replies.has(query) || size > maxBytes) return
-      if (bytes + size > maxBytes) clear()
-      replies.set(query, reply)
-      bytes += size
-    },
-  }
+/** The methods that a path supports if it has operations with these methods. GET includes HEAD. */
+export function allowedMethods(methods: readonly string[]): string {
+  return ['GET', 'HEAD', 'POST']
+    .filter(method => methods.includes(method === 'HEAD' ? 'GET' : method))
+    .join(', ')
 }

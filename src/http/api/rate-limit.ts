@@ -122,7 +122,6 @@ export function createSharedRateLimiter(
   async function renewLease(keyId: string): Promise<void> {
     const { granted, remaining, untilFullMs, untilNextMs } = await ask(keyId)
     const time = now()
-    questions.delete(keyId)
     dropWhile(leases, ({ fullAt }) => fullAt <= time)
     leases.delete(keyId)
     leases.set(keyId, { tokens: granted, remaining, fullAt: time + untilFullMs, nextAt: time + untilNextMs })
@@ -132,7 +131,7 @@ export function createSharedRateLimiter(
     for (;;) {
       let question = questions.get(keyId)
       if (question === undefined) {
-        question = renewLease(keyId)
+        question = renewLease(keyId).finally(() => questions.delete(keyId))
         questions.set(keyId, question)
       }
       await question

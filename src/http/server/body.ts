@@ -15,7 +15,7 @@ const UTF_8 = /^utf-?8$/i
 
 /**
  * Resolves with the bytes of the body. Rejects with `unsupported_media_type` or `payload_too_large` without reading the
- * rest. An empty body is accepted whatever its media type: `parseBody` rejects it.
+ * rest. An empty body is accepted whatever its media type.
  */
 export async function readBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
   const chunks: Buffer[] = []
@@ -36,9 +36,8 @@ export async function readBody(request: IncomingMessage, response: ServerRespons
   return Buffer.concat(chunks, length)
 }
 
-/** Throws `invalid_request` if the body is empty or not JSON in UTF-8. `parse` must throw for malformed JSON. */
+/** Throws `invalid_request` if the body is not JSON in UTF-8. `parse` must throw for malformed JSON. */
 export function parseBody(body: Buffer, parse: (text: string) => unknown): unknown {
-  if (body.length === 0) throw invalid('The body is missing: send a JSON object with name and categoryId.')
   if (!isUtf8(body)) throw invalid('The body must be UTF-8.')
   try {
     return parse(body.toString())

@@ -4,15 +4,15 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
+import type { Exchange } from './exchange.ts'
 import { createThrottledLog } from './log.ts'
-import type { Exchange } from './reply.ts'
 
-export function createConnections(limit: number, log: Logger) {
+export function createConnections<Context>(limit: number, log: Logger) {
   /**
    * The requests in flight on each connection, in the order in which each connection was last answered, or opened if it was
    * never answered. So of all idle connections, the one that has been idle longest comes first.
    */
-  const connections = new Map<Duplex, Exchange[]>()
+  const connections = new Map<Duplex, Exchange<Context>[]>()
   let requestCount = 0
   const logFull = createThrottledLog(count =>
     log.warn({ closed: count, limit }, 'closed idle connections: there are too many connections'),
@@ -40,7 +40,7 @@ export function createConnections(limit: number, log: Logger) {
 
   return {
     /** Closes another connection, or this one, if there are too many. Requests in flight when it closes are abandoned. */
-    add(socket: Socket, onAbandoned: (exchange: Exchange) => void): void {
+    add(socket: Socket, onAbandoned: (exchange: Exchange<Context>) => void): void {
       connections.set(socket, [])
       socket.once('close', () => {
         connections.get(socket)?.forEach(onAbandoned)
@@ -50,7 +50,7 @@ export function createConnections(limit: number, log: Logger) {
     },
 
     /** Returns the number of requests in flight on this connection. */
-    begin(socket: Duplex, exchange: Exchange): number {
+    begin(socket: Duplex, exchange: Exchange<Context>): number {
       const exchanges = connections.get(socket)
       if (exchanges === undefined) return 1
       while (exchanges[0] !== undefined && isDone(exchanges[0])) {
@@ -76,7 +76,7 @@ export function createConnections(limit: number, log: Logger) {
     },
 
     /** Returns the requests that are still in flight, in order. A pipelining client has several. */
-    inFlight(socket: Duplex): Exchange[] {
+    inFlight(socket: Duplex): Exchange<Context>[] {
       return (connections.get(socket) ?? []).filter(exchange => !isDone(exchange))
     },
 

@@ -8,17 +8,16 @@ const EXPOSED_HEADERS =
   'Link, Location, Deprecation, Sunset, Retry-After, X-Request-Id, Idempotent-Replayed, RateLimit-Policy, RateLimit'
 
 const PREFLIGHT_HEADERS = Object.entries({
-  'access-control-allow-methods': 'GET, HEAD, POST',
   'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, X-Request-Id',
   // The longest time that any browser respects.
   'access-control-max-age': '86400',
 }).flat()
 
-const PREFLIGHT_REPLY: Reply = { status: 204, headers: [...API_HEADERS, ...PREFLIGHT_HEADERS], body: '' }
-
-/** `*` among the origins allows all of them. */
-export function createCors(origins: readonly string[]) {
+/** `*` among the origins allows all of them. `methods` are those of the API, separated by commas. */
+export function createCors(origins: readonly string[], methods: string) {
   const allowsAll = origins.includes('*')
+  const headers = [...API_HEADERS, 'access-control-allow-methods', methods, ...PREFLIGHT_HEADERS]
+  const preflightReply: Reply = { status: 204, headers, body: '' }
 
   function allowedOrigin(request: IncomingMessage): string | undefined {
     if (allowsAll) return '*'
@@ -46,7 +45,7 @@ export function createCors(origins: readonly string[]) {
         request.method === 'OPTIONS' &&
         headerValues(request, 'origin').length === 1 &&
         headerValues(request, 'access-control-request-method').length === 1
-      return isPreflight && allowedOrigin(request) !== undefined ? PREFLIGHT_REPLY : undefined
+      return isPreflight && allowedOrigin(request) !== undefined ? preflightReply : undefined
     },
   }
 }

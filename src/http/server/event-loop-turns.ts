@@ -2,7 +2,7 @@
 // if turns were long (docs/decisions/overload.md).
 
 import type { Socket } from 'node:net'
-import type { Exchange } from './reply.ts'
+import type { Exchange } from './exchange.ts'
 
 /** With fewer connections, a turn is short enough, unless they pipeline. */
 const MANY_CONNECTIONS = 256

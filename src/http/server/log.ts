@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import { KEY_PREFIX } from '../../api-key.ts'
 import type { ServiceError } from '../../error.ts'
-import type { Exchange } from './reply.ts'
+import type { Exchange } from './exchange.ts'
 import { headerValues } from './request.ts'
 
 const REQUEST_ID = /^[!-~]{1,128}$/
@@ -48,16 +48,20 @@ export function createRequestIds(extraKey: string | undefined): (request: Incomi
  * Renders what pino would render, in less time (bench/notes.md). The line has the route instead of the URL, because a URL may
  * contain a secret.
  */
-export function renderRequest(exchange: Exchange, status: number | null, durationMs: number): string {
-  const { id, address, request, response, route, apiKey, animalId } = exchange
+export function renderRequest(
+  exchange: Exchange,
+  status: number | null,
+  durationMs: number,
+  furtherMembers: string,
+): string {
+  const { id, address, request, response, route } = exchange
   const isAborted = status === null || (request.socket.destroyed && !response.writableFinished)
   const fields = [
     `"level":${INFO},"time":${Date.now()},"requestId":${JSON.stringify(id)}`,
     address === undefined ? '' : `,"address":"${address}"`,
     `,"method":"${request.method}","route":${route === undefined ? null : `"${route}"`},"status":${status}`,
     `,"durationMs":${Math.round(durationMs * 1000) / 1000}`,
-    apiKey === undefined ? '' : `,"keyId":${JSON.stringify(apiKey.id)}`,
-    animalId === undefined ? '' : `,"animalId":${animalId}`,
+    furtherMembers,
     isAborted ? ',"aborted":true' : '',
   ]
   return `{${fields.join('')},"msg":"request"}\n`
@@ -68,37 +72,46 @@ export function statusOf({ headersSent, statusCode }: ServerResponse): number | 
   return headersSent || statusCode !== 200 ? statusCode : null
 }
 
-/** An outage of each kind ends only by its own success: a list that works does not end an outage of creations. */
-export type RequestKind = 'creation' | 'read' | 'readiness'
+/** Kinds of failures that begin together are one outage. It ends when all of its kinds have succeeded again. */
+interface Outage {
+  readonly startedAt: number
+  lastFailureAt: number
+  failures: number
+}
 
-/** Logs when the database becomes unavailable and when it is back, instead of a stack for each request that fails. */
-export function createOutageLog(log: Logger, now = () => performance.now()) {
-  /** The time of the last failure of each kind that has not succeeded since. */
-  const lastFailures = new Map<RequestKind, number>()
-  let failures = 0
-  let startedAt = 0
-  let lastFailureAt = 0
+/**
+ * Logs when the database becomes unavailable and when it is back, instead of a stack for each request that fails. Only its own
+ * success ends the failure of a kind. A kind that has failed, and is not requested again, hides no later outage of another kind.
+ */
+export function createOutageLog<Kind>(log: Logger, now = () => performance.now()) {
+  /** The outage of each kind that has not succeeded since, and when this kind failed last. */
+  const failing = new Map<Kind, { readonly outage: Outage; readonly failedAt: number }>()
+
+  function begin(time: number, requestId: string, { cause }: ServiceError): Outage {
+    log.error({ requestId, err: cause }, 'the database is unavailable; further failures are only counted')
+    return { startedAt: time, lastFailureAt: time, failures: 0 }
+  }
 
   return {
     /** Called for each request that the database failed to answer. */
-    failed(kind: RequestKind, requestId: string, { cause }: ServiceError): void {
-      lastFailureAt = now()
-      lastFailures.set(kind, lastFailureAt)
-      failures++
-      if (failures > 1) return
-      startedAt = lastFailureAt
-      log.error({ requestId, err: cause }, 'the database is unavailable; further failures are only counted')
+    failed(kind: Kind, requestId: string, error: ServiceError): void {
+      const time = now()
+      const current = failing.get(kind) ?? failing.values().find(({ failedAt }) => time - failedAt < QUIET_MS)
+      const outage = current?.outage ?? begin(time, requestId, error)
+      outage.failures++
+      outage.lastFailureAt = time
+      failing.set(kind, { outage, failedAt: time })
     },
 
     /** Called for each request that the database answered. */
-    succeeded(kind: RequestKind): void {
-      const failedAt = lastFailures.get(kind)
-      if (failedAt === undefined || now() - failedAt < QUIET_MS) return
-      lastFailures.delete(kind)
-      if (lastFailures.size > 0) return
-      const durationMs = Math.round(lastFailureAt - startedAt)
-      log.warn({ failedRequests: failures, durationMs }, 'the database is available again')
-      failures = 0
+    succeeded(kind: Kind): void {
+      const entry = failing.get(kind)
+      if (entry === undefined || now() - entry.failedAt < QUIET_MS) return
+      failing.delete(kind)
+      const { outage } = entry
+      if (failing.values().some(other => other.outage === outage)) return
+      const durationMs = Math.round(outage.lastFailureAt - outage.startedAt)
+      log.warn({ failedRequests: outage.failures, durationMs }, 'the database is available again')
     },
   }
 }

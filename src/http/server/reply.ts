@@ -1,33 +1,9 @@
-// One request with its response, a reply as a plain value, and how it is sent.
+// A reply as a plain value, and how it is sent.
 
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { ApiKey } from '../../api-key.ts'
 import { renderError, type ServiceError } from '../../error.ts'
-
-/** One request with its response, and what the service has found out about it so far. */
-export interface Exchange {
-  readonly id: string
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly path: string
-  /** Everything after the first question mark. */
-  readonly query: string
-  /** The path as the documentation writes it, or undefined if the path is unknown. */
-  route: string | undefined
-  /** Set once the request is authenticated. */
-  apiKey: ApiKey | undefined
-  animalId: bigint | undefined
-  /** For the log: the client's address, and when the request began. Only set if it is logged or measured. */
-  readonly address: string | undefined
-  readonly startedAt: number
-  /** Whether the connection closes after the response. */
-  isLast: boolean
-  /** Whether it was logged and measured. */
-  isReported: boolean
-  /** Headers of every reply to this request: alternating names and values. */
-  headers: readonly string[]
-}
+import type { Exchange } from './exchange.ts'
 
 export interface Reply {
   readonly status: number

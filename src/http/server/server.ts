@@ -8,10 +8,11 @@ import { invalid, type ServiceError } from '../../error.ts'
 import { type ClientAddress, createClientAddress } from './client-address.ts'
 import { createConnections } from './connections.ts'
 import { createTurns } from './event-loop-turns.ts'
+import type { Exchange } from './exchange.ts'
 import { createThrottledLog, newRequestId, renderRequest, statusOf } from './log.ts'
 import { skipRequests } from './node-internals.ts'
 import { fromParserError, MAX_HEADER_BYTES, TIMEOUT_CODE } from './protocol-errors.ts'
-import { type Exchange, isDelivered, isWaiting, type Reply, send, writeRawError } from './reply.ts'
+import { isDelivered, isWaiting, type Reply, send, writeRawError } from './reply.ts'
 import { isLastRequest, parseTarget } from './request.ts'
 import { createSlowReaders } from './slow-readers.ts'
 
@@ -40,9 +41,9 @@ export const SERVER_LIMITS = {
 
 const NO_HEADERS: readonly string[] = []
 
-export interface HttpServerOptions {
+export interface HttpServerOptions<Context = unknown> {
   /** Must not throw or reject: it must turn a failure into a reply. */
-  readonly answer: (exchange: Exchange) => Reply | Promise<Reply>
+  readonly answer: (exchange: Exchange<Context>) => Reply | Promise<Reply>
   readonly log: Logger
   readonly limits?: Partial<typeof SERVER_LIMITS>
   readonly requestId?: (request: IncomingMessage) => string
@@ -52,11 +53,13 @@ export interface HttpServerOptions {
   readonly isAccepting?: () => boolean
   /** Whether a request to this path must be answered soon even under overload. By default, none must. */
   readonly isUrgent?: (path: string) => boolean
+  /** Renders further members of a log line, such as `,"keyId":"7"`. By default there are none. */
+  readonly renderContext?: (context: Context) => string
   /** Takes the log line of each request. */
   readonly writeLogLine?: ((line: string) => void) | undefined
   /** Called for each request that was answered. There is no exchange if the HTTP parser rejected the request. */
   readonly onAnswered?:
-    | ((exchange: Exchange | undefined, status: number, durationMs: number) => void)
+    | ((exchange: Exchange<Context> | undefined, status: number, durationMs: number) => void)
     | undefined
 }
 
@@ -68,7 +71,7 @@ export interface HttpServer {
   closeAll(): void
 }
 
-export function createHttpServer({
+export function createHttpServer<Context>({
   answer,
   log,
   limits: givenLimits,
@@ -76,11 +79,12 @@ export function createHttpServer({
   clientAddress = createClientAddress(0),
   isAccepting = () => true,
   isUrgent = () => false,
+  renderContext = () => '',
   writeLogLine,
   onAnswered,
-}: HttpServerOptions): HttpServer {
+}: HttpServerOptions<Context>): HttpServer {
   const limits = { ...SERVER_LIMITS, ...givenLimits }
-  const connections = createConnections(limits.connections, log)
+  const connections = createConnections<Context>(limits.connections, log)
   const turns = createTurns(connections.count, isUrgent)
   const addSlowReader = createSlowReaders(limits.waitingBytes, log)
   const logPipelined = createThrottledLog(count =>
@@ -102,15 +106,14 @@ export function createHttpServer({
     const isLast = isLastRequest(request)
     if (isLast) finished.add(socket)
     const { path, query } = parseTarget(request)
-    const exchange: Exchange = {
+    const exchange: Exchange<Context> = {
       id: requestId(request),
       request,
       response,
       path,
       query,
       route: undefined,
-      apiKey: undefined,
-      animalId: undefined,
+      context: undefined,
       // Read now, because Node.js forgets it when the connection closes.
       address: isReported ? clientAddress(socket, request) : undefined,
       startedAt: isReported ? performance.now() : 0,
@@ -147,13 +150,14 @@ export function createHttpServer({
   }
 
   /** Called when the response was handed to the operating system, or will never be. */
-  function report(exchange: Exchange): void {
+  function report(exchange: Exchange<Context>): void {
     if (!isReported || exchange.isReported) return
     exchange.isReported = true
     const status = statusOf(exchange.response)
     const durationMs = performance.now() - exchange.startedAt
     if (status !== null) onAnswered?.(exchange, status, durationMs)
-    writeLogLine?.(renderRequest(exchange, status, durationMs))
+    const members = exchange.context === undefined ? '' : renderContext(exchange.context)
+    writeLogLine?.(renderRequest(exchange, status, durationMs, members))
   }
 
   /** Closes the connection after the requests that are in flight on it, if there are any. */

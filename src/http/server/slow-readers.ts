@@ -3,9 +3,9 @@
 
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
+import type { Exchange } from './exchange.ts'
 import { createThrottledLog } from './log.ts'
 import { unsentBytes } from './node-internals.ts'
-import type { Exchange } from './reply.ts'
 
 /** How often the progress of slow readers is checked. */
 const CHECK_INTERVAL_MS = 1_000
