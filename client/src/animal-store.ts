@@ -4,7 +4,7 @@ import { INT64_MAX, INT64_MIN, parseInt64 } from './json.ts'
 import {
   type ApiRequest,
   type ApiResponse,
-  type Connection,
+  type ClientSettings,
   type Fetch,
   readResponse,
   send,
@@ -155,7 +155,7 @@ const LINKS = {
  * if an argument cannot be sent.
  */
 export class AnimalStore {
-  readonly #connection: Connection
+  readonly #settings: ClientSettings
   readonly #onDeprecation: ((deprecation: Deprecation) => void) | undefined
   readonly #reported = new Set<string>()
 
@@ -171,7 +171,7 @@ export class AnimalStore {
     if (!Number.isInteger(retries) || retries < 0) {
       throw new TypeError('retries must be a whole number of 0 or more')
     }
-    this.#connection = {
+    this.#settings = {
       baseUrl: baseUrl.replace(/\/$/, ''),
       apiKey: checkHeaderValue('apiKey', apiKey),
       headers: parseHeaders(headers),
@@ -264,7 +264,7 @@ export class AnimalStore {
   }
 
   async #send(operation: string, request: ApiRequest): Promise<ApiResponse> {
-    const response = await send(this.#connection, request)
+    const response = await send(this.#settings, request)
     this.#reportDeprecation(operation, response)
     return response
   }

@@ -7,7 +7,7 @@ import { parseJson } from './json.ts'
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** How the requests of one client are sent. */
-export interface Connection {
+export interface ClientSettings {
   readonly baseUrl: string
   readonly apiKey: string
   /** Sent with every request. */
@@ -49,13 +49,13 @@ const CODE = /^[a-z_]+$/
  * The service may have carried out a request whose response was lost, so a request that changes something must have an
  * idempotency key.
  */
-export async function send(connection: Connection, request: ApiRequest): Promise<ApiResponse> {
+export async function send(settings: ClientSettings, request: ApiRequest): Promise<ApiResponse> {
   for (let failures = 0; ; failures++) {
-    const result = await attempt(connection, request)
+    const result = await attempt(settings, request)
     const isResponse = !(result instanceof AnimalStoreError)
     if (isResponse && !RETRIED_STATUSES.includes(result.status)) return result
     const retryAfterMs = isResponse ? (retryAfterSeconds(result) ?? 0) * 1_000 : 0
-    if (failures < connection.retries && retryAfterMs <= MAX_DELAY_MS)
+    if (failures < settings.retries && retryAfterMs <= MAX_DELAY_MS)
       await sleep(retryAfterMs + backoff(failures), request.signal)
     else if (isResponse) return result
     else throw result
@@ -63,10 +63,10 @@ export async function send(connection: Connection, request: ApiRequest): Promise
 }
 
 async function attempt(
-  connection: Connection,
+  settings: ClientSettings,
   { path, signal, ...request }: ApiRequest,
 ): Promise<ApiResponse | AnimalStoreError> {
-  const { baseUrl, apiKey, headers, fetch = globalThis.fetch, timeoutMs } = connection
+  const { baseUrl, apiKey, headers, fetch = globalThis.fetch, timeoutMs } = settings
   signal?.throwIfAborted()
   const controller = new AbortController()
   const abort = () => controller.abort()
@@ -84,14 +84,14 @@ async function attempt(
     signal?.throwIfAborted()
     return controller.signal.aborted
       ? new AnimalStoreError(`There was no response within ${timeoutMs} ms.`, { code: 'timeout', cause })
-      : new AnimalStoreError(describeFailure(connection, cause), { code: 'network_error', cause })
+      : new AnimalStoreError(describeRequestFailure(settings, cause), { code: 'network_error', cause })
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', abort)
   }
 }
 
-function describeFailure({ baseUrl, apiKey }: Connection, error: unknown): string {
+function describeRequestFailure({ baseUrl, apiKey }: ClientSettings, error: unknown): string {
   const unreachable = `Cannot reach ${new URL(baseUrl).host}`
   // Node.js and Deno throw an error that says only "fetch failed". Its cause has the reason.
   const origin = Object((error as Error | undefined)?.cause ?? error) as { code?: unknown; message?: unknown }

@@ -48,10 +48,10 @@ export interface Renderer {
 export function createRenderer(format: FormatName, isSpreadsheetSafe: boolean): Renderer {
   if (format === 'jsonl') return { header: '', render: animal => `${renderAnimal(animal)}\n` }
   const separator: Separator = format === 'tsv' ? '\t' : ','
-  const nameOf = isSpreadsheetSafe ? spreadsheetSafe : (name: string) => name
+  const exportedName = isSpreadsheetSafe ? spreadsheetSafe : (name: string) => name
   return {
     // The byte order mark tells spreadsheets that the file is UTF-8.
     header: `${isSpreadsheetSafe ? '\ufeff' : ''}${CSV_COLUMNS.join(separator)}\n`,
-    render: animal => `${renderCsvLine({ ...animal, name: nameOf(animal.name) }, separator)}\n`,
+    render: animal => `${renderCsvLine({ ...animal, name: exportedName(animal.name) }, separator)}\n`,
   }
 }

@@ -90,7 +90,7 @@ export async function importAll(task: Import, store?: Store): Promise<void> {
   let stored = 0
   let skipped = 0
 
-  async function storeBatch({ creations, firstLine, lastLine }: Batch): Promise<void> {
+  async function storeBatch({ creations, firstLine, lastLine }: ImportBatch): Promise<void> {
     try {
       await store?.createAnimals(creations)
     } catch (error) {
@@ -122,7 +122,7 @@ export async function importAll(task: Import, store?: Store): Promise<void> {
     const resume = stored > 0 ? ` Resume with --from-line ${next}.` : ''
     const outcome = store ? `${formatCount(stored)} stored in ${database}.${resume}` : 'Nothing was stored.'
     if (signal.aborted) throw new Interrupted(`${reason} ${outcome}`)
-    throw new CommandFailed(`${describeFailure(error, source)}\n${outcome}`, { cause: error })
+    throw new CommandFailed(`${describeImportFailure(error, source)}\n${outcome}`, { cause: error })
   } finally {
     progress.end()
   }
@@ -142,7 +142,7 @@ function reportCheck({ databaseUrl, skipInvalid, say }: Import, valid: number, i
   )
 }
 
-interface Batch {
+interface ImportBatch {
   readonly creations: readonly Creation[]
   readonly firstLine: number
   readonly lastLine: number
@@ -152,7 +152,7 @@ interface Batch {
 async function* batchesOf(
   { source, format, fromLine, skipInvalid, signal, progress, say }: Import,
   onSkipped: (lines: number) => void,
-): AsyncGenerator<Batch> {
+): AsyncGenerator<ImportBatch> {
   function animalOf({ firstLine, lastLine, animal }: Entry): NewAnimal | undefined {
     try {
       return animal()
@@ -189,7 +189,7 @@ function describeSkipped(lines: number): string {
   return lines > 0 ? `, ${formatCount(lines, 'line')} skipped` : ''
 }
 
-function describeFailure(error: unknown, { name }: Source): string {
+function describeImportFailure(error: unknown, { name }: Source): string {
   if (error instanceof CommandFailed || error instanceof InvalidFile) return error.message
   const isReading = (error as NodeJS.ErrnoException).syscall === 'read'
   return isReading ? cannotRead(name, error).message : `Failed: ${reasonOf(error)}.`

@@ -56,13 +56,13 @@ const LEVELS = new Map([
 ])
 
 /** What `process.stdout` is. Node.js would write to it synchronously, but makes a pipe non-blocking. */
-interface Output {
+interface LogDestination {
   readonly fd: number
   readonly isTTY?: boolean
 }
 
 /** `isShared` tells whether other processes write to the same output. */
-export function createLogOutput({ fd, isTTY = false }: Output, isShared = false): LogOutput {
+export function createLogOutput({ fd, isTTY = false }: LogDestination, isShared = false): LogOutput {
   const maxWriteBytes = isShared && !fstatSync(fd).isFile() ? MAX_SHARED_WRITE_BYTES : MAX_WRITE_BYTES
   const lines: string[] = []
   /** The length of all lines that wait to be written. */

@@ -49,7 +49,7 @@ export function readSettings<Name extends SettingName>(
       // A flag that is mistyped or has no value is reported once.
       const isReported = setting.flag !== undefined && flags.reported.has(setting.flag)
       if (setting.isRequired && !isReported)
-        problems.push(`${nameOf(setting)} is required: ${setting.description}`)
+        problems.push(`${settingName(setting)} is required: ${setting.description}`)
       continue
     }
     try {
@@ -57,7 +57,7 @@ export function readSettings<Name extends SettingName>(
     } catch (error) {
       if (!(error instanceof InvalidSetting || error instanceof MalformedUrl)) throw error
       const given = setting.isSecret ? '' : `, not ${JSON.stringify(redact(text))}`
-      problems.push(`${nameOf(setting)} must be ${error.message}${given}`)
+      problems.push(`${settingName(setting)} must be ${error.message}${given}`)
     }
   }
   if (values.databaseUrl === SETTINGS.databaseUrl.default)
@@ -128,7 +128,7 @@ function isFlag({ value, inlineValue }: { value?: string; inlineValue?: boolean 
   return inlineValue === false && value?.startsWith('--') === true
 }
 
-function nameOf({ flag, variable }: Setting<unknown>): string {
+function settingName({ flag, variable }: Setting<unknown>): string {
   if (flag === undefined) return String(variable)
   return variable === undefined ? `--${flag}` : `--${flag} (${variable})`
 }

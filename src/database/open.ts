@@ -87,7 +87,7 @@ export async function openServiceStore(
   const queueTimeoutMs = address.kind === 'postgres' ? timeouts.queueMs : BATCH_LIMITS.queueTimeoutMs
   const batched = batchCreations(opened, { ...BATCH_LIMITS, queueTimeoutMs }, onCommit)
   const store: BatchedStore = { ...batched, close: () => stopCleanUp().then(batched.close) }
-  const stopCleanUp = deleteExpiredKeys(store, options.log)
+  const stopCleanUp = deleteExpiredIdempotencyKeys(store, options.log)
   return store
 }
 
@@ -123,7 +123,7 @@ const CLEAN_UP_INTERVAL_MS = 60_000
 const CLEAN_UP_BATCH = 1_000
 
 /** Deletes expired idempotency keys every minute. Returns a function that stops that, after the batch in flight. */
-function deleteExpiredKeys(
+function deleteExpiredIdempotencyKeys(
   store: Pick<Store, 'deleteExpiredIdempotencyKeys'>,
   log: StoreLog,
 ): () => Promise<void> {

@@ -210,7 +210,7 @@ export function openPool(url: string, { connections, timeouts, warn }: PoolOptio
   const names = new Map<string, string>()
   let isPreparing = true
 
-  function nameOf(text: string): string {
+  function statementName(text: string): string {
     const known = names.get(text)
     if (known !== undefined) return known
     const name = `animal_store_${hash('sha256', text).slice(0, 32)}`
@@ -223,7 +223,7 @@ export function openPool(url: string, { connections, timeouts, warn }: PoolOptio
     const send = (sent: pg.QueryConfig) => withClient(client => client.query(sent))
     if (!isPreparing) return send(config)
     try {
-      return await send({ ...config, name: nameOf(config.text) })
+      return await send({ ...config, name: statementName(config.text) })
     } catch (error) {
       // In both cases nothing ran, so that even a creation can be sent again.
       if (isOutdatedPlan(error)) return send(config)

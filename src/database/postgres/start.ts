@@ -64,7 +64,7 @@ export async function retryWhileStarting<Result>(
     } catch (error) {
       const isOver = performance.now() >= deadline
       if (!isTemporary(causeOf(error)) || (isOver && attempt >= minAttempts)) throw error
-      const reason = describeFailure(error)
+      const reason = describeConnectFailure(error)
       if (!isOver && !reasons.has(reason)) {
         reasons.add(reason)
         onWait(reason)
@@ -75,7 +75,7 @@ export async function retryWhileStarting<Result>(
 }
 
 /** Returns the reason in one line, without a code of the operating system. */
-export function describeFailure(error: unknown): string {
+export function describeConnectFailure(error: unknown): string {
   const cause = firstOf(causeOf(error))
   if (!(cause instanceof Error)) return String(cause)
   const { code = '', errno, path, address, message, name } = cause as NetworkError

@@ -15,7 +15,7 @@ import { migrate } from './migrate.ts'
 import { openPool, type Pool } from './pool.ts'
 import { createAnimalReads, createKeyLookups } from './reads.ts'
 import { withSchemaLock } from './schema-lock.ts'
-import { describeFailure, retryWhileStarting } from './start.ts'
+import { describeConnectFailure, retryWhileStarting } from './start.ts'
 import * as sql from './statements.ts'
 import { parsePostgresUrl } from './url.ts'
 
@@ -62,7 +62,7 @@ export async function openPostgresStore({
   } catch (error) {
     await pool.close()
     if (error instanceof UnusableDatabase) throw error
-    throw new UnusableDatabase(`The PostgreSQL database cannot be used: ${describeFailure(error)}.`, {
+    throw new UnusableDatabase(`The PostgreSQL database cannot be used: ${describeConnectFailure(error)}.`, {
       cause: error,
     })
   }

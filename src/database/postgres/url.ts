@@ -57,7 +57,7 @@ export function parsePostgresUrl(given: string): PostgresUrl {
   const parameters = readParameters(query)
   const hosts = readHosts(authority, parameters)
   const path = database === undefined ? '' : `/${database}`
-  const name = `postgres://${hosts.map(nameOf).join()}${path}`
+  const name = `postgres://${hosts.map(hostAndPort).join()}${path}`
   // pg reads the URL of one host itself, with its own defaults for what is missing.
   const urls = hosts.length === 1 ? [text] : hosts.map(host => urlOf(host, user, path, parameters))
   if (!urls.every(url => URL.canParse(url))) throw new MalformedUrl(EXPECTED)
@@ -113,7 +113,7 @@ function urlOf(
   return `postgres://${user === undefined ? '' : `${user}@`}localhost${path}?${own}`
 }
 
-function nameOf({ host, port }: Host): string {
+function hostAndPort({ host, port }: Host): string {
   const shown = IPV6.test(host) ? `[${host}]` : host || 'localhost'
   return port === DEFAULT_PORT ? shown : `${shown}:${port}`
 }

@@ -10,7 +10,7 @@ import { unsentBytes } from './node-internals.ts'
 /** How often the progress of slow readers is checked. */
 const CHECK_INTERVAL_MS = 1_000
 
-interface Reader {
+interface SlowReader {
   /** The size of its responses that wait. */
   bytes: number
   /** What the operating system had not yet accepted at the last check. */
@@ -21,7 +21,7 @@ interface Reader {
 /** Returns a function that takes each exchange whose response could not be handed to the operating system at once. */
 export function createSlowReaders(limitBytes: number, log: Logger): (exchange: Exchange) => void {
   /** In the order of their last progress. */
-  const readers = new Map<Socket, Reader>()
+  const readers = new Map<Socket, SlowReader>()
   let totalBytes = 0
   let timer: NodeJS.Timeout | undefined
   const logClosed = createThrottledLog(count =>
@@ -39,7 +39,7 @@ export function createSlowReaders(limitBytes: number, log: Logger): (exchange: E
     timer = undefined
   }
 
-  function newReader(socket: Socket): Reader {
+  function newReader(socket: Socket): SlowReader {
     const reader = { bytes: 0, unsent: unsentBytes(socket), onClose: () => remove(socket) }
     readers.set(socket, reader)
     // Node reports the end of the connection only to the first of several pipelined responses.
@@ -49,7 +49,7 @@ export function createSlowReaders(limitBytes: number, log: Logger): (exchange: E
   }
 
   /** Moves a reader behind the others if it has made progress. Returns whether it has. */
-  function checkProgress(socket: Socket, reader: Reader): boolean {
+  function checkProgress(socket: Socket, reader: SlowReader): boolean {
     const unsent = unsentBytes(socket)
     if (unsent === reader.unsent) return false
     reader.unsent = unsent

@@ -48,7 +48,7 @@ export function enableCsvDownload({ notice, pace, session, state }: CsvDownloadO
       }
       const words = ['animals', location.search && 'search', location.status].filter(Boolean)
       save(file, `${words.join('-')}.csv`)
-      notice.show(describe(count, formulas), { forMs: MESSAGE_MS })
+      notice.show(describeSaved(count, formulas), { forMs: MESSAGE_MS })
     } catch (error) {
       if (signal.aborted) notice.hide()
       else
@@ -92,7 +92,7 @@ function describeProgress(
   return `Saved ${formatNumber(count)} of ${formatCount(total, 'animal')} …`
 }
 
-function describe(count: number, formulas: number): string {
+function describeSaved(count: number, formulas: number): string {
   const saved = `Saved ${formatCount(count, 'animal')}.`
   if (formulas === 0) return saved
   return `${saved} ${formatNumber(formulas)} of the names got a leading apostrophe, because a spreadsheet would run them as formulas.`

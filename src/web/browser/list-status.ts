@@ -41,7 +41,7 @@ export function createListStatus({ pace, onClear, onPart }: ListStatusOptions) {
     /** Shows nothing if no page is shown. */
     showPage(page: ListPage | undefined, inventory: Inventory | undefined): void {
       clearButton.hidden = page?.location.search === undefined
-      show(page === undefined ? '' : describe(page, inventory))
+      show(page === undefined ? '' : describePage(page, inventory))
     },
 
     /**
@@ -104,7 +104,10 @@ export function createListStatus({ pace, onClear, onPart }: ListStatusOptions) {
 }
 
 /** The API does not count the matches of a search: only a list without further pages shows all of them. */
-function describe({ animals, location, previous, next }: ListPage, inventory: Inventory | undefined): string {
+function describePage(
+  { animals, location, previous, next }: ListPage,
+  inventory: Inventory | undefined,
+): string {
   const count = formatNumber(animals.length)
   if (location.search !== undefined) {
     if (next !== undefined) return `${count} shown, there may be more`

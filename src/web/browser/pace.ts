@@ -2,7 +2,7 @@
 // of its rate limit to the user.
 
 /** A rate limit as the headers of a response report it. */
-interface RateLimit {
+interface ReportedLimit {
   readonly limit: number
   readonly perMs: number
   readonly remaining: number
@@ -12,7 +12,7 @@ interface RateLimit {
 export type Pace = ReturnType<typeof createPace>
 
 export function createPace() {
-  let reported: RateLimit | undefined
+  let reported: ReportedLimit | undefined
 
   /** How long it takes until a request leaves half of the rate limit. */
   function msUntilSpare(): number {
@@ -49,8 +49,8 @@ export function createPace() {
   }
 }
 
-/** Reads headers such as `RateLimit: "key";r=29;t=2` and `RateLimit-Policy: "key";q=30;w=60`. */
-function parseRateLimit(headers: Headers): RateLimit | undefined {
+/** Reads headers such as `ReportedLimit: "key";r=29;t=2` and `ReportedLimit-Policy: "key";q=30;w=60`. */
+function parseRateLimit(headers: Headers): ReportedLimit | undefined {
   const [, remaining] = /;r=(\d+)/.exec(headers.get('ratelimit') ?? '') ?? []
   const [, limit, seconds] = /;q=(\d+);w=(\d+)/.exec(headers.get('ratelimit-policy') ?? '') ?? []
   if (remaining === undefined || limit === undefined || seconds === undefined) return undefined

@@ -130,7 +130,7 @@ export function createPageLoader(options: PageLoaderOptions) {
     else if (error.code === 'unauthorized') session.rejectKey()
     else if (!isTemporary(error)) showError(error.message)
     else if (session.isCatalogueShown) retryLater(error)
-    else session.failSignIn(`${describe(error)} Try again.`)
+    else session.failSignIn(`${describeOutage(error)} Try again.`)
   }
 
   function showError(message: string): void {
@@ -150,7 +150,7 @@ export function createPageLoader(options: PageLoaderOptions) {
   }
 
   function showRetrying(error: AnimalStoreError): void {
-    const text = navigator.onLine ? `${describe(error)} Trying again …` : OFFLINE
+    const text = navigator.onLine ? `${describeOutage(error)} Trying again …` : OFFLINE
     notice.show(text, { action: { label: 'Try now', run: load } })
   }
 
@@ -184,7 +184,7 @@ function isTemporary(error: AnimalStoreError): boolean {
   return isServerAway(error) || error.status === 429
 }
 
-function describe({ status }: AnimalStoreError): string {
+function describeOutage({ status }: AnimalStoreError): string {
   if (status === undefined) return 'The server cannot be reached.'
   if (status === 429) return 'This key has sent too many requests.'
   return 'The server cannot answer right now.'

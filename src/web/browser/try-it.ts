@@ -122,7 +122,7 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     if (!isConfirmed) return askToConfirm()
     isWaiting = true
     say('', 'Waiting for the response …')
-    const answer = await send(request, key.value).catch(describeFailure)
+    const answer = await send(request, key.value).catch(describeMissingResponse)
     isWaiting = false
     if (typeof answer !== 'string') {
       showOutcome(answer)
@@ -179,7 +179,7 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
 }
 
 /** Why there is no response, in words: `fetch` itself says no more than that it failed. */
-function describeFailure(error: unknown): string {
+function describeMissingResponse(error: unknown): string {
   if (error instanceof DOMException && error.name === 'TimeoutError')
     return `The service did not answer within ${TIMEOUT_MS / 1_000} seconds.`
   if (!navigator.onLine) return 'This device is offline. Connect it to the network, and send again.'
