@@ -71,7 +71,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 
   const checkDatabase = shareCheck(() => store.ping())
-  const { server, closeAll, connectionCount } = createApp({
+  const { server, closeAll, connectionStates } = createApp({
     store,
     checkDatabase,
     clock,
@@ -93,7 +93,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     maxWaiting: BATCH_LIMITS.queueLength,
   })
   const { creationsWaiting } = store
-  metrics?.attach({ connections: connectionCount, creationsWaiting, checkDatabase })
+  metrics?.attach({ connections: () => connectionStates().length, creationsWaiting, checkDatabase })
   try {
     address = await listen(server, settings.host, settings.port)
     log.info(`listening on ${address}`)

@@ -1,5 +1,16 @@
-// The open connections and the requests in flight on each. At the limit, a new connection replaces the one that has been
-// idle longest (docs/decisions/overload.md).
+// The open connections: what each one is doing, and which one makes room for a new one (docs/decisions/overload.md).
+//
+// | state     | what it means                                   | how it ends                                             |
+// |-----------|-------------------------------------------------|---------------------------------------------------------|
+// | idle      | no request                                      | a request arrives; closed to make room for another one  |
+// | receiving | a request whose body is incomplete              | the body is complete; the same                          |
+// | queued    | a request waits for a later event-loop turn     | its turn comes (turns.ts)                               |
+// | answering | a request is complete and not answered          | the client has the response, or reads it too slowly     |
+// | draining  | no further request is served                    | all requests are answered                               |
+// | closed    | the socket is closed                            |                                                         |
+//
+// A connection is draining after a request that must be its last one (`isLastRequest`), after CONNECT, after malformed HTTP, and
+// if too many requests are in flight. Node.js itself closes a connection after `Connection: close`.
 
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -7,12 +18,43 @@ import type { Logger } from 'pino'
 import type { Exchange } from './exchange.ts'
 import { createThrottledLog } from './log.ts'
 
+export type ConnectionState = 'idle' | 'receiving' | 'queued' | 'answering' | 'draining' | 'closed'
+
+export interface Connection<Context = unknown> {
+  readonly socket: Socket
+  /** Its requests in flight, in order. A pipelining client has several. Some may be answered already: see `inFlight`. */
+  readonly exchanges: Exchange<Context>[]
+  /** Continue its requests that wait for a later event-loop turn (turns.ts). */
+  readonly waiting: (() => void)[]
+  /** Nothing that follows on it is treated as a request. */
+  isDraining: boolean
+  /** What arrived on it is not HTTP. */
+  isMalformed: boolean
+  /** The size of its responses that wait for the client to read them (slow-readers.ts). */
+  unreadBytes: number
+  /** What the operating system had not yet accepted of them at the last check. */
+  unsentBytes: number
+}
+
+export function stateOf({ socket, exchanges, waiting, isDraining }: Connection): ConnectionState {
+  if (socket.destroyed) return 'closed'
+  if (isDraining) return 'draining'
+  if (waiting.length > 0) return 'queued'
+  if (exchanges.some(isBusy)) return 'answering'
+  return exchanges.every(isDone) ? 'idle' : 'receiving'
+}
+
+/** Returns the requests that are not answered yet, in order. */
+export function inFlight<Context>({ exchanges }: Connection<Context>): Exchange<Context>[] {
+  return exchanges.filter(exchange => !isDone(exchange))
+}
+
 export function createConnections<Context>(limit: number, log: Logger) {
   /**
-   * The requests in flight on each connection, in the order in which each connection was last answered, or opened if it was
-   * never answered. So of all idle connections, the one that has been idle longest comes first.
+   * In the order in which each connection was last answered, or opened if it was never answered. So of all idle connections, the
+   * one that has been idle longest comes first.
    */
-  const connections = new Map<Duplex, Exchange<Context>[]>()
+  const connections = new Map<Duplex, Connection<Context>>()
   let requestCount = 0
   const logFull = createThrottledLog(count =>
     log.warn({ closed: count, limit }, 'closed idle connections: there are too many connections'),
@@ -21,71 +63,73 @@ export function createConnections<Context>(limit: number, log: Logger) {
     log.warn({ closed: count, limit }, 'refused new connections: there are too many, and all are busy'),
   )
 
-  function remove(socket: Duplex): void {
-    requestCount -= connections.get(socket)?.length ?? 0
-    connections.delete(socket)
+  function remove({ socket, exchanges }: Connection<Context>): void {
+    if (connections.delete(socket)) requestCount -= exchanges.length
   }
 
   /** The newest connection is the last: if the search reaches it, all others are busy. */
-  function closeLongestIdle(newest: Duplex): void {
-    for (const [socket, exchanges] of connections) {
-      if (exchanges.some(isBusy)) continue
-      if (socket === newest) logRefused()
+  function closeLongestIdle(newest: Connection<Context>): void {
+    for (const connection of connections.values()) {
+      if (connection.exchanges.some(isBusy)) continue
+      if (connection === newest) logRefused()
       else logFull()
-      remove(socket)
-      socket.destroy()
+      remove(connection)
+      connection.socket.destroy()
       return
     }
   }
 
+  function removeFirst({ exchanges }: Connection<Context>): void {
+    exchanges.shift()
+    requestCount--
+  }
+
   return {
-    /** Closes another connection, or this one, if there are too many. Requests in flight when it closes are abandoned. */
-    add(socket: Socket, onAbandoned: (exchange: Exchange<Context>) => void): void {
-      connections.set(socket, [])
+    /** Adds a connection. Closes another one, or this one, if there are too many. */
+    open(socket: Socket, onClosed: (connection: Connection<Context>) => void): void {
+      const connection: Connection<Context> = {
+        socket,
+        exchanges: [],
+        waiting: [],
+        isDraining: false,
+        isMalformed: false,
+        unreadBytes: 0,
+        unsentBytes: 0,
+      }
+      connections.set(socket, connection)
       socket.once('close', () => {
-        connections.get(socket)?.forEach(onAbandoned)
-        remove(socket)
+        remove(connection)
+        onClosed(connection)
       })
-      if (connections.size > limit) closeLongestIdle(socket)
+      if (connections.size > limit) closeLongestIdle(connection)
     },
 
-    /** Returns the number of requests in flight on this connection. */
-    begin(socket: Duplex, exchange: Exchange<Context>): number {
-      const exchanges = connections.get(socket)
-      if (exchanges === undefined) return 1
-      while (exchanges[0] !== undefined && isDone(exchanges[0])) {
-        exchanges.shift()
-        requestCount--
-      }
+    /** Returns undefined if the connection was closed to make room. */
+    find: (socket: Duplex) => connections.get(socket),
+
+    /** Adds a request. Returns the number of requests in flight on its connection. */
+    begin(connection: Connection<Context>, exchange: Exchange<Context>): number {
+      const { exchanges } = connection
+      while (exchanges[0] !== undefined && isDone(exchanges[0])) removeFirst(connection)
       requestCount++
       return exchanges.push(exchange)
     },
 
     /** Called when the response was handed to the operating system. */
-    end(socket: Duplex, exchange: Exchange): void {
-      const exchanges = connections.get(socket)
-      if (exchanges === undefined) return
+    end(connection: Connection<Context>, exchange: Exchange<Context>): void {
+      const { socket, exchanges } = connection
+      if (!connections.delete(socket)) return
       // If the list kept the request until the next one arrived, the request would survive into the old generation.
       // Collecting it there costs as much CPU as serving it.
-      if (exchanges[0] === exchange) {
-        exchanges.shift()
-        requestCount--
-      }
-      connections.delete(socket)
-      connections.set(socket, exchanges)
+      if (exchanges[0] === exchange) removeFirst(connection)
+      connections.set(socket, connection)
     },
 
-    /** Returns the requests that are still in flight, in order. A pipelining client has several. */
-    inFlight(socket: Duplex): Exchange<Context>[] {
-      return (connections.get(socket) ?? []).filter(exchange => !isDone(exchange))
-    },
-
+    all: () => connections.values(),
     count: () => connections.size,
 
     /** Returns the number of requests in flight on all connections. */
     requestCount: () => requestCount,
-
-    sockets: () => connections.keys(),
   }
 }
 

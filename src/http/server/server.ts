@@ -1,13 +1,11 @@
 // The HTTP server below the application: time-outs, malformed requests, and the graceful end of connections.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../../error.ts'
 import { type ClientAddress, createClientAddress } from './client-address.ts'
-import { createConnections } from './connections.ts'
-import { createTurns } from './event-loop-turns.ts'
+import { type Connection, type ConnectionState, createConnections, inFlight, stateOf } from './connections.ts'
 import type { Exchange } from './exchange.ts'
 import { createThrottledLog, newRequestId, renderRequest, statusOf } from './log.ts'
 import { skipRequests } from './node-internals.ts'
@@ -15,6 +13,7 @@ import { fromParserError, MAX_HEADER_BYTES, TIMEOUT_CODE } from './protocol-erro
 import { isDelivered, isWaiting, type Reply, send, writeRawError } from './reply.ts'
 import { isLastRequest, parseTarget } from './request.ts'
 import { createSlowReaders } from './slow-readers.ts'
+import { createTurns } from './turns.ts'
 
 const OPTIONS = {
   headersTimeout: 10_000,
@@ -65,8 +64,8 @@ export interface HttpServerOptions<Context = unknown> {
 
 export interface HttpServer {
   readonly server: Server
-  /** Returns the number of open connections. */
-  connectionCount(): number
+  /** Returns what each open connection is doing. */
+  connectionStates(): ConnectionState[]
   /** Closes every connection. A request that is still arriving is answered with 408. */
   closeAll(): void
 }
@@ -86,25 +85,24 @@ export function createHttpServer<Context>({
   const limits = { ...SERVER_LIMITS, ...givenLimits }
   const connections = createConnections<Context>(limits.connections, log)
   const turns = createTurns(connections.count, isUrgent)
-  const addSlowReader = createSlowReaders(limits.waitingBytes, log)
+  const slowReaders = createSlowReaders(limits.waitingBytes, log)
   const logPipelined = createThrottledLog(count =>
     log.warn({ closed: count, limit: limits.requests }, 'closed connections that pipeline too many requests'),
   )
   const isReported = writeLogLine !== undefined || onAnswered !== undefined
-  const broken = new WeakSet<Duplex>()
-  /** Connections whose last request has arrived. Nothing that follows on them is treated as a request. */
-  const finished = new WeakSet<Duplex>()
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = request
-    if (connections.requestCount() >= limits.requests && !finished.has(socket)) finishPipeline(socket)
-    if (finished.has(socket)) {
+    const connection = connections.find(socket)
+    if (connection === undefined) return
+    if (connections.requestCount() >= limits.requests && !connection.isDraining) drainPipeline(connection)
+    if (connection.isDraining) {
       // Its response would wait behind the last one, and is never sent.
       skipRequests(socket)
       return
     }
     const isLast = isLastRequest(request)
-    if (isLast) finished.add(socket)
+    if (isLast) connection.isDraining = true
     const { path, query } = parseTarget(request)
     const exchange: Exchange<Context> = {
       id: requestId(request),
@@ -121,28 +119,28 @@ export function createHttpServer<Context>({
       isReported: false,
       headers: NO_HEADERS,
     }
-    const isPipelined = connections.begin(socket, exchange) > 1
+    const isPipelined = connections.begin(connection, exchange) > 1
     try {
-      const turn = turns.addRequest(exchange, isPipelined)
+      const turn = turns.addRequest(connection, exchange, isPipelined)
       if (turn !== undefined) await turn
       // Awaited even if it is not a promise: `await` returns to the parser, which then marks a request without a body
       // as complete.
       const reply = await answer(exchange)
       // A request that the parser has rejected meanwhile gets the parser's error.
-      if (request.complete || !broken.has(socket)) send(exchange, reply, isAccepting())
+      if (request.complete || !connection.isMalformed) send(exchange, reply, isAccepting())
     } catch (error) {
       log.fatal({ requestId: exchange.id, err: error }, 'a response could not be sent')
       socket.destroy()
     }
     if (isDelivered(exchange)) {
-      connections.end(socket, exchange)
+      connections.end(connection, exchange)
       report(exchange)
     } else {
       if (response.closed) report(exchange)
       else response.once('close', () => report(exchange))
-      if (isWaiting(exchange)) addSlowReader(exchange)
+      if (isWaiting(exchange)) slowReaders.add(connection, response)
       const end = () => {
-        if (response.closed && request.complete) connections.end(socket, exchange)
+        if (response.closed && request.complete) connections.end(connection, exchange)
       }
       response.once('close', end)
       request.once('close', end)
@@ -161,10 +159,10 @@ export function createHttpServer<Context>({
   }
 
   /** Closes the connection after the requests that are in flight on it, if there are any. */
-  function finishPipeline(socket: Socket): void {
-    const last = connections.inFlight(socket).at(-1)
+  function drainPipeline(connection: Connection<Context>): void {
+    const last = inFlight(connection).at(-1)
     if (last === undefined) return
-    finished.add(socket)
+    connection.isDraining = true
     closeAfter(last)
     logPipelined()
   }
@@ -173,8 +171,13 @@ export function createHttpServer<Context>({
   // By default Node silently drops headers after the thousandth.
   server.maxHeadersCount = 0
   server.on('connection', socket => {
-    connections.add(socket, report)
-    turns.addConnection(socket)
+    connections.open(socket, connection => {
+      turns.removeConnection(connection)
+      slowReaders.removeConnection(connection)
+      // Those that are in flight are abandoned.
+      connection.exchanges.forEach(report)
+    })
+    turns.addConnection()
   })
   // Without these two listeners Node answers by itself, before the credential is checked.
   server.on('checkContinue', serve)
@@ -184,21 +187,26 @@ export function createHttpServer<Context>({
     // Node has removed its own listeners, and reads nothing more.
     socket.on('error', () => {}).on('timeout', () => socket.destroy())
     socket.resume()
-    await waitForAll(connections.inFlight(socket))
+    const connection = connections.find(socket)
+    if (connection === undefined) return
+    connection.isDraining = true
+    await waitForAll(inFlight(connection))
     rejectConnection(socket, invalid('This service is not a proxy.'), 'CONNECT', request)
   })
 
   server.on('clientError', async (error: NodeJS.ErrnoException, socket) => {
+    const connection = connections.find(socket)
     // Node emits `clientError` again for every further packet.
-    if (broken.has(socket)) return
-    const inFlight = connections.inFlight(socket)
-    const last = inFlight.at(-1)
+    if (connection === undefined || connection.isMalformed) return
+    const requests = inFlight(connection)
+    const last = requests.at(-1)
     const incomplete = last?.request.complete ? undefined : last
     // What follows the last request is not HTTP. The connection closes after its response.
-    if (incomplete === undefined && finished.has(socket)) return
-    broken.add(socket)
-    // Complete requests are answered first: otherwise a client could get 400 although its animal was stored.
-    await waitForAll(inFlight.filter(exchange => exchange !== incomplete))
+    if (incomplete === undefined && connection.isDraining) return
+    connection.isMalformed = true
+    connection.isDraining = true
+    // Complete requests are answered first: otherwise a client could get 400 although what it sent was stored.
+    await waitForAll(requests.filter(exchange => exchange !== incomplete))
     if (incomplete === undefined) {
       rejectConnection(socket, fromParserError(error), error.code)
     } else if (incomplete.response.headersSent) {
@@ -230,10 +238,10 @@ export function createHttpServer<Context>({
 
   return {
     server,
-    connectionCount: connections.count,
+    connectionStates: () => [...connections.all()].map(stateOf),
     closeAll() {
       const timeout = Object.assign(new Error('the server stops'), { code: TIMEOUT_CODE })
-      for (const socket of connections.sockets()) server.emit('clientError', timeout, socket)
+      for (const { socket } of connections.all()) server.emit('clientError', timeout, socket)
       setImmediate(() => server.closeAllConnections())
     },
   }

@@ -1,7 +1,7 @@
 // Bounds the work of one event-loop turn. Node accepts one connection per turn, so nobody could connect under overload
 // if turns were long (docs/decisions/overload.md).
 
-import type { Socket } from 'node:net'
+import type { Connection } from './connections.ts'
 import type { Exchange } from './exchange.ts'
 
 /** With fewer connections, a turn is short enough, unless they pipeline. */
@@ -19,10 +19,10 @@ const URGENT_PER_TURN = 4
 /** `isUrgent` returns whether a request to this path must be answered soon even under overload. */
 export function createTurns(connectionCount: () => number, isUrgent: (path: string) => boolean) {
   /** Connections that are not read until it is their turn, in order. */
-  const urgent = new Set<Socket>()
-  const others = new Set<Socket>()
-  /** The requests that wait on each connection, because Node has read too many in one turn. */
-  const waiting = new Map<Socket, (() => void)[]>()
+  const urgent = new Set<Connection>()
+  const others = new Set<Connection>()
+  /** Connections with requests that wait, because Node has read too many in one turn. */
+  const queued = new Set<Connection>()
   let requests = 0
   let resumed = 0
   let hasAccepted = false
@@ -41,52 +41,55 @@ export function createTurns(connectionCount: () => number, isUrgent: (path: stri
     const limit = hasAccepted ? SERVED_BESIDE_ACCEPTING : SERVED_PER_TURN
     requests = 0
     serveWaiting(limit)
-    resumed = waiting.size > 0 ? 0 : resume(others, Math.max(Math.floor(limit / requestsPerRead), 1))
+    resumed = queued.size > 0 ? 0 : resume(others, Math.max(Math.floor(limit / requestsPerRead), 1))
     resumed += resume(urgent, URGENT_PER_TURN)
     hasAccepted = false
-    if (urgent.size + others.size + waiting.size > 0) schedule()
+    if (urgent.size + others.size + queued.size > 0) schedule()
   }
 
   /** One request of each connection, then the second ones. */
   function serveWaiting(limit: number): void {
     let served = 0
-    for (const [socket, requestsOf] of waiting) {
+    for (const connection of queued) {
       if (served === limit) break
-      waiting.delete(socket)
-      requestsOf.shift()?.()
+      queued.delete(connection)
+      connection.waiting.shift()?.()
       // The loop comes to it again after the others.
-      if (requestsOf.length > 0) waiting.set(socket, requestsOf)
+      if (connection.waiting.length > 0) queued.add(connection)
       served++
     }
   }
 
-  function resume(sockets: Set<Socket>, count: number): number {
-    const first = [...sockets.values().take(count)]
-    for (const socket of first) {
-      sockets.delete(socket)
-      socket.resume()
+  function resume(connections: Set<Connection>, count: number): number {
+    const first = [...connections.values().take(count)]
+    for (const connection of first) {
+      connections.delete(connection)
+      connection.socket.resume()
     }
     return first.length
   }
 
-  function pause({ request: { complete, socket }, path }: Exchange, isPipelined: boolean): void {
+  function pause(connection: Connection, { request, path }: Exchange, isPipelined: boolean): void {
     // The client has a second to send the rest of a request that was answered early.
-    if (!complete) return
-    socket.pause()
-    if (isUrgent(path) && !isPipelined && !others.has(socket)) {
-      urgent.add(socket)
+    if (!request.complete) return
+    connection.socket.pause()
+    if (isUrgent(path) && !isPipelined && !others.has(connection)) {
+      urgent.add(connection)
     } else {
-      urgent.delete(socket)
-      others.add(socket)
+      urgent.delete(connection)
+      others.add(connection)
     }
     schedule()
   }
 
   return {
-    addConnection(socket: Socket): void {
+    addConnection(): void {
       hasAccepted = true
-      // The requests that wait on it are then never served.
-      socket.once('close', () => waiting.delete(socket))
+    },
+
+    /** The requests that wait on it are then never served. */
+    removeConnection(connection: Connection): void {
+      queued.delete(connection)
     },
 
     /**
@@ -94,22 +97,20 @@ export function createTurns(connectionCount: () => number, isUrgent: (path: stri
      * later turn. Connections are then also read in rotation: one that was answered is read again after those that wait.
      * Until then its next request stays in the operating system's buffers.
      */
-    addRequest(exchange: Exchange, isPipelined: boolean): Promise<void> | undefined {
+    addRequest(connection: Connection, exchange: Exchange, isPipelined: boolean): Promise<void> | undefined {
       if (!isPipelined && connectionCount() < MANY_CONNECTIONS) return
       requests++
       schedule()
-      if (requests <= SERVED_PER_TURN && others.size + waiting.size === 0) return
+      if (requests <= SERVED_PER_TURN && others.size + queued.size === 0) return
       // Node itself resumes the socket to read the rest of a request, so the socket is paused after that.
-      exchange.response.once('finish', () => pause(exchange, isPipelined))
-      if (requests <= SERVED_PER_TURN && waiting.size === 0) return
+      exchange.response.once('finish', () => pause(connection, exchange, isPipelined))
+      if (requests <= SERVED_PER_TURN && queued.size === 0) return
       if (isUrgent(exchange.path) && !isPipelined) return
       // In a microtask, because Node resumes the socket when the parser has read the whole request.
-      const { socket } = exchange.request
-      queueMicrotask(() => socket.pause())
+      queueMicrotask(() => connection.socket.pause())
       return new Promise(resolve => {
-        const requestsOf = waiting.get(socket)
-        if (requestsOf === undefined) waiting.set(socket, [resolve])
-        else requestsOf.push(resolve)
+        connection.waiting.push(resolve)
+        queued.add(connection)
       })
     },
   }
