@@ -94,6 +94,7 @@ export function createHttpServer<Context>({
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = request
     const connection = connections.find(socket)
+    // It was closed to make room for another one.
     if (connection === undefined) return
     if (connections.requestCount() >= limits.requests && !connection.isDraining) drainPipeline(connection)
     if (connection.isDraining) {
