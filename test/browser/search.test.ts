@@ -6,6 +6,7 @@ import { suite, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { type NewAnimal, STATUSES } from '../../src/animal.ts'
 import { shared, type TestService } from '../support/service.ts'
+import { waitUntil } from '../support/wait.ts'
 import {
   holdRequests,
   newAnimals,
@@ -257,32 +258,25 @@ suite('a large catalogue', () => {
     await waitForList(page, '?q=hohen&order=oldest', '23010')
   })
 
-  /** Holds back the requests of a search until `answer` is called, once for each. */
-  async function holdSearches(page: Page) {
-    const waiting: (() => void)[] = []
-    await page.route(/\/v1\/pets\?name=/, async route => {
-      await new Promise<void>(resolve => waiting.push(resolve))
-      await route.continue().catch(() => {})
-    })
-    const arrived = () => page.waitForRequest(/\/v1\/pets\?name=/)
-    return { arrived, answer: () => waiting.shift()?.() }
-  }
-
+  /** Opens a search whose requests are held back until `answer` is called, once for each. */
   async function openHeld(t: TestContext, service: TestService, path: string) {
     const { page } = await open(t, service)
     await stopClock(page)
-    const { arrived, answer } = await holdSearches(page)
-    const first = arrived()
+    const held: (() => void)[] = []
+    await page.route(/\/v1\/pets\?name=/, async route => {
+      await new Promise<void>(resolve => held.push(resolve))
+      await route.continue().catch(() => {})
+    })
+    const arrived = () => waitUntil(() => held.length > 0, { what: 'a request is held back' })
     await page.goto(service.address + path)
-    await first
-    return { page, arrived, answer }
+    await arrived()
+    return { page, arrived, answer: () => held.shift()?.() }
   }
 
   test('says how far the search is after a second, can stop it, and goes on', async t => {
     const { page, arrived, answer } = await openHeld(t, largeService(), '/?q=zebra')
-    const second = arrived()
     answer()
-    await second
+    await arrived()
     assert.equal(await page.getByText('Searching').isVisible(), false)
     await page.clock.fastForward(1_000)
     await page.getByText('Searching … 10,000 so far').waitFor()
@@ -291,9 +285,8 @@ suite('a large catalogue', () => {
     await page.getByText('Searched 10,000 animals so far, 0 found.').waitFor()
     answer()
     await page.getByText('Searched 20,000 animals so far, 0 found.').waitFor()
-    const third = arrived()
     await page.getByRole('button', { name: 'Continue searching' }).click()
-    await third
+    await arrived()
     await page.getByText('Searching … 20,000 so far').waitFor()
     answer()
     await page.getByRole('heading', { name: 'No animal matches “zebra”' }).waitFor()
@@ -362,9 +355,8 @@ suite('a large catalogue', () => {
 
   test('forgets the progress of a search when another list is shown', async t => {
     const { page, arrived, answer } = await openHeld(t, largeService(), '/?q=zebra')
-    const second = arrived()
     answer()
-    await second
+    await arrived()
     await page.clock.fastForward(1_000)
     await page.getByText('Searching … 10,000 so far').waitFor()
     const { release } = await holdRequests(page, 'GET')
