@@ -1,6 +1,6 @@
 // The browser's storage for this tab and for this device, the API key in it, and the channel on which tabs share the key. Each
-// base path has its own, because a host may serve several catalogues, and the channel is also that of one environment. If the browser blocks storage, nothing is stored, and the
-// page works without.
+// base path has its own, because a host may serve several catalogues; the channel also belongs to one environment. If the
+// browser blocks storage, nothing is stored, and the page works without.
 
 import { find } from './elements.ts'
 

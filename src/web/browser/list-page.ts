@@ -33,7 +33,7 @@ export async function findListPage(location: ListLocation, options: ListPageOpti
   const isEmpty = page.animals.length === 0
   const isFiltered = search !== undefined || status === 'none'
   if (page.previous !== undefined || isFirstPage(location)) return page
-  // Nothing that matches precedes the page that the user comes from.
+  // A user who turns back in a search finds nothing if no match comes before: the first page is the one to show.
   if (isEmpty && !(isBackward && isFiltered)) return page
   const first = firstPage(location)
   return isBackward ? collect(first, options) : { ...page, location: first }
