@@ -6,7 +6,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as createTcpServer, type Socket } from 'node:net'
 import { suite, type TestContext, test } from 'node:test'
-import { skipRequests, unsentBytes } from '../src/http/server/node-internals.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { pauseAfterParsing, skipRequests, unsentBytes } from '../src/http/server/node-internals.ts'
 import { connectRaw } from './support/raw-http.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -39,6 +40,33 @@ suite('undocumented parts of Node.js', () => {
     second.socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
     await waitUntil(() => second.received().includes('200'), { what: 'the next connection is answered' })
     assert.equal(requests, 2)
+  })
+
+  test('a request without a body is complete, and a pause lasts, once the parser has read what has arrived', async t => {
+    const seen: unknown[] = []
+    const server = createServer(async (request, response) => {
+      const { socket } = request
+      if (request.url === '/early') socket.pause()
+      else pauseAfterParsing(socket)
+      const isCompleteAtOnce = request.complete
+      await undefined
+      const isComplete = request.complete
+      await nextTurn()
+      seen.push([request.url, isCompleteAtOnce, isComplete, socket.isPaused()])
+      response.end()
+    })
+    const address = await addressOf(t, server)
+    for (const path of ['/early', '/late']) {
+      const { socket } = connectRaw(address)
+      t.after(() => socket.destroy())
+      const expected = seen.length + 1
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`)
+      await waitUntil(() => seen.length === expected, { what: `${path} is served` })
+    }
+    assert.deepEqual(seen, [
+      ['/early', false, true, false],
+      ['/late', false, true, true],
+    ])
   })
 
   test('the progress of a write shows before all of it is accepted', async t => {

@@ -1,4 +1,8 @@
-// The only places that use what Node.js does not document. test/node-internals.test.ts fails if Node.js changes it.
+// What the server relies on although Node.js does not document it. test/node-internals.test.ts fails if Node.js changes it.
+//
+// One of these is an order of events. Node emits `request` while its parser reads what has arrived, and runs microtasks when the
+// parser has read all of it. Before that, a request without a body is not complete yet, and a socket that is paused is resumed
+// to read the rest. So server.ts awaits every reply, and a socket is paused by `pauseAfterParsing`.
 
 import type { Socket } from 'node:net'
 
@@ -28,6 +32,11 @@ export function skipRequests(socket: Socket & { readonly parser?: Parser | null 
       parser[index] = callback
     })
   }
+}
+
+/** Pauses a connection from within a request on it. */
+export function pauseAfterParsing(socket: Socket): void {
+  queueMicrotask(() => socket.pause())
 }
 
 /**

@@ -124,8 +124,7 @@ export function createHttpServer<Context>({
     try {
       const turn = turns.addRequest(connection, exchange, isPipelined)
       if (turn !== undefined) await turn
-      // Awaited even if it is not a promise: `await` returns to the parser, which then marks a request without a body
-      // as complete.
+      // Awaited even if it is not a promise, so that a request without a body is complete (node-internals.ts).
       const reply = await answer(exchange)
       // A request that the parser has rejected meanwhile gets the parser's error.
       if (request.complete || !connection.isMalformed) send(exchange, reply, isAccepting())

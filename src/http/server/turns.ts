@@ -3,6 +3,7 @@
 
 import type { Connection } from './connections.ts'
 import type { Exchange } from './exchange.ts'
+import { pauseAfterParsing } from './node-internals.ts'
 
 /** With fewer connections, a turn is short enough, unless they pipeline. */
 const MANY_CONNECTIONS = 256
@@ -106,8 +107,7 @@ export function createTurns(connectionCount: () => number, isUrgent: (path: stri
       exchange.response.once('finish', () => pause(connection, exchange, isPipelined))
       if (requests <= SERVED_PER_TURN && queued.size === 0) return
       if (isUrgent(exchange.path) && !isPipelined) return
-      // In a microtask, because Node resumes the socket when the parser has read the whole request.
-      queueMicrotask(() => connection.socket.pause())
+      pauseAfterParsing(connection.socket)
       return new Promise(resolve => {
         connection.waiting.push(resolve)
         queued.add(connection)
