@@ -30,23 +30,35 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'src/web': ['domain', 'src/web/samples'],
   'src/web/samples': [],
   'src/web/browser': ['domain', 'client', 'src/web/samples'],
-  'src/cli': [
+  'src/cli': ['domain', 'src/database', 'src/database/open.ts', 'src/http/api'],
+  // Backup and restore are for SQLite alone.
+  'src/cli/commands': [
     'domain',
+    'src/cli',
     'src/database',
     'src/database/open.ts',
-    // Backup and restore.
     'src/database/sqlite',
+    'src/http/api',
+  ],
+  'src/cli/service': [
+    'domain',
+    'src/cli',
+    'src/cli/commands',
+    'src/database',
+    'src/database/open.ts',
     'src/http',
     'src/http/api',
     'src/metrics',
     'src/web',
   ],
-  'src/main.ts': ['domain', 'src/cli'],
+  // The one file that knows all commands.
+  'src/cli/main.ts': ['domain', 'src/cli', 'src/cli/commands', 'src/cli/service'],
+  'src/main.ts': ['domain', 'src/cli/main.ts'],
 }
 
 function partOf(file: string): string {
   if (DOMAIN.includes(file)) return 'domain'
-  if (['src/main.ts', 'src/database/open.ts'].includes(file)) return file
+  if (['src/main.ts', 'src/cli/main.ts', 'src/database/open.ts'].includes(file)) return file
   if (file.startsWith('client/')) return 'client'
   return dirname(file).replace(/\/migrations$/, '')
 }
@@ -98,7 +110,11 @@ suite('the layout', () => {
     // The code samples of the reference page contain process.env, but only as text.
     const code = FILES.filter(file => partOf(file) !== 'src/web/samples')
     const readers = code.filter(file => /process\.(env|argv)|parseArgs\(/.test(textOf(file)))
-    assert.deepEqual(readers.sort(), ['src/cli/read-settings.ts', 'src/cli/stop-signals.ts', 'src/main.ts'])
+    assert.deepEqual(readers.sort(), [
+      'src/cli/read-settings.ts',
+      'src/cli/service/stop-signals.ts',
+      'src/main.ts',
+    ])
   })
 
   test('uses no Node.js module in code that runs in browsers', () => {
@@ -121,7 +137,7 @@ suite('the layout', () => {
       [...new Set(FILES.filter(file => importsOf(file).includes(library)).map(partOf))].sort()
     assert.deepEqual(users('node:sqlite'), ['src/database/sqlite'])
     assert.deepEqual(users('pg'), ['src/database/postgres'])
-    assert.deepEqual(users('pino'), ['src/cli', 'src/http', 'src/http/server'])
+    assert.deepEqual(users('pino'), ['src/cli/service', 'src/http', 'src/http/server'])
     assert.deepEqual(users('node:http'), ['src/http', 'src/http/server'])
     assert.deepEqual(users('prom-client'), ['src/metrics'])
   })

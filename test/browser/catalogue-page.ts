@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import type { NewAnimal, Status } from '../../src/animal.ts'
-import type { ServiceOptions } from '../../src/cli/service.ts'
+import type { ServiceOptions } from '../../src/cli/service/service.ts'
 import { API_KEY, type Scope, startTestService, type TestService } from '../support/service.ts'
 import { useBrowser } from './browser.ts'
 

@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import type { NewAnimal, Status } from '../../src/animal.ts'
-import { startService } from '../../src/cli/service.ts'
+import { startService } from '../../src/cli/service/service.ts'
 import { launchBrowser } from './browser.ts'
 
 const KEY = 'screenshots-0123456789-abcdefghij'

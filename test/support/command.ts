@@ -7,7 +7,7 @@ import type { Scope } from './service.ts'
 
 export const MAIN = fileURLToPath(new URL('../../bin/animal-store.js', import.meta.url))
 
-/** More than the time within which a signal counts as a duplicate (src/cli/stop-signals.ts). */
+/** More than the time within which a signal counts as a duplicate (src/cli/service/stop-signals.ts). */
 const SIGNAL_INTERVAL_MS = 300
 
 /** The TypeScript compiler is a Go program. Without garbage collection it takes a third less CPU. */

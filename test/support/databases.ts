@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import { suite } from 'node:test'
-import type { ServiceOptions } from '../../src/cli/service.ts'
+import type { ServiceOptions } from '../../src/cli/service/service.ts'
 import type { DatabaseAddress } from '../../src/database/open.ts'
 import { borrowDatabase } from './postgres.ts'
 import { type Scope, startTestService, type TestService, temporaryFolder } from './service.ts'

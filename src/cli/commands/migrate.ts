@@ -1,13 +1,13 @@
 // `animal-store migrate`: migrates the database to the latest schema, as a separate step of a deployment, and completes what older
 // versions and other programs have stored.
 
-import type { Inventory } from '../animal.ts'
-import { nameOf } from '../database/open.ts'
-import type { Completion } from '../store.ts'
-import { command } from './command.ts'
-import { formatCount } from './messages.ts'
-import { createProgress } from './progress.ts'
-import { withStore } from './with-store.ts'
+import type { Inventory } from '../../animal.ts'
+import { nameOf } from '../../database/open.ts'
+import type { Completion } from '../../store.ts'
+import { command } from '../command.ts'
+import { formatCount } from '../messages.ts'
+import { createProgress } from '../progress.ts'
+import { withStore } from '../with-store.ts'
 
 export const migrate = command({
   name: 'migrate',

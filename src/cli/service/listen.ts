@@ -2,8 +2,8 @@
 
 import { once } from 'node:events'
 import { type AddressInfo, isIPv6, type Server } from 'node:net'
-import { CommandFailed } from './command.ts'
-import { describeSystemError } from './messages.ts'
+import { CommandFailed } from '../command.ts'
+import { describeSystemError } from '../messages.ts'
 
 /**
  * Returns the URL that it listens on. Throws a CommandFailed if the address cannot be used. `flag` is the one that sets the

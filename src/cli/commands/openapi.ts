@@ -1,9 +1,9 @@
 // `animal-store openapi`: prints the OpenAPI document.
 
-import { openApiDocument } from '../http/api/openapi.ts'
-import { renderJson } from '../json.ts'
-import { command, print } from './command.ts'
-import { SETTINGS } from './settings.ts'
+import { openApiDocument } from '../../http/api/openapi.ts'
+import { renderJson } from '../../json.ts'
+import { command, print } from '../command.ts'
+import { SETTINGS } from '../settings.ts'
 
 const LOCAL_URL = `http://${SETTINGS.host.default}:${SETTINGS.port.default}/v1`
 

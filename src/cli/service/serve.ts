@@ -1,17 +1,17 @@
 // `animal-store serve`: starts the service, prints where it listens, and stops it on a signal.
 
 import cluster from 'node:cluster'
-import { isActive } from '../api-key.ts'
-import { nameOf } from '../database/open.ts'
-import { createSharedRateLimiter } from '../http/api/rate-limit.ts'
-import type { Store } from '../store.ts'
-import { command, print, type Streams } from './command.ts'
-import { showFirstKey } from './keys.ts'
+import { isActive } from '../../api-key.ts'
+import { nameOf } from '../../database/open.ts'
+import { createSharedRateLimiter } from '../../http/api/rate-limit.ts'
+import type { Store } from '../../store.ts'
+import { command, print, type Streams } from '../command.ts'
+import { showFirstKey } from '../commands/keys.ts'
+import { SERVICE_SETTING_NAMES, type ServiceSettings } from '../settings.ts'
+import { withStore } from '../with-store.ts'
 import { createLogOutput } from './log-stream.ts'
 import { startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
-import { SERVICE_SETTING_NAMES, type ServiceSettings } from './settings.ts'
 import { stopOnSignal } from './stop-signals.ts'
-import { withStore } from './with-store.ts'
 import { answerWorkers, askPrimary, killWorkers, reportToPrimary, startWorkers } from './workers.ts'
 
 export const serve = command({

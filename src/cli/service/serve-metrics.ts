@@ -1,10 +1,10 @@
 // The metrics of `animal-store serve`: which process collects them, and which one listens.
 
 import cluster from 'node:cluster'
-import type { Metrics } from '../metrics/metrics.ts'
-import type { Streams } from './command.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { Streams } from '../command.ts'
+import type { Settings } from '../settings.ts'
 import { listen } from './listen.ts'
-import type { Settings } from './settings.ts'
 
 /** Without a port there are no metrics. */
 type MetricsSettings = Settings<'metricsPort' | 'metricsHost'>
@@ -20,10 +20,10 @@ export async function startMetrics(
 ): Promise<Metrics | undefined> {
   if (settings.metricsPort === undefined) return undefined
   // Imported only here, so that a service without metrics starts faster.
-  const { createMetrics } = await import('../metrics/metrics.ts')
+  const { createMetrics } = await import('../../metrics/metrics.ts')
   const metrics = createMetrics(droppedLogLines)
   if (cluster.isWorker) {
-    const { answerPrimary } = await import('../metrics/aggregation.ts')
+    const { answerPrimary } = await import('../../metrics/aggregation.ts')
     answerPrimary(metrics)
   } else await serveMetrics(settings, say, metrics.render)
   return metrics
@@ -32,7 +32,7 @@ export async function startMetrics(
 /** Called in the primary process, before it starts the workers. */
 export async function startMetricsOfWorkers(settings: MetricsSettings, say: Streams['say']): Promise<void> {
   if (settings.metricsPort === undefined) return
-  const { createAggregator } = await import('../metrics/aggregation.ts')
+  const { createAggregator } = await import('../../metrics/aggregation.ts')
   await serveMetrics(settings, say, createAggregator())
 }
 
@@ -41,7 +41,7 @@ async function serveMetrics(
   say: Streams['say'],
   render: () => Promise<string>,
 ): Promise<void> {
-  const { createMetricsServer } = await import('../metrics/listener.ts')
+  const { createMetricsServer } = await import('../../metrics/listener.ts')
   const { pino } = await import('pino')
   // Scrapes are not logged: they would be most lines of a quiet service.
   const { server } = createMetricsServer(render, pino({ level: 'silent' }))

@@ -1,12 +1,12 @@
 // `animal-store keys …`: creates, lists, revokes and rotates API keys, even while the service is running.
 
 import { fstatSync, statSync } from 'node:fs'
-import { type ApiKey, type Environment, generateKey, isActive } from '../api-key.ts'
-import { nameOf } from '../database/open.ts'
-import type { Store } from '../store.ts'
-import { CommandFailed, command, interruptible, print, type Streams } from './command.ts'
-import { redact } from './messages.ts'
-import { withStore } from './with-store.ts'
+import { type ApiKey, type Environment, generateKey, isActive } from '../../api-key.ts'
+import { nameOf } from '../../database/open.ts'
+import type { Store } from '../../store.ts'
+import { CommandFailed, command, interruptible, print, type Streams } from '../command.ts'
+import { redact } from '../messages.ts'
+import { withStore } from '../with-store.ts'
 
 export const createKey = command({
   name: 'keys create',
