@@ -240,10 +240,16 @@ suite('the first key', { concurrency: 2 }, () => {
 
 suite('Ctrl+C', { concurrency: 2 }, () => {
   /** A folder with a database, a backup of it, and what is in the folder then. */
-  async function startInterrupted(t: TestContext, at: string, args: readonly string[], redirection = '') {
-    const { folder, env, command, write } = useFolder(t)
+  async function startInterrupted(
+    t: TestContext,
+    at: string,
+    args: readonly string[],
+    { redirection = '', mode = 0o600 } = {},
+  ) {
+    const { folder, database, env, command, write } = useFolder(t)
     assert.equal((await command('import', write('two.jsonl', TWO_ANIMALS))).code, 0)
     assert.equal((await command('backup', join(folder, 'copy.db'))).code, 0)
+    chmodSync(database, mode)
     const before = readdirSync(folder)
     const program = [
       'sh',
@@ -276,9 +282,20 @@ suite('Ctrl+C', { concurrency: 2 }, () => {
   }
 
   test('when export writes to a file on standard output: exits with 130', async t => {
-    const { code, err } = await startInterrupted(t, 'writeSync', ['export'], '> all.jsonl')
+    const { code, err } = await startInterrupted(t, 'writeSync', ['export'], { redirection: '> all.jsonl' })
     assert.deepEqual([code, err], [130, 'Stopped. The export is incomplete.\n'])
   })
+
+  for (const [args, message] of [
+    [['backup', 'other.db'], /^Backed up 2 animals/m],
+    [['restore', 'copy.db'], /^Restored 2 animals/m],
+  ] as const) {
+    test(`when ${args[0]} has done its work: it says so`, async t => {
+      // The mode of the database is corrected after the work, and before the last message.
+      const { err } = await startInterrupted(t, 'chmodSync', args, { mode: 0o644 })
+      assert.match(err, message)
+    })
+  }
 })
 
 suite('nothing that a user can cause prints a stack trace', { concurrency: 2 }, () => {

@@ -68,7 +68,8 @@ export function print(stream: Writable, text: string): Promise<void> {
 
 /**
  * Runs the work with a signal that is aborted by SIGINT or SIGTERM. Further signals have no effect: a launcher may
- * forward a signal that this process has already received, and the process must clean up and say what was done.
+ * forward a signal that this process has already received, and the process must clean up and say what was done. So the work
+ * includes its last message.
  */
 export async function interruptible<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
   const controller = new AbortController()

@@ -20,17 +20,19 @@ export const backupDatabase = command({
   async run({ databaseUrl }, [file = ''], { stderr, say }) {
     const path = sqlitePath(databaseUrl, 'pg_dump')
     const progress = createProgress(stderr, 'copied', 'MB')
-    const { animals, bytes } = await interruptible(signal =>
-      backUp(path, file, signal, copied => progress.update(megabytes(copied.bytes), copied.share))
+    await interruptible(async signal => {
+      const { animals, bytes } = await backUp(path, file, signal, copied =>
+        progress.update(megabytes(copied.bytes), copied.share),
+      )
         .catch(error => {
           throw signal.aborted
             ? new Interrupted('Stopped. No backup was written.')
             : asFailure(error, path, file)
         })
-        .finally(progress.end),
-    )
-    restrictFiles(path, say)
-    say(`Backed up ${formatCount(animals)} (${size(bytes)}) from ${path} to ${file}. The copy is verified.`)
+        .finally(progress.end)
+      restrictFiles(path, say)
+      say(`Backed up ${formatCount(animals)} (${size(bytes)}) from ${path} to ${file}. The copy is verified.`)
+    })
   },
 })
 
@@ -43,18 +45,18 @@ export const restoreDatabase = command({
   operands: ['FILE'],
   async run({ databaseUrl }, [file = ''], { say }) {
     const path = sqlitePath(databaseUrl, 'pg_restore')
-    const { animals, oldDatabase } = await interruptible(signal =>
-      restore(file, path, new Date(), signal).catch(error => {
+    await interruptible(async signal => {
+      const { animals, oldDatabase } = await restore(file, path, new Date(), signal).catch(error => {
         throw signal.aborted
           ? new Interrupted('Stopped. Nothing was restored.')
           : asFailure(error, file, path)
-      }),
-    )
-    if (oldDatabase !== undefined) {
-      restrictFiles(oldDatabase, say)
-      say(`The old database is at ${oldDatabase}.`)
-    }
-    say(`Restored ${formatCount(animals)} from ${file} to ${path}. The copy is verified.`)
+      })
+      if (oldDatabase !== undefined) {
+        restrictFiles(oldDatabase, say)
+        say(`The old database is at ${oldDatabase}.`)
+      }
+      say(`Restored ${formatCount(animals)} from ${file} to ${path}. The copy is verified.`)
+    })
   },
 })
 
