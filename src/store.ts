@@ -128,8 +128,11 @@ export interface Store {
    */
   revokeKey(id: string, environment: Environment, at: Date): Promise<ApiKey | undefined>
 
-  /** Sets a key to expire at this time, unless it expires earlier. */
-  expireKey(id: string, environment: Environment, at: Date): Promise<void>
+  /**
+   * Stores the successor of a key, and lets the key expire at this time, unless it expires earlier. Returns whether it did: it
+   * stores nothing if the key is unknown or revoked, or if a newer key of the same scope is not revoked.
+   */
+  rotateKey(id: string, successor: ApiKey, at: Date): Promise<boolean>
 
   /**
    * Completes what an older version, or another program that stores animals, has left out: search names and counts. Waits

@@ -8,6 +8,7 @@ import { hasKeyFormat } from '../src/api-key.ts'
 import { run, serve } from './support/command.ts'
 import { runInProcess } from './support/in-process.ts'
 import { client, shared, temporaryFolder } from './support/service.ts'
+import { lockForWriting } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
 /** Runs a command in this process, on the database that the command line uses in this folder. */
@@ -94,7 +95,8 @@ suite('keys', { concurrency: 2 }, () => {
     const { id } = await createIn(cwd, '--name', 'x')
     const first = await runIn(cwd, 'rotate', id, '--overlap', '1h')
     assert.equal(first.code, 0)
-    const [, end = ''] = new RegExp(`${id} expires at (\\S+Z)\\.`).exec(first.err) ?? []
+    const [, end = ''] =
+      new RegExp(`^Rotated ${id} \\(x\\) .* It expires at (\\S+Z)\\.$`, 'm').exec(first.err) ?? []
     const minutes = (Date.parse(end) - Date.now()) / 60_000
     assert.ok(minutes > 58 && minutes <= 60, first.err)
     const again = await runIn(cwd, 'rotate', id)
@@ -104,6 +106,38 @@ suite('keys', { concurrency: 2 }, () => {
       new RegExp(`^Key ${id} was rotated already: its successor is key_\\w+\\. If that one is lost`),
     )
     assert.equal(again.out, '')
+  })
+
+  test('rotate has one successor, however many processes rotate a key at the same moment', async t => {
+    const cwd = temporaryFolder(t)
+    const { id } = await createIn(cwd, '--name', 'x')
+    const attempts = await Promise.all(
+      Array.from({ length: 4 }, () => run(t, ['keys', 'rotate', id], { cwd })),
+    )
+    const [rotated, ...others] = attempts.toSorted((one, other) => Number(one.code) - Number(other.code))
+    assert.equal(rotated?.code, 0, rotated?.err)
+    for (const { code, out, err } of others) {
+      assert.equal(code, 1)
+      // It prints a key only if it has found no successor before.
+      if (out === '') assert.match(err, /was rotated already: its successor is key_/)
+      else assert.match(err, /was rotated or revoked at the same moment\. The key above is not valid\.\n$/)
+    }
+    const keys = JSON.parse((await runIn(cwd, 'list', '--json')).out)
+    assert.equal(keys.length, 2)
+  })
+
+  test('rotate changes nothing if the successor cannot be stored, and says that its key is not valid', async t => {
+    const cwd = temporaryFolder(t)
+    const { id } = await createIn(cwd, '--name', 'x')
+    const before = (await runIn(cwd, 'list', '--json')).out
+    const unlock = lockForWriting(t, join(cwd, 'data/production.db'))
+    const { code, out, err } = await runIn(cwd, 'rotate', id)
+    unlock()
+    assert.equal(code, 1)
+    assert.match(out, /^as_live_\w{38}\n$/)
+    assert.match(err, new RegExp(`^Key ${id} was not rotated: .* The key above is not valid, unless`, 'm'))
+    assert.equal((await runIn(cwd, 'list', '--json')).out, before)
+    assert.equal((await runIn(cwd, 'rotate', id)).code, 0)
   })
 
   test('list prints a table of the keys of one environment', async t => {

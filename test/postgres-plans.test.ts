@@ -61,7 +61,8 @@ const VALUES: Record<string, readonly string[]> = {
   HAS_KEYS: ["'production'"],
   INSERT_KEY: ["'key_1'", "'n'", "'production'", DIGEST, "'s'", '1', 'null', 'null'],
   REVOKE_KEY: ['1', "'key_1'", "'production'"],
-  EXPIRE_KEY: ['1', "'key_1'", "'production'"],
+  LOCK_KEY: ["'key_1'"],
+  EXPIRE_ROTATED_KEY: ['1', "'key_1'", "'production'"],
   PING: [],
   LAST_ID: [],
 }

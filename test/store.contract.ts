@@ -10,7 +10,7 @@ import {
   renderAnimals,
   type Status,
 } from '../src/animal.ts'
-import { generateKey } from '../src/api-key.ts'
+import { type ApiKey, generateKey } from '../src/api-key.ts'
 import type { Clock } from '../src/clock.ts'
 import { isUnavailable } from '../src/error.ts'
 import { INT64_MAX, INT64_MIN, renderJson } from '../src/json.ts'
@@ -381,17 +381,61 @@ export function storeContract(database: string, open: OpenStore): void {
       assert.equal(await store.revokeKey(key.id, 'staging', NOW), undefined)
     })
 
-    test('shortens the lifetime of a key, but never extends it', async t => {
+    /** A key that may replace another one. */
+    const successorOf = ({ idempotencyScope, environment }: ApiKey) =>
+      newKey('successor', { idempotencyScope, environment, createdAt: at(1) })
+
+    test('rotates a key: stores its successor and shortens its lifetime, but never extends it', async t => {
       const store = await openEmpty(t)
       const unlimited = newKey('unlimited')
       const ending = newKey('ending', { expiresAt: at(5) })
-      const staging = newKey('staging', { environment: 'staging' })
-      for (const key of [unlimited, ending, staging]) await store.createKey(key)
-      for (const { id } of [unlimited, ending, staging]) await store.expireKey(id, 'production', at(10))
-      await store.expireKey('unknown', 'production', at(10))
-      assert.deepEqual(await store.findKey(unlimited.digest), { ...unlimited, expiresAt: at(10) })
-      assert.deepEqual(await store.findKey(ending.digest), ending)
-      assert.deepEqual(await store.findKey(staging.digest), staging)
+      const others = [newKey('other'), newKey('staging', { environment: 'staging' })]
+      for (const key of [unlimited, ending, ...others]) await store.createKey(key)
+      for (const [key, end] of [
+        [unlimited, at(10)],
+        [ending, at(5)],
+      ] as const) {
+        const successor = successorOf(key)
+        assert.equal(await store.rotateKey(key.id, successor, at(10)), true)
+        assert.deepEqual(await store.findKey(key.digest), { ...key, expiresAt: end })
+        assert.deepEqual(await store.findKey(successor.digest), successor)
+      }
+      for (const key of others) assert.deepEqual(await store.findKey(key.digest), key)
+    })
+
+    test('rotates no key that is unknown, of another environment, revoked, or rotated already', async t => {
+      const store = await openEmpty(t)
+      const [revoked, staging, rotated] = [newKey('r'), newKey('s', { environment: 'staging' }), newKey('o')]
+      for (const key of [revoked, staging, rotated]) await store.createKey(key)
+      await store.revokeKey(revoked.id, 'production', at(1))
+      const first = successorOf(rotated)
+      assert.equal(await store.rotateKey(rotated.id, first, at(10)), true)
+      const before = [await store.listKeys('production'), await store.listKeys('staging')]
+      for (const [id, successor] of [
+        ['unknown', newKey('x', { createdAt: at(1) })],
+        [staging.id, newKey('x', { idempotencyScope: staging.idempotencyScope, createdAt: at(1) })],
+        [revoked.id, successorOf(revoked)],
+        [rotated.id, successorOf(rotated)],
+      ] as const)
+        assert.equal(await store.rotateKey(id, successor, at(5)), false)
+      assert.deepEqual([await store.listKeys('production'), await store.listKeys('staging')], before)
+      // A successor that is lost can be revoked, and one that is not can be rotated itself.
+      await store.revokeKey(first.id, 'production', at(2))
+      const second = successorOf(rotated)
+      assert.equal(await store.rotateKey(rotated.id, second, at(5)), true)
+      const third = { ...successorOf(rotated), createdAt: at(2) }
+      assert.equal(await store.rotateKey(second.id, third, at(5)), true)
+    })
+
+    test('rotates a key once, even for concurrent calls', async t => {
+      const store = await openEmpty(t)
+      const key = newKey('a')
+      await store.createKey(key)
+      const rotated = await Promise.all(
+        Array.from({ length: 10 }, () => store.rotateKey(key.id, successorOf(key), at(10))),
+      )
+      assert.equal(rotated.filter(Boolean).length, 1)
+      assert.equal((await store.listKeys('production')).length, 2)
     })
   })
 

@@ -5,7 +5,7 @@ import { type ApiKey, type Environment, generateKey, isActive } from '../../api-
 import { nameOf } from '../../database/open.ts'
 import type { Store } from '../../store.ts'
 import { CommandFailed, command, interruptible, print, type Streams } from '../command.ts'
-import { redact } from '../messages.ts'
+import { reasonOf, redact } from '../messages.ts'
 import { withStore } from '../with-store.ts'
 
 export const createKey = command({
@@ -92,11 +92,23 @@ export const rotateKey = command({
       })
       const overlapEnd = later(now, overlap)
       const oldEnd = old.expiresAt && old.expiresAt < overlapEnd ? old.expiresAt : overlapEnd
-      const message = `Created ${apiKey.id} (${apiKey.name}) for ${environment} in ${nameOf(databaseUrl)}. ${id} expires at ${oldEnd.toISOString()}. The new key is shown only once:`
-      await showOrRevoke(store, apiKey, async () => {
-        await store.createKey(apiKey)
+      await interruptible(async () => {
+        const message = `The successor of ${id} is ${apiKey.id}. The key is shown only once:`
         await printSecret(secret, apiKey, message, { ...streams, json })
-        await store.expireKey(id, environment, oldEnd)
+        const isRotated = await store.rotateKey(id, apiKey, oldEnd).catch(error => {
+          throw new CommandFailed(
+            `Key ${id} was not rotated: ${reasonOf(error)}. The key above is not valid, unless \`animal-store keys list\` shows ${apiKey.id}.`,
+            { cause: error },
+          )
+        })
+        if (!isRotated)
+          throw new CommandFailed(
+            `Key ${id} was rotated or revoked at the same moment. The key above is not valid.`,
+          )
+        if (!json)
+          streams.say(
+            `Rotated ${id} (${old.name}) for ${environment} in ${nameOf(databaseUrl)}. It expires at ${oldEnd.toISOString()}.`,
+          )
       })
     })
   },

@@ -216,9 +216,13 @@ export const REVOKE_KEY = `
   update api_keys set revoked_at = coalesce(revoked_at, $1)
   where id = $2 and environment = $3 returning *`
 
-export const EXPIRE_KEY = `
-  update api_keys set expires_at = least(coalesce(expires_at, $1), $1)
-  where id = $2 and environment = $3`
+export const LOCK_KEY = 'select from api_keys where id = $1 for update'
+
+export const EXPIRE_ROTATED_KEY = `
+  update api_keys as old set expires_at = least(coalesce(expires_at, $1), $1)
+  where id = $2 and environment = $3 and revoked_at is null and not exists (
+    select from api_keys as successor
+    where scope = old.scope and (created_at, id) > (old.created_at, old.id) and revoked_at is null)`
 
 // Touches every table and column that requests need. An index finds each row at once. `order by` makes Citus ask every
 // shard.

@@ -109,9 +109,16 @@ export async function openPostgresStore({
       return rows[0] && toKey(rows[0])
     },
 
-    async expireKey(id, environment, at) {
-      await pool.query(sql.EXPIRE_KEY, [at.getTime(), id, environment])
-    },
+    rotateKey: (id, successor, at) =>
+      pool.transact(async client => {
+        // Another rotation of the same key waits here. Each statement sees what was committed before it.
+        await client.query(sql.LOCK_KEY, [id])
+        const values = [at.getTime(), id, successor.environment]
+        const { rowCount } = await client.query(sql.EXPIRE_ROTATED_KEY, values)
+        if (rowCount === 0) return false
+        await client.query(sql.INSERT_KEY, keyValues(successor))
+        return true
+      }),
 
     completeAnimals: onProgress => completeAnimals(pool, warn, onProgress),
 

@@ -202,9 +202,11 @@ export function prepareStatements(database: DatabaseSync) {
     revokeKey: prepare(
       'update api_keys set revoked_at = coalesce(revoked_at, ?) where id = ? and environment = ?',
     ),
-    expireKey: prepare(
-      'update api_keys set expires_at = min(coalesce(expires_at, ?1), ?1) where id = ?2 and environment = ?3',
-    ),
+    expireRotatedKey: prepare(`
+      update api_keys as old set expires_at = min(coalesce(expires_at, ?1), ?1)
+      where id = ?2 and environment = ?3 and revoked_at is null and not exists (
+        select 1 from api_keys as successor
+        where scope = old.scope and (created_at, id) > (old.created_at, old.id) and revoked_at is null)`),
 
     // Names every column of every table, so that it fails if one is missing.
     ping: prepare(`
@@ -302,8 +304,11 @@ const WRITES = {
     return row && toKey(row)
   },
 
-  expireKey({ expireKey }: Statements, id: string, environment: Environment, at: Date): void {
-    expireKey.run(at.getTime(), id, environment)
+  rotateKey({ expireRotatedKey, insertKey }: Statements, id: string, successor: ApiKey, at: Date): boolean {
+    const { changes } = expireRotatedKey.run(at.getTime(), id, successor.environment)
+    if (Number(changes) === 0) return false
+    insertKey.run(...keyValues(successor))
+    return true
   },
 }
 

@@ -277,7 +277,7 @@ function createStore({ read, revision, write, complete, checkWriter, close }: Ac
 
     revokeKey: (id, environment, at) => write('revokeKey', id, environment, at),
 
-    expireKey: (id, environment, at) => write('expireKey', id, environment, at),
+    rotateKey: (id, successor, at) => write('rotateKey', id, successor, at),
 
     async completeAnimals(onProgress = () => {}) {
       try {
