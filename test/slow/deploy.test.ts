@@ -99,8 +99,10 @@ suite('deploy/haproxy.cfg', { skip: skipWithout('haproxy') }, () => {
     await assertAnswers(address, 200)
     const { send, close } = client(address)
     t.after(close)
-    const readiness = await sendRaw(address, 'GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
-    assertError(readiness, 404, 'not_found')
+    for (const path of ['/readyz', '/%72eadyz']) {
+      const head = `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`
+      assertError(await sendRaw(address, head), 404, 'not_found')
+    }
     for (let count = 0; count < 10; count++) {
       const headers = { ...JSON_TYPE, 'idempotency-key': `k${count}` }
       const body = JSON.stringify({ name: 'a', categoryId: count })
