@@ -1,7 +1,8 @@
 // Rate limits per API key: what counts, the headers, 429, and how workers share them.
 
 import assert from 'node:assert/strict'
-import { suite, test } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { generateKey } from '../src/api-key.ts'
 import { readSettings } from '../src/cli/read-settings.ts'
 import {
@@ -22,6 +23,7 @@ import {
   startTestService,
   temporaryFolder,
 } from './support/service.ts'
+import { waitUntil } from './support/wait.ts'
 
 const HOUR = 3_600
 
@@ -95,7 +97,12 @@ suite('a bucket that workers share', () => {
     const now = () => ms
     const buckets = createBuckets(limit, now)
     const workers = Array.from({ length: count }, () =>
-      createSharedRateLimiter(limit, async keyId => buckets.take(keyId, portionOf(limit, count)), now),
+      createSharedRateLimiter(limit, {
+        ask: async keyId => buckets.take(keyId, portionOf(limit, count)),
+        workers: count,
+        warn: assert.fail,
+        now,
+      }),
     )
     return {
       wait(seconds: number) {
@@ -161,28 +168,47 @@ suite('a bucket that workers share', () => {
     const limit = { requests: 100, windowSeconds: 100 }
     const now = () => 1_000
     const buckets = createBuckets(limit, now)
-    const limiter = createSharedRateLimiter(limit, async keyId => buckets.take(keyId, 10), now)
+    const ask = async (keyId: string) => buckets.take(keyId, 10)
+    const limiter = createSharedRateLimiter(limit, { ask, workers: 1, warn: assert.fail, now })
     const states: unknown[] = []
     for (let request = 0; request < 101; request++) states.push((await limiter.take('k')).headers[3])
     assert.deepEqual(states.slice(0, 2), ['"key";r=99;t=10', '"key";r=98;t=10'])
     assert.deepEqual(states.slice(-2), ['"key";r=0;t=100', '"key";r=0;t=100'])
   })
 
-  test('asks again after a question that failed', async () => {
+  test('that the primary does not grant: each worker grants its share, and asks again when the primary answers', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
     const limit = { requests: 10, windowSeconds: 10 }
     const buckets = createBuckets(limit, () => 0)
-    let isAway = true
-    const limiter = createSharedRateLimiter(
-      limit,
-      async keyId => {
-        if (isAway) throw new Error('the primary does not answer')
-        return buckets.take(keyId, 1)
+    const asked: string[] = []
+    const warnings: string[] = []
+    const answer = Promise.withResolvers<void>()
+    const limiter = createSharedRateLimiter(limit, {
+      ask(keyId) {
+        asked.push(keyId)
+        return answer.promise.then(() => buckets.take(keyId, 1))
       },
-      () => 0,
+      workers: 4,
+      warn: message => warnings.push(message),
+      now: () => 0,
+    })
+    const isGranted = async (keyId: string) => (await limiter.take(keyId)).retryAfterSeconds === undefined
+    const first = Promise.all(['a', 'a', 'a', 'b'].map(isGranted))
+    t.mock.timers.tick(1_000)
+    assert.deepEqual(await first, [true, true, false, true])
+    assert.deepEqual([await isGranted('b'), await isGranted('c')], [true, true])
+    assert.deepEqual(asked, ['a', 'b'])
+    assert.deepEqual((await limiter.take('c')).headers.slice(0, 2), ['ratelimit-policy', '"key";q=10;w=10'])
+    assert.equal(warnings.length, 1)
+    answer.resolve()
+    await nextTurn()
+    // What the primary has granted is used up first.
+    for (let count = 0; count < 3; count++) assert.equal(await isGranted('a'), true)
+    assert.deepEqual(asked, ['a', 'b', 'a', 'a'])
+    assert.match(
+      warnings.join('\n'),
+      /^The primary process does not answer\. .*\nThe primary process answers again\.$/,
     )
-    await assert.rejects(async () => limiter.take('k'), /does not answer/)
-    isAway = false
-    assert.equal((await limiter.take('k')).retryAfterSeconds, undefined)
   })
 })
 
@@ -290,6 +316,43 @@ suite('the rate limit', () => {
       assert.deepEqual(new Set(statuses), new Set([200, 429]))
     })
   }
+})
+
+suite('with a rate limit and workers, no request hangs while the primary process', {
+  concurrency: 2,
+  timeout: 60_000,
+}, () => {
+  async function startTwo(t: TestContext) {
+    const args = ['--workers', '2', '--rate-limit', '200/1h', '--shutdown-delay', '5s']
+    const env = { ANIMAL_STORE_API_KEY: API_KEY }
+    const running = await serve(t, args, { cwd: temporaryFolder(t), env, isGroup: true })
+    const { send, close } = client(running.address)
+    t.after(close)
+    return { ...running, send }
+  }
+
+  test('is frozen: the worker grants its half, and says when that begins and ends', async t => {
+    const { child, send, printed } = await startTwo(t)
+    const count = (text: string) => printed.out.split(text).length - 1
+    child.kill('SIGSTOP')
+    const statuses: number[] = []
+    for (let request = 0; request < 150; request++) statuses.push((await send('GET', '/v1/pets')).status)
+    assert.deepEqual(statuses, [...Array(100).fill(200), ...Array(50).fill(429)])
+    child.kill('SIGCONT')
+    await waitUntil(() => count('The primary process answers again.') === 1, {
+      what: 'the worker has the answer',
+    })
+    assert.equal(count('The primary process does not answer.'), 1)
+    assert.equal((await send('GET', '/v1/pets')).status, 200)
+  })
+
+  test('is dead: the workers that stop answer what they get', async t => {
+    const { child, send } = await startTwo(t)
+    assert.equal((await send('GET', '/v1/pets')).status, 200)
+    child.kill('SIGKILL')
+    // More than the worker may grant without the primary.
+    for (let request = 0; request < 30; request++) assert.equal((await send('GET', '/v1/pets')).status, 200)
+  })
 })
 
 suite('--rate-limit', () => {

@@ -69,10 +69,10 @@ async function startServing(settings: ServiceSettings, streams: Streams): Promis
   const service = await startService({
     ...settings,
     database: settings.databaseUrl,
-    sharedRateLimiter:
-      settings.rateLimit && cluster.isWorker
-        ? createSharedRateLimiter(settings.rateLimit, askPrimary())
-        : undefined,
+    shareRateLimit: cluster.isWorker
+      ? (limit, warn) =>
+          createSharedRateLimiter(limit, { ask: askPrimary(), workers: settings.workers, warn })
+      : undefined,
     say: streams.say,
     logStream,
     metrics,

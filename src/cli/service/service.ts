@@ -7,11 +7,11 @@ import { type Clock, systemClock } from '../../clock.ts'
 import { BATCH_LIMITS } from '../../database/batching.ts'
 import { type DatabaseAddress, openServiceStore, type ServiceStoreOptions } from '../../database/open.ts'
 import { type BaseUrls, openApiDocument } from '../../http/api/openapi.ts'
-import { createRateLimiter, type RateLimiter } from '../../http/api/rate-limit.ts'
+import { createRateLimiter, type RateLimit, type RateLimiter } from '../../http/api/rate-limit.ts'
 import { createApp, type ServiceState } from '../../http/app.ts'
 import { renderJson } from '../../json.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
-import type { Store } from '../../store.ts'
+import type { Store, Warn } from '../../store.ts'
 import { createPages } from '../../web/pages.ts'
 import { DEFAULT_SERVICE_SETTINGS, type ServiceSettings } from '../settings.ts'
 import { listen } from './listen.ts'
@@ -25,8 +25,8 @@ export interface ServiceOptions extends Partial<Omit<ServiceSettings, 'databaseU
   readonly database: DatabaseAddress
   /** How long a request waits for PostgreSQL. */
   readonly databaseTimeouts?: ServiceStoreOptions['timeouts']
-  /** Of several workers. By default, the limit is for this process alone. */
-  readonly sharedRateLimiter?: RateLimiter | undefined
+  /** Shares the limit with the other workers. By default, it is for this process alone. */
+  readonly shareRateLimit?: ((limit: RateLimit, warn: Warn) => RateLimiter) | undefined
   readonly clock?: Clock
   readonly logStream: LogStream
   readonly metrics?: Metrics | undefined
@@ -78,7 +78,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     environment,
     basePath: basePathOf(environment === 'production' ? productionUrl : stagingUrl),
     extraKey: settings.apiKey,
-    rateLimiter: options.sharedRateLimiter ?? (rateLimit && createRateLimiter(rateLimit)),
+    rateLimiter:
+      rateLimit &&
+      (options.shareRateLimit?.(rateLimit, message => log.warn(message)) ?? createRateLimiter(rateLimit)),
     corsOrigins: settings.corsOrigins,
     trustedProxies: settings.trustProxy,
     log,

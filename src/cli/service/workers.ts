@@ -117,11 +117,11 @@ export function killWorkers(): void {
 }
 
 function tellReady(worker: Worker): void {
-  worker.send(READY, ignoreEndedWorker)
+  worker.send(READY, ignoreEndedProcess)
 }
 
-/** Without a callback, a message to a worker that has just ended would be an uncaught error. */
-function ignoreEndedWorker(): void {}
+/** Without a callback, a message to a process that has just ended would be an uncaught error. */
+function ignoreEndedProcess(): void {}
 
 function workers(): Worker[] {
   return Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
@@ -141,9 +141,6 @@ interface RateLimitMessage {
   readonly grant?: Grant
 }
 
-/** For a worker whose primary is gone, and which is about to stop. */
-const GRANTED: Grant = { granted: 1, remaining: 0, untilFullMs: 1_000, untilNextMs: 0 }
-
 /** Called in the primary before it starts workers: grants each of them portions of the buckets. */
 export function answerWorkers(limit: RateLimit, workers: number): void {
   const buckets = createBuckets(limit)
@@ -151,14 +148,15 @@ export function answerWorkers(limit: RateLimit, workers: number): void {
   cluster.on('message', (worker, { rateLimitedKey }: Partial<RateLimitMessage>) => {
     if (rateLimitedKey === undefined) return
     const answer: RateLimitMessage = { rateLimitedKey, grant: buckets.take(rateLimitedKey, portion) }
-    worker.send(answer, ignoreEndedWorker)
+    worker.send(answer, ignoreEndedProcess)
   })
 }
 
-/** Called in a worker. Returns a function that asks the primary for requests of a key. */
+/** Called in a worker. Returns a function that asks the primary for requests of a key. It never resolves if the primary is gone. */
 export function askPrimary(): (keyId: string) => Promise<Grant> {
   const waiting = new Map<string, (grant: Grant) => void>()
-  process.on('message', ({ rateLimitedKey = '', grant = GRANTED }: Partial<RateLimitMessage>) => {
+  process.on('message', ({ rateLimitedKey, grant }: Partial<RateLimitMessage>) => {
+    if (rateLimitedKey === undefined || grant === undefined) return
     waiting.get(rateLimitedKey)?.(grant)
     waiting.delete(rateLimitedKey)
   })
@@ -166,6 +164,6 @@ export function askPrimary(): (keyId: string) => Promise<Grant> {
     new Promise(resolve => {
       waiting.set(rateLimitedKey, resolve)
       const question: RateLimitMessage = { rateLimitedKey }
-      process.send?.(question, undefined, undefined, error => error && resolve(GRANTED))
+      process.send?.(question, undefined, undefined, ignoreEndedProcess)
     })
 }

@@ -1,6 +1,7 @@
 // Rate limits per API key: a token bucket for each key, and the headers that report it (docs/decisions/rate-limits.md).
 
 import { ServiceError } from '../../error.ts'
+import type { Warn } from '../../store.ts'
 
 export interface RateLimit {
   /** How many requests a key may send in the window. */
@@ -37,6 +38,12 @@ const TOLERANCE = 1e-6
 
 /** The share of a limit that all workers together may hold unused. */
 const SHARE_IN_ADVANCE = 0.1
+
+/** How long a request waits for the primary process. */
+const ANSWER_TIMEOUT_MS = 1_000
+
+const ALONE =
+  'The primary process does not answer. Until it does, this worker grants each API key its share of the rate limit.'
 
 const monotonic: Now = () => performance.now()
 
@@ -92,15 +99,29 @@ interface Lease {
   readonly nextAt: number
 }
 
-/** For a worker: `ask` gets a portion from the buckets that all workers share. */
+export interface SharedLimiterOptions {
+  /** Gets a portion from the buckets that all workers share, once the primary process answers. Never rejects. */
+  readonly ask: (keyId: string) => Promise<Grant>
+  readonly workers: number
+  readonly warn: Warn
+  readonly now?: Now
+}
+
+/**
+ * For a worker. If the primary process has not answered a question in time, the worker has buckets of its own with its share of the
+ * limit, for all keys, until that question is answered.
+ */
 export function createSharedRateLimiter(
   limit: RateLimit,
-  ask: (keyId: string) => Promise<Grant>,
-  now = monotonic,
+  { ask, workers, warn, now = monotonic }: SharedLimiterOptions,
 ): RateLimiter {
   const leases = new Map<string, Lease>()
   /** One question per key at a time: otherwise concurrent requests would take the whole bucket to one worker. */
   const questions = new Map<string, Promise<void>>()
+  /** The keys whose questions were not answered in time. */
+  const late = new Set<string>()
+  // A bucket for less than one request would never grant one.
+  const ownBuckets = createBuckets({ ...limit, requests: Math.max(limit.requests / workers, 1) }, now)
 
   /** Returns undefined if the primary has to be asked. */
   function takeFromLease(keyId: string): RateLimitResult | undefined {
@@ -119,25 +140,39 @@ export function createSharedRateLimiter(
     })
   }
 
-  async function renewLease(keyId: string): Promise<void> {
-    const { granted, remaining, untilFullMs, untilNextMs } = await ask(keyId)
+  function renewLease(keyId: string, { granted, remaining, untilFullMs, untilNextMs }: Grant): void {
     const time = now()
     dropWhile(leases, ({ fullAt }) => fullAt <= time)
     leases.delete(keyId)
     leases.set(keyId, { tokens: granted, remaining, fullAt: time + untilFullMs, nextAt: time + untilNextMs })
   }
 
+  /** Resolves when the lease is renewed, or the question is late. */
+  function askPrimary(keyId: string): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(() => {
+      if (late.size === 0) warn(ALONE)
+      late.add(keyId)
+      resolve()
+    }, ANSWER_TIMEOUT_MS).unref()
+    ask(keyId).then(grant => {
+      clearTimeout(timer)
+      questions.delete(keyId)
+      if (late.delete(keyId) && late.size === 0) warn('The primary process answers again.')
+      renewLease(keyId, grant)
+      resolve()
+    })
+    questions.set(keyId, promise)
+    return promise
+  }
+
   async function askAndTake(keyId: string): Promise<RateLimitResult> {
-    for (;;) {
-      let question = questions.get(keyId)
-      if (question === undefined) {
-        question = renewLease(keyId).finally(() => questions.delete(keyId))
-        questions.set(keyId, question)
-      }
-      await question
+    while (late.size === 0) {
+      await (questions.get(keyId) ?? askPrimary(keyId))
       const taken = takeFromLease(keyId)
       if (taken !== undefined) return taken
     }
+    return resultOf(limit, ownBuckets.take(keyId, 1))
   }
 
   return { take: keyId => takeFromLease(keyId) ?? askAndTake(keyId) }
