@@ -8,10 +8,12 @@ import pg from 'pg'
 import { generateKey } from '../src/api-key.ts'
 import { REQUEST_TIMEOUTS } from '../src/database/postgres/limits.ts'
 import { isUnavailable } from '../src/error.ts'
-import { start as run } from './support/command.ts'
+import { start as run, serve } from './support/command.ts'
 import { administer, countRows, newDatabase, openPostgres, startPostgres } from './support/postgres.ts'
 import { startPostgresProxy } from './support/postgres-proxy.ts'
 import {
+  API_KEY,
+  client,
   type Scope,
   startTestService,
   type TestService,
@@ -137,6 +139,26 @@ test('a lost worker of Citus (XX000) is answered with 503, and any other interna
   message = ''
   assert.deepEqual(await statuses(), [200, 201])
   await untilReadiness(service, 200)
+})
+
+test('a malformed message is logged, and the service stops as for SIGTERM, with exit code 1', async t => {
+  const { url } = await prepareDatabase(t)
+  let isMalformed = false
+  const proxy = await startPostgresProxy(t, url, (_name, text) =>
+    isMalformed && text.includes('from animals') ? 'malformed' : undefined,
+  )
+  const env = { DATABASE_URL: proxy, ANIMAL_STORE_API_KEY: API_KEY }
+  const { address, ended } = await serve(t, ['--shutdown-delay', '0s'], { cwd: temporaryFolder(t), env })
+  const { send, close } = client(address)
+  t.after(close)
+  assert.equal((await send('GET', '/readyz')).status, 200)
+  isMalformed = true
+  assert.equal((await send('GET', '/v1/pets')).status, 503)
+  const { code, out, err } = await ended
+  assert.equal(code, 1)
+  assert.match(out, /"level":60.*"msg":"An unexpected exception\. The service stops\."/)
+  assert.match(out, /"msg":"stopped"/)
+  assert.doesNotMatch(err, /authentication/)
 })
 
 // A missing primary key, corrupt data, no id left, time-outs of the server, a full disk, too many connections.

@@ -7,6 +7,7 @@ import { databases } from './databases.ts'
 import { disks } from './disks.ts'
 import { runExperiments } from './figure.ts'
 import { kills } from './kills.ts'
+import { output } from './output.ts'
 import { overload } from './overload.ts'
 import { smuggling } from './smuggling.ts'
 import { strangers } from './strangers.ts'
@@ -15,6 +16,7 @@ import { unknownKeys } from './unknown-keys.ts'
 const EXPERIMENTS = {
   'The service is killed': kills,
   'The disk fails': disks,
+  'The output stalls': output,
   'PostgreSQL fails': databases,
   'Too many requests': overload,
   'Strangers and slow clients': strangers,

@@ -1,8 +1,11 @@
-// Stopping while the disk stalls: strace delays every fsync, like a disk that has stopped responding.
+// Stopping while the disk stalls, or the output: strace delays every fsync, or every write to the log, like a disk that has stopped
+// responding.
 
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { type Running, serve, signalUntilEnded } from '../support/command.ts'
+import { isAnswering, MAIN, type Running, serve, signalUntilEnded, start } from '../support/command.ts'
+import { freePort } from '../support/postgres.ts'
 import { childrenOf } from '../support/processes.ts'
 import { connectRaw, requestHead } from '../support/raw-http.ts'
 import { API_KEY, temporaryFolder } from '../support/service.ts'
@@ -49,7 +52,7 @@ suite('while the disk stalls', { concurrency: 3, skip: WITHOUT_STRACE }, () => {
       if (running === undefined) return
       const { child, ended, strace, said } = running
       child.kill('SIGTERM')
-      await said(/The database cannot be closed in time, perhaps because the disk does not respond\./)
+      await said(/The service cannot stop in time, perhaps because a disk or the output does not respond\./)
       await waitUntil(() => hasEnded(child.pid), { what: 'the process has ended' })
       strace.child.kill('SIGKILL')
       assert.equal((await ended).signal, 'SIGTERM')
@@ -66,7 +69,47 @@ suite('while the disk stalls', { concurrency: 3, skip: WITHOUT_STRACE }, () => {
       strace.child.kill('SIGKILL')
       const { signal, err } = await ended
       assert.equal(signal, 'SIGTERM')
-      assert.doesNotMatch(err, /the disk does not respond/)
+      assert.doesNotMatch(err, /does not respond/)
+    })
+  }
+})
+
+suite('while the output stalls, of which the log and all messages are parts,', {
+  concurrency: 2,
+  skip: WITHOUT_STRACE,
+}, () => {
+  async function startStalled(t: TestContext) {
+    const cwd = temporaryFolder(t)
+    const port = await freePort()
+    const running = start(t, ['serve', '--port', String(port), '--shutdown-delay', '0s'], {
+      cwd,
+      env: { ANIMAL_STORE_API_KEY: API_KEY },
+      program: ['sh', '-c', 'exec "$@" > log 2>&1', 'sh', process.execPath, MAIN],
+    })
+    const address = `http://127.0.0.1:${port}`
+    await waitUntil(() => isAnswering(address), { what: 'the service listens' })
+    const strace = await inject(t, [running.child.pid], 'write:delay_enter=120000000', join(cwd, 'log'))
+    if (strace === undefined) {
+      t.skip('this user may not trace processes')
+      return undefined
+    }
+    return { ...running, address, strace }
+  }
+
+  for (const [what, isRepeated] of [
+    ['SIGTERM ends the process in time', false],
+    ['a second signal ends the process at once', true],
+  ] as const) {
+    test(what, async t => {
+      const running = await startStalled(t)
+      if (running === undefined) return
+      const { child, ended, address, strace } = running
+      child.kill('SIGTERM')
+      await waitUntil(async () => !(await isAnswering(address)), { what: 'the service no longer listens' })
+      if (isRepeated) signalUntilEnded(child, 'SIGTERM')
+      await waitUntil(() => hasEnded(child.pid), { what: 'the process has ended', timeoutMs: 60_000 })
+      strace.child.kill('SIGKILL')
+      assert.equal((await ended).signal, 'SIGTERM')
     })
   }
 })

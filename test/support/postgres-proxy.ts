@@ -11,8 +11,11 @@ export interface Refusal {
   readonly routine?: string
 }
 
-/** Takes the name and the text of a statement, and returns undefined to let it pass. A simple query has no name. */
-export type Refuse = (name: string, text: string) => Refusal | undefined
+/**
+ * Takes the name and the text of a statement, and returns undefined to let it pass, or `malformed` for a message that is none. A
+ * simple query has no name.
+ */
+export type Refuse = (name: string, text: string) => Refusal | 'malformed' | undefined
 
 /** Returns the URL of the proxy. */
 export async function startPostgresProxy(t: Scope, url: string, refuse: Refuse): Promise<string> {
@@ -45,6 +48,9 @@ export async function startPostgresProxy(t: Scope, url: string, refuse: Refuse):
 
 const LENGTH_BYTES = 4
 
+/** A request for a kind of authentication that does not exist. */
+const MALFORMED = encode('R', '\0\0\0c')
+
 /** Splits what the client sends into messages. After a refusal it drops them up to the next Sync, as a server does. */
 function createFilter(refuse: Refuse, upstream: Socket, client: Socket): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0)
@@ -67,6 +73,10 @@ function createFilter(refuse: Refuse, upstream: Socket, client: Socket): (chunk:
     const refusal = type === 'Q' || type === 'P' ? refuse(name, text) : undefined
     if (refusal === undefined) {
       upstream.write(message)
+      return
+    }
+    if (refusal === 'malformed') {
+      client.write(MALFORMED)
       return
     }
     const { code, message: reason, routine = 'test' } = refusal

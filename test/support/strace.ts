@@ -10,16 +10,18 @@ import type { Scope } from './service.ts'
 export const WITHOUT_STRACE = skipWithout('strace')
 
 /**
- * `fault` is what strace's `inject=` takes, such as `fsync,fdatasync:error=EIO`. It lasts until strace is ended. Returns
- * undefined if this user may not trace processes.
+ * `fault` is what strace's `inject=` takes, such as `fsync,fdatasync:error=EIO`. It concerns all files, or only `path`, and lasts
+ * until strace is ended. Returns undefined if this user may not trace processes.
  */
 export async function inject(
   scope: Scope,
   pids: readonly (number | undefined)[],
   fault: string,
+  path?: string,
 ): Promise<Running | undefined> {
   const [calls = ''] = fault.split(':')
   const args = ['-f', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${fault}`]
+  if (path !== undefined) args.push('-P', path)
   const strace = start(scope, [...args, ...pids.map(pid => `-p${pid}`)], { cwd: '/', program: ['strace'] })
   for (const pid of pids) {
     const isAttached = await strace.said(new RegExp(`Process ${pid} attached`)).then(

@@ -40,10 +40,11 @@ async function startPrimary(settings: ServiceSettings, streams: Streams): Promis
   if (rateLimit !== undefined) answerWorkers(rateLimit, workers)
   const { pino } = await import('pino')
   const logStream = createLogOutput(process.stdout, true)
+  const log = pino({ level: settings.logLevel, base: null }, logStream)
   // Until the workers have started, there is nothing to finish.
   let stop = async () => killWorkers()
-  stopOnSignal({ stop: () => stop().then(logStream.flush), kill: killWorkers }, streams.say)
-  const started = await startWorkers(workers, pino({ level: settings.logLevel, base: null }, logStream))
+  stopOnSignal({ stop: () => stop().then(logStream.flush), kill: killWorkers }, log)
+  const started = await startWorkers(workers, log)
   const greeted = Promise.withResolvers<void>()
   stop = () => greeted.promise.then(started.stop)
   try {
@@ -84,7 +85,7 @@ async function startServing(settings: ServiceSettings, streams: Streams): Promis
   const greeted = Promise.withResolvers<void>()
   const stop = stopOnSignal(
     { stop: () => greeted.promise.then(service.stop).then(logStream.flush) },
-    streams.say,
+    service.log,
   )
   try {
     if (cluster.isWorker) reportToPrimary(service, stop)

@@ -2,7 +2,7 @@
 
 import type { Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { pino } from 'pino'
+import { type Logger, pino } from 'pino'
 import { type Clock, systemClock } from '../../clock.ts'
 import { BATCH_LIMITS } from '../../database/batching.ts'
 import { type DatabaseAddress, openServiceStore, type ServiceStoreOptions } from '../../database/open.ts'
@@ -38,6 +38,7 @@ export interface Service {
   /** The URL that it listens on, such as `http://127.0.0.1:8080`. */
   readonly address: string
   readonly store: Store
+  readonly log: Logger
   /** From now on `/readyz` reports what it finds. Until then it fails. */
   setReady(): void
   /** Fails readiness, keeps serving for the shutdown delay, finishes the requests in flight, and closes. */
@@ -108,6 +109,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   return {
     address,
     store,
+    log,
     setReady() {
       if (state === 'starting') state = 'ready'
     },

@@ -1,8 +1,11 @@
-// Stops the service on SIGTERM and SIGINT and, under npm, when the parent process ends.
+// Stops the service on SIGTERM and SIGINT, after an exception that nothing has caught and, under npm, when the parent process
+// ends.
 
+import { write } from 'node:fs'
 import { constants } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
-import { inspect } from 'node:util'
+import { inspect, promisify } from 'node:util'
+import type { Logger } from 'pino'
 
 /** Signals this soon after the first are duplicates: a terminal, a supervisor, npm and its shell may all send one. */
 const DUPLICATE_MS = 100
@@ -20,32 +23,45 @@ export const STOP_LIMITS = {
   endProcessMs: 9_000,
 } as const
 
+/** How long the last message may take. */
+const MESSAGE_TIMEOUT_MS = 500
+
 const THREAD_CHECK_INTERVAL_MS = 20
 const PARENT_CHECK_INTERVAL_MS = 250
+
+const writeText = promisify(write)
 
 /** The first signal stops the service gracefully, a second one ends the process immediately. Returns `stop`. */
 export function stopOnSignal(
   service: { stop(): Promise<void>; kill?(): void },
-  say: (text: string) => void,
+  log: Pick<Logger, 'fatal'>,
 ): () => void {
   let stoppedAt: number | undefined
+  let exitCode = 0
 
   function stop(): void {
     if (stoppedAt !== undefined) return
     stoppedAt = performance.now()
-    setTimeout(() => {
-      say(
-        'The database cannot be closed in time, perhaps because the disk does not respond. The process ends now.',
+    setTimeout(async () => {
+      await print(
+        'The service cannot stop in time, perhaps because a disk or the output does not respond. The process ends now.',
       )
-      end('SIGTERM')
+      // systemd does not restart a service that was ended by SIGTERM.
+      end(exitCode === 0 ? 'SIGTERM' : 'SIGKILL')
     }, STOP_LIMITS.endProcessMs)
-    service.stop().then(
-      () => exitAfterThreads(0),
-      error => {
-        say(inspect(error))
-        return exitAfterThreads(1)
-      },
-    )
+    service
+      .stop()
+      .catch(error => {
+        exitCode = 1
+        return print(inspect(error))
+      })
+      .then(exitAfterThreads)
+  }
+
+  /** `process.exit` blocks until all threads have ended. While one of them waits for the disk, no timer would run. */
+  async function exitAfterThreads(): Promise<void> {
+    while (process.getActiveResourcesInfo().some(isThread)) await delay(THREAD_CHECK_INTERVAL_MS)
+    process.exit(exitCode)
   }
 
   /** Ends the process without waiting for its threads. */
@@ -63,14 +79,20 @@ export function stopOnSignal(
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
+  // Such as an exception inside pg, for a malformed message from the server. The service manager starts a new process.
+  process.on('uncaughtException', error => {
+    log.fatal(error, 'An unexpected exception. The service stops.')
+    exitCode = 1
+    stop()
+  })
   if (process.env.npm_lifecycle_event !== undefined) stopWithParentProcess(stop)
   return stop
 }
 
-/** `process.exit` blocks until all threads have ended. While one of them waits for the disk, no timer would run. */
-async function exitAfterThreads(code: number): Promise<void> {
-  while (process.getActiveResourcesInfo().some(isThread)) await delay(THREAD_CHECK_INTERVAL_MS)
-  process.exit(code)
+/** `process.stderr` would block the process while its terminal or its disk stalls. */
+async function print(text: string): Promise<void> {
+  const written = writeText(process.stderr.fd, `${text}\n`).catch(() => {})
+  await Promise.race([written, delay(MESSAGE_TIMEOUT_MS)])
 }
 
 /** A worker thread has a port for messages. A file operation runs in a thread of libuv. */
