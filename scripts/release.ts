@@ -28,9 +28,8 @@ function changesOf(version: string): string {
   const sections = readFileSync('CHANGELOG.md', 'utf8').split(/^## /m)
   const section = sections.find(text => /^\S+/.exec(text)?.[0] === version)
   if (section === undefined) return fail(`CHANGELOG.md has no section ${version}.`)
-  const { repository } = JSON.parse(readFileSync('package.json', 'utf8'))
-  if (repository === undefined) return fail('package.json has no repository.')
-  const files = `${repository.url.replace(/^git\+|\.git$/g, '')}/blob/${tag}/`
+  const { homepage } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const files = `${homepage.replace(/#.*/, '')}/blob/${tag}/`
   return section.replace(/^.*\n+/, '').replaceAll(/\]\((?!https?:)/g, `](${files}`)
 }
 

