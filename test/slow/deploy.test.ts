@@ -10,10 +10,10 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { start } from '../support/command.ts'
+import { run, start } from '../support/command.ts'
 import { administer, freePort, startPostgres } from '../support/postgres.ts'
 import { skipWithout } from '../support/programs.ts'
-import { client, type Scope, sendRaw, startTestService, temporaryFolder } from '../support/service.ts'
+import { client, type Scope, sendRaw, shared, startTestService, temporaryFolder } from '../support/service.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url))
@@ -154,48 +154,78 @@ suite('deploy/haproxy.cfg', { skip: skipWithout('haproxy') }, () => {
 })
 
 suite('deploy/postgres/roles.sql', { skip: skipWithout('psql') }, () => {
-  test('creates a role that can migrate and a role for the service that cannot, with any characters in their passwords', async t => {
+  const server = shared(async scope => {
     const postgres = await startPostgres()
-    t.after(() => postgres.stop())
-    await administer('create database animals', postgres.url)
-    const { hostname, port } = new URL(postgres.url)
-    const password = () => `${randomBytes(6).toString('hex')} @:/?#%&'"\\$é`
-    const [owner, service] = [password(), password()]
-    // The Docker image of PostgreSQL runs the file with these options.
-    const file = join(DEPLOY, 'postgres/roles.sql')
-    const options = ['--set=ON_ERROR_STOP=1', '--no-psqlrc', '--username=postgres', '--dbname=animals']
-    execFileSync('psql', [...options, `--host=${hostname}`, `--port=${port}`, `--file=${file}`], {
-      env: {
-        PATH: process.env.PATH,
-        PGPASSWORD: 'postgres',
+    scope.after(() => postgres.stop())
+    return postgres
+  })
+
+  /** Runs the file as docs/postgresql.md says. */
+  async function createRoles(t: Scope, database: string, env: Record<string, string>) {
+    const { hostname, port } = new URL(server().url)
+    return run(t, [`--dbname=${database}`, `--file=${join(DEPLOY, 'postgres/roles.sql')}`], {
+      cwd: temporaryFolder(t),
+      program: ['psql'],
+      env: { PGHOST: hostname, PGPORT: port, PGUSER: 'postgres', PGPASSWORD: 'postgres', ...env },
+    })
+  }
+
+  for (const database of ['animals', 'The "Shop" 1']) {
+    test(`creates a role that can migrate ${database} and a role for the service that cannot, with any characters in their passwords`, async t => {
+      const { hostname, port } = new URL(server().url)
+      await administer(`create database "${database.replaceAll('"', '""')}"`, server().url)
+      const password = () => `${randomBytes(6).toString('hex')} @:/?#%&'"\\$é`
+      const [owner, service] = [password(), password()]
+      const { code, err } = await createRoles(t, database, {
         OWNER_PASSWORD: owner,
         SERVICE_PASSWORD: service,
-      },
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
-    const cwd = temporaryFolder(t)
-    const runAs = (role: string, secret: string, ...args: readonly string[]) =>
-      start(t, args, {
-        cwd,
-        env: {
-          DATABASE_URL: `postgres://${role}@${hostname}:${port}/animals`,
-          PGPASSWORD: secret,
-          ANIMAL_STORE_API_KEY: 'test-key-0123456789-abcdefghij',
-        },
       })
-    const refused = await runAs('animals', service, 'migrate').ended
-    assert.equal(refused.code, 1)
-    assert.match(refused.err, /permission denied for schema public/)
-    assert.equal((await runAs('animals_owner', owner, 'migrate').ended).code, 0)
-    const address = await runAs('animals', service, 'serve', '--port', '0').said(/listening on (http:\S+)/)
-    const { send, close } = client(address)
-    t.after(close)
-    for (const headers of [JSON_TYPE, { ...JSON_TYPE, 'idempotency-key': 'k' }]) {
-      const body = '{"name":"a","categoryId":1}'
-      assert.equal((await send('POST', '/v1/pets', { headers, body })).status, 201)
+      assert.equal(code, 0, err)
+      const cwd = temporaryFolder(t)
+      const runAs = (role: string, secret: string, ...args: readonly string[]) =>
+        start(t, args, {
+          cwd,
+          env: {
+            DATABASE_URL: `postgres://${encodeURIComponent(role)}@${hostname}:${port}/${encodeURIComponent(database)}`,
+            PGPASSWORD: secret,
+            ANIMAL_STORE_API_KEY: 'test-key-0123456789-abcdefghij',
+          },
+        })
+      const refused = await runAs(database, service, 'migrate').ended
+      assert.equal(refused.code, 1)
+      assert.match(refused.err, /permission denied for schema public/)
+      assert.equal((await runAs(`${database}_owner`, owner, 'migrate').ended).code, 0)
+      const address = await runAs(database, service, 'serve', '--port', '0').said(/listening on (http:\S+)/)
+      const { send, close } = client(address)
+      t.after(close)
+      for (const headers of [JSON_TYPE, { ...JSON_TYPE, 'idempotency-key': 'k' }]) {
+        const body = '{"name":"a","categoryId":1}'
+        assert.equal((await send('POST', '/v1/pets', { headers, body })).status, 201)
+      }
+      assert.equal((await send('GET', '/readyz')).status, 200)
+      assert.equal((await runAs(database, service, 'keys', 'create', '--name', 'x').ended).code, 0)
+    })
+  }
+
+  test('stops at the first error, says what is wrong, and changes nothing', async t => {
+    await administer('create database first', server().url)
+    await administer('create role second login', server().url)
+    await administer('create database second', server().url)
+    const passwords = { OWNER_PASSWORD: 'a', SERVICE_PASSWORD: 'b' }
+    for (const [database, env, message] of [
+      ['first', {}, /OWNER_PASSWORD is not set/],
+      ['first', { OWNER_PASSWORD: 'a' }, /SERVICE_PASSWORD is not set/],
+      ['second', passwords, /role "second" already exists/],
+    ] as const) {
+      const { code, err } = await createRoles(t, database, env)
+      assert.equal(code, 3)
+      assert.match(err, message)
+      assert.equal(err.match(/ERROR/g)?.length, 1, err)
     }
-    assert.equal((await send('GET', '/readyz')).status, 200)
-    assert.equal((await runAs('animals', service, 'keys', 'create', '--name', 'x').ended).code, 0)
+    // Nothing of the attempts is left: these roles can be created.
+    await administer('drop role second', server().url)
+    for (const database of ['first', 'second'])
+      assert.equal((await createRoles(t, database, passwords)).code, 0)
   })
 })
 
