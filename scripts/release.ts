@@ -14,7 +14,8 @@ const notes = changesOf(tag.slice(1))
 
 rmSync('release', { recursive: true, force: true })
 mkdirSync('release')
-const bill = JSON.parse(npm('run', '--silent', 'sbom'))
+npm('run', 'build')
+const bill = JSON.parse(npm('sbom', '--prefix', 'dist', '--package-lock-only', '--sbom-format=cyclonedx'))
 // npm writes the name of the folder.
 bill.metadata.component.name = 'animal-store'
 writeFileSync('release/sbom.cdx.json', `${JSON.stringify(bill, null, 2)}\n`)

@@ -13,14 +13,14 @@ import { inKib, MAX_BODY_BYTES, MAX_HEADER_BYTES } from '../src/http/server/prot
 import { SERVER_LIMITS } from '../src/http/server/server.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const PAGES = filesOf('*.md', 'docs/**/*.md')
+const PAGES = filesOf('*.md', 'docs/**/*.md', 'experiments/*.md')
 const SOURCES = filesOf('src/**/*.ts')
 
 const INDEX = 'docs/decisions/README.md'
 const RECORD_PARTS = ['Decision.', 'Reason.']
 
 const SCRIPT_NAME = /npm run (?:--silent )?([\w:-]+)/g
-const FILE_NAME = /`((?:src|client|test|bench|bin|deploy|docs|scripts)\/[\w./-]*)`/g
+const FILE_NAME = /`((?:src|client|test|experiments|bench|bin|deploy|docs|scripts)\/[\w./-]*)`/g
 
 function filesOf(...patterns: readonly string[]): string[] {
   return globSync(patterns, { cwd: ROOT }).map(file => file.split(sep).join('/'))

@@ -1,8 +1,8 @@
 // PostgreSQL stops or freezes, while clients create animals.
 
-import { type PostgresServer, startPostgres } from '../support/postgres.ts'
-import type { Scope } from '../support/service.ts'
-import { waitUntil } from '../support/wait.ts'
+import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts'
+import type { Scope } from '../../test/support/service.ts'
+import { waitUntil } from '../../test/support/wait.ts'
 import { createContinuously, createdMore, describe, isIntact, send } from './creations.ts'
 import type { Figure, Options } from './figure.ts'
 import { inScope, isAnswered, startService } from './processes.ts'

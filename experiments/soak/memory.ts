@@ -2,8 +2,8 @@
 
 import { readdirSync, statSync } from 'node:fs'
 import { MAX_WAL_BYTES } from '../../src/database/sqlite/files.ts'
+import { memoryOf } from '../../test/support/processes.ts'
 import type { Figure } from '../faults/figure.ts'
-import { memoryOf } from '../support/processes.ts'
 import type { Services } from './services.ts'
 
 /**

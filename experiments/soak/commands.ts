@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { parseJson } from '../../client/src/json.ts'
+import { type CommandOptions, run } from '../../test/support/command.ts'
+import type { Scope } from '../../test/support/service.ts'
 import type { Acknowledged, StoredAnimal } from '../faults/creations.ts'
-import { type CommandOptions, run } from '../support/command.ts'
-import type { Scope } from '../support/service.ts'
 
 export interface Key {
   readonly id: string

@@ -1,4 +1,4 @@
-// `npm run test:failover`: a real Patroni cluster of three nodes with the configuration of deploy/ha/, and two instances
+// Runs a real Patroni cluster of three nodes with the configuration of deploy/ha/, and two instances
 // under load. Meanwhile the leader is killed, frozen, and switched over. No animal that was acknowledged may be
 // lost or stored twice, and no answer may contradict another one (faults/history.ts). Takes about five minutes.
 
@@ -6,13 +6,13 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { run, serve, start } from '../test/support/command.ts'
+import { freePort } from '../test/support/postgres.ts'
+import { API_KEY, type Scope } from '../test/support/service.ts'
 import { type Cluster, startCluster } from './failover/patroni.ts'
 import { Missing, type Programs, preparePrograms } from './failover/requirements.ts'
 import { reportLoad, startLoad } from './faults/mixed-load.ts'
 import { inScope } from './faults/processes.ts'
-import { run, serve, start } from './support/command.ts'
-import { freePort } from './support/postgres.ts'
-import { API_KEY, type Scope } from './support/service.ts'
 
 /** Every step ends with this many more animals, so that the next one starts under load. */
 const ANIMALS_PER_STEP = 500

@@ -5,8 +5,8 @@ import { type Agent, request } from 'node:http'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { serve } from '../support/command.ts'
-import { API_KEY, type Scope, temporaryFolder } from '../support/service.ts'
+import { serve } from '../../test/support/command.ts'
+import { API_KEY, type Scope, temporaryFolder } from '../../test/support/service.ts'
 
 /** Runs the clean-ups of an experiment when it ends, the last one first. */
 export async function inScope<Result>(work: (scope: Scope) => Promise<Result>): Promise<Result> {

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { memoryOf } from '../support/processes.ts'
-import { API_KEY, client } from '../support/service.ts'
-import { waitUntil } from '../support/wait.ts'
+import { memoryOf } from '../../test/support/processes.ts'
+import { API_KEY, client } from '../../test/support/service.ts'
+import { waitUntil } from '../../test/support/wait.ts'
 import type { Figure, Options } from './figure.ts'
 import { inScope, isAnswered, startProgram, startService } from './processes.ts'
 

@@ -1,9 +1,9 @@
 // The service is killed again and again while clients create animals, on both databases.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { serve } from '../support/command.ts'
-import { startPostgres } from '../support/postgres.ts'
-import { API_KEY, type Scope, temporaryFolder } from '../support/service.ts'
+import { serve } from '../../test/support/command.ts'
+import { startPostgres } from '../../test/support/postgres.ts'
+import { API_KEY, type Scope, temporaryFolder } from '../../test/support/service.ts'
 import { createContinuously, createdMore, describe, isIntact } from './creations.ts'
 import type { Figure, Options } from './figure.ts'
 import { inScope } from './processes.ts'

@@ -6,8 +6,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { parseJson } from '../../client/src/json.ts'
 import { type Animal, type NewAnimal, STATUSES, type Status } from '../../src/animal.ts'
 import { INT64_MAX, renderJson } from '../../src/json.ts'
-import { API_KEY } from '../support/service.ts'
-import { waitUntil } from '../support/wait.ts'
+import { API_KEY } from '../../test/support/service.ts'
+import { waitUntil } from '../../test/support/wait.ts'
 import {
   type Acknowledged,
   compare,

@@ -1,4 +1,4 @@
-// Runs a real Prometheus against the service under load (`npm run test:prometheus`), with the configuration and the rules
+// Runs a real Prometheus against the service under load, with the configuration and the rules
 // of deploy/prometheus and every query of the dashboard in deploy/grafana. Needs prometheus and promtool.
 
 import assert from 'node:assert/strict'
@@ -6,13 +6,13 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { serve, start } from '../test/support/command.ts'
+import { freePort } from '../test/support/postgres.ts'
+import { isInstalled } from '../test/support/programs.ts'
+import { API_KEY, type Scope, temporaryFolder } from '../test/support/service.ts'
+import { waitUntil } from '../test/support/wait.ts'
 import { startLoad } from './faults/mixed-load.ts'
 import { inScope } from './faults/processes.ts'
-import { serve, start } from './support/command.ts'
-import { freePort } from './support/postgres.ts'
-import { isInstalled } from './support/programs.ts'
-import { API_KEY, type Scope, temporaryFolder } from './support/service.ts'
-import { waitUntil } from './support/wait.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 

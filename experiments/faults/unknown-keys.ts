@@ -1,9 +1,9 @@
 // A flood of well-formed keys that do not exist, on PostgreSQL: what it costs, and whether known keys are served.
 
 import { median } from '../../bench/measure.ts'
-import { type PostgresServer, startPostgres } from '../support/postgres.ts'
-import { cpuMicrosOf, cpuMicrosOfServer } from '../support/processes.ts'
-import type { Scope } from '../support/service.ts'
+import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts'
+import { cpuMicrosOf, cpuMicrosOfServer } from '../../test/support/processes.ts'
+import type { Scope } from '../../test/support/service.ts'
 import { send } from './creations.ts'
 import type { Figure, Options } from './figure.ts'
 import { generateLoad, inScope, startService } from './processes.ts'

@@ -6,8 +6,8 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseJson } from '../../client/src/json.ts'
 import type { Animal } from '../../src/animal.ts'
-import { API_KEY } from '../support/service.ts'
-import { waitUntil } from '../support/wait.ts'
+import { API_KEY } from '../../test/support/service.ts'
+import { waitUntil } from '../../test/support/wait.ts'
 
 const REQUEST_TIMEOUT_MS = 20_000
 const RETRY_MS = 20

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release, type } from 'node:os'
 import { fileURLToPath } from 'node:url'
 
-const REPORT = fileURLToPath(new URL('results.md', import.meta.url))
+const REPORT = fileURLToPath(new URL('../README.md', import.meta.url))
 const END = '<!-- end -->'
 
 export interface Figure {
@@ -18,7 +18,7 @@ export interface Figure {
 export interface Options {
   /** Runs the short form, which every change must pass. */
   readonly quick: boolean
-  /** The command that runs these experiments. Its part of results.md is written, unless the run is short. */
+  /** What writes its figures into README.md: the part that begins with this name, unless the run is short. */
   readonly writeTo?: string
 }
 

@@ -1,7 +1,7 @@
 // A process that opens many connections, sends requests on all of them and keeps them: it pipelines requests, or never
 // reads what it asked for. Prints a line once everything was sent.
 //
-//   node test/faults/stranger.ts ADDRESS CONNECTIONS PATH pipelines|never-reads API_KEY
+//   node experiments/faults/stranger.ts ADDRESS CONNECTIONS PATH pipelines|never-reads API_KEY
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

@@ -1,14 +1,16 @@
-// `npm run test:soak`: mixed load for half an hour on each database, while processes are killed, keys are rotated, and
-// animals are imported, exported and backed up. No acknowledged animal may be lost, and memory must not grow.
+// Mixed load for half an hour on each database, while processes are killed, keys are rotated, and animals are imported,
+// exported and backed up. No acknowledged animal may be lost, and memory must not grow.
 //
 // On SQLite the service has two workers, and the second one is killed. On PostgreSQL there are two instances, and the
 // second one is killed. So the memory of the others can be measured for the whole time. After that comes a last part, a
 // sixth as long, in which any worker and whole services are killed.
 //
-//   npm run test:soak -- [--minutes 30] [--database sqlite|postgresql]
+//   node experiments/soak.ts [--minutes 30] [--database sqlite|postgresql]
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { startPostgres } from '../test/support/postgres.ts'
+import { type Scope, temporaryFolder } from '../test/support/service.ts'
 import {
   type Acknowledged,
   compare,
@@ -23,8 +25,6 @@ import { inScope } from './faults/processes.ts'
 import { createCommands } from './soak/commands.ts'
 import { watchMemory } from './soak/memory.ts'
 import { type Size, startServices } from './soak/services.ts'
-import { startPostgres } from './support/postgres.ts'
-import { type Scope, temporaryFolder } from './support/service.ts'
 
 const MINUTE_MS = 60_000
 
@@ -80,12 +80,12 @@ const { values } = parseArgs({
 const minutes = Number(values.minutes)
 const chosen = values.database === undefined ? Object.keys(DATABASES) : [values.database]
 if (!(minutes > 0) || !chosen.every(key => key in DATABASES))
-  throw new Error('usage: npm run test:soak -- [--minutes 30] [--database sqlite|postgresql]')
+  throw new Error('usage: node experiments/soak.ts [--minutes 30] [--database sqlite|postgresql]')
 for (const key of chosen) {
   const database = DATABASES[key] as Database
   await runExperiments(
     { [`${minutes} minutes on ${database.name}`]: () => inScope(scope => soak(scope, database)) },
-    { quick: minutes < FULL_MINUTES, writeTo: `npm run test:soak on ${database.name}` },
+    { quick: minutes < FULL_MINUTES, writeTo: `soak.ts on ${database.name}` },
   )
 }
 

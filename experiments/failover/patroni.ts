@@ -5,9 +5,9 @@ import { randomBytes } from 'node:crypto'
 import { cpSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../support/postgres.ts'
-import { childrenOf } from '../support/processes.ts'
-import { waitUntil } from '../support/wait.ts'
+import { freePort } from '../../test/support/postgres.ts'
+import { childrenOf } from '../../test/support/processes.ts'
+import { waitUntil } from '../../test/support/wait.ts'
 import type { Programs } from './requirements.ts'
 
 const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url))

@@ -2,7 +2,7 @@
 // connection that is closed is opened again after a short pause. Prints the number of answers per status, and of
 // connections that were opened, answered and closed.
 //
-//   node test/faults/load-generator.ts ADDRESS CONNECTIONS SECONDS create|list|unknown-keys|no-key API_KEY
+//   node experiments/faults/load-generator.ts ADDRESS CONNECTIONS SECONDS create|list|unknown-keys|no-key API_KEY
 
 import { connect } from 'node:net'
 import { generateKey } from '../../src/api-key.ts'

@@ -1,17 +1,17 @@
-// `npm run test:faults`: all experiments with faults, overload and strangers. The full run takes up to 20 minutes and
-// writes test/faults/results.md; `-- --quick` takes up to two, and every change must pass it. With the names of
-// experiments, such as `-- kills disks`, only those run, and nothing is written.
+// All experiments with faults, overload and strangers. The full run takes up to 20 minutes and writes README.md; `--quick`
+// takes up to two, and every change must pass it. With the names of experiments, such as `kills disks`, only those run, and
+// nothing is written.
 
 import { parseArgs } from 'node:util'
-import { databases } from './databases.ts'
-import { disks } from './disks.ts'
-import { runExperiments } from './figure.ts'
-import { kills } from './kills.ts'
-import { output } from './output.ts'
-import { overload } from './overload.ts'
-import { smuggling } from './smuggling.ts'
-import { strangers } from './strangers.ts'
-import { unknownKeys } from './unknown-keys.ts'
+import { databases } from './faults/databases.ts'
+import { disks } from './faults/disks.ts'
+import { runExperiments } from './faults/figure.ts'
+import { kills } from './faults/kills.ts'
+import { output } from './faults/output.ts'
+import { overload } from './faults/overload.ts'
+import { smuggling } from './faults/smuggling.ts'
+import { strangers } from './faults/strangers.ts'
+import { unknownKeys } from './faults/unknown-keys.ts'
 
 const EXPERIMENTS = {
   'The service is killed': kills,
@@ -37,5 +37,5 @@ if (chosen.length < positionals.length) {
 }
 await runExperiments(Object.fromEntries(chosen), {
   quick: values.quick,
-  ...(positionals.length === 0 && { writeTo: 'npm run test:faults' }),
+  ...(positionals.length === 0 && { writeTo: 'faults.ts' }),
 })

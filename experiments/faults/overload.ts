@@ -2,8 +2,8 @@
 
 import { Agent } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Scope } from '../support/service.ts'
-import { waitUntil } from '../support/wait.ts'
+import type { Scope } from '../../test/support/service.ts'
+import { waitUntil } from '../../test/support/wait.ts'
 import type { Figure, Options } from './figure.ts'
 import { generateLoad, inScope, isAnswered, startService } from './processes.ts'
 

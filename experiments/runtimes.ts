@@ -1,5 +1,5 @@
-// `npm run test:runtimes`: installs the packed client, Deno and Bun in an empty project, and runs one program there on
-// Node.js, Deno and Bun. It is not a part of `npm test`, because it downloads more than 100 MB.
+// Installs the packed client, Deno and Bun in an empty project, and runs one program there on Node.js, Deno and Bun. It
+// downloads more than 100 MB.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -8,9 +8,9 @@ import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { COMPILER_ENV, run, serve } from './support/command.ts'
-import { freePort } from './support/postgres.ts'
-import { API_KEY, type Scope, temporaryFolder } from './support/service.ts'
+import { COMPILER_ENV, run, serve } from '../test/support/command.ts'
+import { freePort } from '../test/support/postgres.ts'
+import { API_KEY, type Scope, temporaryFolder } from '../test/support/service.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 

@@ -2,11 +2,11 @@
 // strace.
 
 import { join } from 'node:path'
-import { isAnswering, MAIN, signalUntilEnded, start } from '../support/command.ts'
-import { freePort } from '../support/postgres.ts'
-import { API_KEY, type Scope, temporaryFolder } from '../support/service.ts'
-import { hasEnded, inject, WITHOUT_STRACE } from '../support/strace.ts'
-import { waitUntil } from '../support/wait.ts'
+import { isAnswering, MAIN, signalUntilEnded, start } from '../../test/support/command.ts'
+import { freePort } from '../../test/support/postgres.ts'
+import { API_KEY, type Scope, temporaryFolder } from '../../test/support/service.ts'
+import { hasEnded, inject, WITHOUT_STRACE } from '../../test/support/strace.ts'
+import { waitUntil } from '../../test/support/wait.ts'
 import { createContinuously, createdMore, describe, isIntact } from './creations.ts'
 import type { Figure, Options } from './figure.ts'
 import { inScope } from './processes.ts'

@@ -1,4 +1,4 @@
-// `npm run test:fresh`: runs `npm ci && npm start` and `npm test` in a minimal Debian that has only git, Node.js and npm:
+// Runs `npm ci && npm start` and `npm test` in a minimal Debian that has only git, Node.js and npm:
 // on Node.js 20, 22 and 24, as root and as another user, and again with a read-only node_modules. Prints a table. Needs
 // Linux, root, debootstrap and curl, and takes about twenty minutes.
 

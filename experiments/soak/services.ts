@@ -1,9 +1,9 @@
 // The services of a soak test: some of their processes are killed and started again, and others live on.
 
-import { type CommandOptions, serve } from '../support/command.ts'
-import { childrenOf } from '../support/processes.ts'
-import type { Scope } from '../support/service.ts'
-import { waitUntil } from '../support/wait.ts'
+import { type CommandOptions, serve } from '../../test/support/command.ts'
+import { childrenOf } from '../../test/support/processes.ts'
+import type { Scope } from '../../test/support/service.ts'
+import { waitUntil } from '../../test/support/wait.ts'
 
 /** Long enough for a busy machine. */
 const RESTART_TIMEOUT_MS = 60_000

@@ -1,16 +1,16 @@
-// Runs a cluster under load (`npm run test:cluster`): three instances, PostgreSQL, and PgBouncer if it is installed.
+// Runs a cluster under load: three instances, PostgreSQL, and PgBouncer if it is installed.
 // Meanwhile instances restart one by one, one is killed, and PostgreSQL restarts. No animal may be lost or stored twice,
 // and no request may fail in a rolling restart. Like a load balancer, the clients use the instances that are ready.
 
 import assert from 'node:assert/strict'
+import { serve } from '../test/support/command.ts'
+import { startPooler } from '../test/support/pgbouncer.ts'
+import { startPostgres } from '../test/support/postgres.ts'
+import { API_KEY, type Scope, temporaryFolder } from '../test/support/service.ts'
+import { waitUntil } from '../test/support/wait.ts'
 import { send } from './faults/creations.ts'
 import { type Load, reportLoad, startLoad } from './faults/mixed-load.ts'
 import { inScope } from './faults/processes.ts'
-import { serve } from './support/command.ts'
-import { startPooler } from './support/pgbouncer.ts'
-import { startPostgres } from './support/postgres.ts'
-import { API_KEY, type Scope, temporaryFolder } from './support/service.ts'
-import { waitUntil } from './support/wait.ts'
 
 const INSTANCES = 3
 

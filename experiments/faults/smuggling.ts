@@ -1,8 +1,8 @@
 // Request smuggling: a hundred messages with which an attacker tries to hide one request in another. If the service
 // rejects every ambiguous one and then closes the connection, no proxy in front of it can be made to disagree with it.
 
-import { connectRaw, requestHead, statusesOf } from '../support/raw-http.ts'
-import { API_KEY, startTestService } from '../support/service.ts'
+import { connectRaw, requestHead, statusesOf } from '../../test/support/raw-http.ts'
+import { API_KEY, startTestService } from '../../test/support/service.ts'
 import type { Figure } from './figure.ts'
 import { inScope } from './processes.ts'
 
