@@ -24,18 +24,23 @@ const RETRY_AFTER_SECONDS = 1
 export interface ServiceErrorOptions extends ErrorOptions {
   /** Headers that belong to this error: alternating names and values. */
   readonly headers?: readonly string[]
+  /** It is certain that the write that was rejected stored nothing. */
+  readonly isNothingStored?: boolean | undefined
 }
 
 /** An error that is reported to the client. The message is for the client, the cause is for the log. */
 export class ServiceError extends Error {
   readonly code: ErrorCode
   readonly headers: readonly string[]
+  readonly isNothingStored: boolean
 
-  constructor(code: ErrorCode, message: string, { headers = [], ...options }: ServiceErrorOptions = {}) {
-    super(message, options)
+  constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
+    const { headers = [], isNothingStored = false, ...errorOptions } = options
+    super(message, errorOptions)
     this.name = 'ServiceError'
     this.code = code
     this.headers = headers
+    this.isNothingStored = isNothingStored
   }
 
   get status(): number {
@@ -56,9 +61,14 @@ export function invalid(message: string): ServiceError {
 export function unavailable(
   cause?: unknown,
   message = 'The catalogue cannot be reached right now. Try again shortly.',
+  isNothingStored = false,
 ): ServiceError {
   const headers = ['retry-after', String(RETRY_AFTER_SECONDS)]
-  return new ServiceError('unavailable', message, { headers, ...(cause !== undefined && { cause }) })
+  return new ServiceError('unavailable', message, {
+    headers,
+    isNothingStored,
+    ...(cause !== undefined && { cause }),
+  })
 }
 
 export function isUnavailable(error: unknown): error is ServiceError {

@@ -77,7 +77,8 @@ export interface Completion {
  * The store recovers once the problem is solved.
  *
  * A write that is rejected was not stored, with one exception: after `unavailable` it may have been stored if its
- * commit was not confirmed, for example because the connection was lost or the disk did not answer in time.
+ * commit was not confirmed, for example because the connection was lost or the disk did not answer in time. If the error
+ * says `isNothingStored`, it was not.
  */
 export interface Store {
   /** Returns the first `limit` animals, or the first ones after an id, by ascending id. */

@@ -14,7 +14,7 @@ import { type DatabaseAddress, openStore, parseDatabaseUrl } from '../src/databa
 import type { Store } from '../src/store.ts'
 import { MAIN, run, start } from './support/command.ts'
 import { runInProcess } from './support/in-process.ts'
-import { borrowDatabase } from './support/postgres.ts'
+import { administer, borrowDatabase, newDatabase } from './support/postgres.ts'
 import { type Scope, shared, temporaryFolder } from './support/service.ts'
 import { lockForWriting } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
@@ -83,6 +83,8 @@ for (const [database, open] of Object.entries(DATABASES)) {
         err,
         /^Line 1700: name must not be blank \(found " "\)\.\n1,000 animals stored in .*\. Resume with --from-line 1001\.$/m,
       )
+      const again = await runInProcess(['import', file, '--from-line', '1001'], env)
+      assert.match(again.err, /^0 animals stored in .*\. Resume with --from-line 1001\.$/m)
       writeFileSync(file, all.join('\n'))
       const resumed = await runInProcess(['import', file, '--from-line', '1001'], env)
       assert.match(resumed.err, /^1,500 animals imported/m)
@@ -92,6 +94,26 @@ for (const [database, open] of Object.entries(DATABASES)) {
     })
   })
 }
+
+test('an import whose connection is lost says that its lines may be stored, and how to resume in either case', async t => {
+  const folder = temporaryFolder(t)
+  const url = await newDatabase(t)
+  const file = join(folder, 'input.jsonl')
+  writeFileSync(file, lines(2_500).join('\n'))
+  assert.equal((await runInProcess(['migrate'], { DATABASE_URL: url })).code, 0)
+  await administer(
+    `create function lose_connection() returns trigger language plpgsql as $$
+      begin if new.name = 'animal 1700' then perform pg_terminate_backend(pg_backend_pid()); end if; return new; end $$;
+    create trigger lose_connection before insert on animals for each row execute function lose_connection()`,
+    url,
+  )
+  const { code, err } = await runInProcess(['import', file], { DATABASE_URL: url })
+  assert.equal(code, 1)
+  assert.match(
+    err,
+    /^Lines 1001 to 2000 may be stored: .*\.\n1,000 animals stored in .*\. Check whether the other animals are there\. If so, resume with --from-line 2001, otherwise with --from-line 1001\.$/m,
+  )
+})
 
 test('an interrupted import says what was stored and how to resume', async t => {
   const cwd = temporaryFolder(t)
@@ -441,7 +463,7 @@ suite('import and export, on the command line', () => {
     const env = { DATABASE_URL: `sqlite:${join(cwd, 'animals.db')}` }
     const { code, err } = await runInProcess(['import', join(cwd, 'animals.jsonl')], env)
     assert.equal(code, 1)
-    assert.match(err, /^Lines 1 to 1: .*locked.*\n0 animals stored in .*\.$/m)
+    assert.match(err, /^Line 1 was not stored: database is locked\.\n0 animals stored in .*\.$/m)
   })
 
   test('an export ends without an error if the reader closes the pipe', async t => {

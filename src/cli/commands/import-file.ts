@@ -35,6 +35,9 @@ export class InvalidEntry extends Error {}
 /** The file cannot be read on after this line. */
 export class InvalidFile extends Error {}
 
+/** The file ends before the line to start at. */
+export class BeyondFile extends InvalidFile {}
+
 /** One or several lines, with their line feeds. */
 interface Lines {
   readonly firstLine: number
@@ -87,7 +90,7 @@ export async function* readEntries(
   if (isJson === false && header === undefined)
     throw new InvalidFile('The file is empty: its first line must name the columns.')
   if (fromLine > Math.max(lineCount, 1))
-    throw new InvalidFile(
+    throw new BeyondFile(
       `--from-line ${fromLine} is beyond the file, which has ${formatCount(lineCount, 'line')}.`,
     )
 }

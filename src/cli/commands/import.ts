@@ -5,6 +5,7 @@ import { open } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import type { NewAnimal } from '../../animal.ts'
 import { nameOf } from '../../database/open.ts'
+import { ServiceError } from '../../error.ts'
 import type { Creation, Store } from '../../store.ts'
 import { CommandFailed, command, Interrupted, interruptible, type Streams } from '../command.ts'
 import { findFormatProblems, formatOf } from '../formats.ts'
@@ -12,7 +13,7 @@ import { describeSystemError, formatCount, reasonOf } from '../messages.ts'
 import { createProgress, type Progress } from '../progress.ts'
 import type { Settings } from '../settings.ts'
 import { withStore } from '../with-store.ts'
-import { type Entry, InvalidEntry, InvalidFile, readEntries } from './import-file.ts'
+import { BeyondFile, type Entry, InvalidEntry, InvalidFile, readEntries } from './import-file.ts'
 
 const CHUNK_BYTES = 64 * 1024
 const BATCH_SIZE = 1_000
@@ -89,14 +90,25 @@ export async function importAll(task: Import, store?: Store): Promise<void> {
   let next = fromLine
   let stored = 0
   let skipped = 0
+  /** The line after a batch that may be stored. */
+  let nextIfStored: number | undefined
+
+  /** Lines that are stored would be added again. */
+  function howToResume(error: unknown): string {
+    if (nextIfStored !== undefined)
+      return ` Check whether the other animals are there. If so, resume with --from-line ${nextIfStored}, otherwise with --from-line ${next}.`
+    return next > 1 && !(error instanceof BeyondFile) ? ` Resume with --from-line ${next}.` : ''
+  }
 
   async function storeBatch({ creations, firstLine, lastLine }: ImportBatch): Promise<void> {
     try {
       await store?.createAnimals(creations)
     } catch (error) {
-      throw new CommandFailed(
-        `Lines ${firstLine} to ${lastLine}: ${reasonOf(error)}. If the connection was lost, they may be stored: check that before you go on.`,
-      )
+      const isNothingStored = error instanceof ServiceError && error.isNothingStored
+      if (!isNothingStored) nextIfStored = lastLine + 1
+      const were = firstLine === lastLine ? 'was' : 'were'
+      const outcome = isNothingStored ? `${were} not stored` : 'may be stored'
+      throw new CommandFailed(`${linesOf(firstLine, lastLine)} ${outcome}: ${reasonOf(error)}.`)
     }
     stored += creations.length
     next = lastLine + 1
@@ -119,8 +131,9 @@ export async function importAll(task: Import, store?: Store): Promise<void> {
       () => 'Stopped.',
       (failure: Error) => failure.message,
     )
-    const resume = stored > 0 ? ` Resume with --from-line ${next}.` : ''
-    const outcome = store ? `${formatCount(stored)} stored in ${database}.${resume}` : 'Nothing was stored.'
+    const outcome = store
+      ? `${formatCount(stored)} stored in ${database}.${howToResume(error)}`
+      : 'Nothing was stored.'
     if (signal.aborted) throw new Interrupted(`${reason} ${outcome}`)
     throw new CommandFailed(`${describeImportFailure(error, source)}\n${outcome}`, { cause: error })
   } finally {
@@ -158,8 +171,7 @@ async function* batchesOf(
       return animal()
     } catch (error) {
       if (!(error instanceof InvalidEntry)) throw error
-      const lines = firstLine === lastLine ? `Line ${firstLine}` : `Lines ${firstLine} to ${lastLine}`
-      const message = `${lines}: ${error.message}`
+      const message = `${linesOf(firstLine, lastLine)}: ${error.message}`
       if (!skipInvalid) throw new CommandFailed(message)
       // The bar would stay in front of the message.
       progress.end()
@@ -183,6 +195,10 @@ async function* batchesOf(
     creations = []
   }
   if (creations.length > 0) yield { creations, firstLine, lastLine }
+}
+
+function linesOf(first: number, last: number): string {
+  return first === last ? `Line ${first}` : `Lines ${first} to ${last}`
 }
 
 function describeSkipped(lines: number): string {

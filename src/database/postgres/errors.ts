@@ -30,9 +30,9 @@ export function sequenceBehind(cause?: unknown): ServiceError {
 
 /**
  * Returns `unavailable` if the error means that the database cannot be used, otherwise the error itself. Removes the
- * fields that may contain rows or values, because errors are logged in full.
+ * fields that may contain rows or values, because errors are logged in full. `isSent` says whether a statement was sent.
  */
-export function toServiceError(error: unknown): unknown {
+export function toServiceError(error: unknown, isSent = true): unknown {
   if (error instanceof pg.DatabaseError)
     Object.assign(error, { detail: undefined, where: undefined, internalQuery: undefined })
   if (isIdTaken(error)) return sequenceBehind(error)
@@ -40,7 +40,12 @@ export function toServiceError(error: unknown): unknown {
     error instanceof pg.DatabaseError
       ? meansUnavailable(error)
       : error instanceof ReadOnlyError || isConnectionError(error)
-  return isUnusable ? unavailable(error) : error
+  return isUnusable ? unavailable(error, undefined, !isSent || isRolledBack(error)) : error
+}
+
+/** The server rolls back a statement that it rejects. After an error of its own, or a shutdown, nobody knows. */
+function isRolledBack(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && !/^(08|57P|58|XX)/.test(error.code ?? '')
 }
 
 /**

@@ -185,7 +185,7 @@ function openConnections(url: string, max: number, timeouts: Timeouts): Pick<Poo
       client.release()
       return result
     } catch (cause) {
-      const error = toServiceError(cause)
+      const error = toServiceError(cause, client !== undefined)
       if (client !== undefined && isConnectionError(cause)) {
         void cancelStatement(client)
         lastTimeoutStart = Math.max(lastTimeoutStart, startedAt)

@@ -35,10 +35,15 @@ export function isOpening(error: unknown): boolean {
   return isLocked(error) || hasCode(error, CANTOPEN)
 }
 
-/** Returns `unavailable` if the error means that the database cannot be used, otherwise the error itself. */
+/**
+ * Returns `unavailable` if the error means that the database cannot be used, otherwise the error itself. SQLite has rolled back
+ * the transaction, unless the disk failed during its commit.
+ */
 export function toServiceError(error: unknown): unknown {
   const isSchemaChanged = error instanceof Error && CHANGED_SCHEMA.test(error.message)
-  return hasCode(error, ...UNAVAILABLE) || isSchemaChanged ? unavailable(error) : error
+  return hasCode(error, ...UNAVAILABLE) || isSchemaChanged
+    ? unavailable(error, undefined, !hasCode(error, OTHERS.IOERR))
+    : error
 }
 
 /** When an attempt that begins now gives up waiting for a lock. */

@@ -19,10 +19,10 @@ interface WriteRequest {
 
 export type WriterCommand = WriteRequest | 'close'
 
-/** Messages between threads lose the class of an error. So only the cause of an `unavailable` error is sent. */
+/** Messages between threads lose the class of an error. So the parts of an `unavailable` error are sent. */
 type WriteResult = { readonly id: number } & (
   | { readonly value: unknown }
-  | { readonly isUnavailable: boolean; readonly error: unknown }
+  | { readonly isUnavailable: boolean; readonly isNothingStored?: boolean; readonly error: unknown }
 )
 
 /** What an operator must know: sent when it begins, and without a message when it ends. */
@@ -99,7 +99,8 @@ async function answer({ id, name, args }: WriteRequest, deadline: number): Promi
     send({ id, value })
   } catch (error) {
     checkFiles()
-    if (isUnavailable(error)) send({ id, isUnavailable: true, error: error.cause })
+    if (isUnavailable(error))
+      send({ id, isUnavailable: true, isNothingStored: error.isNothingStored, error: error.cause })
     else send({ id, isUnavailable: false, error })
   }
   await keepWalShort()

@@ -93,7 +93,9 @@ export function openWriter(options: WriterOptions): Writer {
       pending.delete(message.id)
       onWritten()
       if ('value' in message) write?.resolve(message.value)
-      else write?.reject(message.isUnavailable ? unavailable(message.error) : message.error)
+      else if (message.isUnavailable)
+        write?.reject(unavailable(message.error, undefined, message.isNothingStored))
+      else write?.reject(message.error)
     }
   }
 
