@@ -199,6 +199,8 @@ function* chunksOf(input: string | Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
+const LONE_RETURN = /^Line [12]: the line has a carriage return, outside quotes, that no line feed follows: /
+
 /** What a file with only this animal gives. */
 const BELLA = '[{"id":1,"name":"Bella","categoryId":7}]'
 
@@ -287,11 +289,35 @@ suite('the formats', () => {
     ],
     ['CSV that is not UTF-8', 'csv', latin1('name,categoryId\nB\xe9b\xe9,7\n'), /^Line 2: .* must be UTF-8;/],
     ['JSON that is not UTF-8', 'jsonl', latin1('{\xff}'), /^Line 1: the line must be UTF-8;/],
-    ['UTF-16', 'csv', Buffer.from('\ufeffname\tcategoryId\nA\t1\n', 'utf16le'), /^Line 1: .* must be UTF-8;/],
+    ['UTF-16', 'csv', Buffer.from('\ufeffname\tcategoryId\nA\t1\n', 'utf16le'), /^The file is UTF-16, but /],
+    [
+      'UTF-16 without a byte order mark',
+      'jsonl',
+      Buffer.from('{"name":', 'utf16le'),
+      /^The file is UTF-16, /,
+    ],
     ['a long JSON line', 'jsonl', `{"name":"${'x'.repeat(500_000)}"}`, /^Line 1: .* shorter than 256 KiB/],
     ['a long CSV line', 'csv', `name,categoryId\n${'x'.repeat(500_000)},7\n`, /^Line 2: .* than 256 KiB/],
     ['an array', 'jsonl', '[1]', /^Line 1: the file must not be a JSON array: write one animal per line/],
-    ['carriage returns alone as line ends', 'csv', 'name,categoryId\rA,1\rB,2\r', /^The header is invalid: /],
+    ['carriage returns alone as line ends', 'csv', 'name,categoryId\rA,1\rB,2\r', LONE_RETURN],
+    // With a status, the header has all its columns.
+    ['the same with a status', 'csv', 'name,categoryId,status\rA,1,sold\rB,2,sold\r', LONE_RETURN],
+    ['the same after a sep= line', 'csv', 'sep=;\rname;categoryId\rA;1\r', LONE_RETURN],
+    [
+      'the same in JSON Lines',
+      'jsonl',
+      '{"name":"A","categoryId":1}\r{"name":"B","categoryId":2}\r',
+      LONE_RETURN,
+    ],
+    ['only carriage returns', 'csv', '\r\r\r', LONE_RETURN],
+    ['two carriage returns at the end of the header', 'csv', 'categoryId,name\r\r\n1,A\r\n', LONE_RETURN],
+    ['two carriage returns at the end of a line', 'csv', 'categoryId,name\r\n1,A\r\r\n', LONE_RETURN],
+    ['a carriage return in a field', 'csv', 'name,categoryId\nA\rB,1\n', LONE_RETURN],
+    ['a carriage return after a quoted field', 'csv', 'name,categoryId\n"A"\r,1\n', LONE_RETURN],
+    ['a carriage return at the end of the file', 'csv', 'name,categoryId\nA,1\r', LONE_RETURN],
+    ['commas in TSV', 'tsv', 'name,categoryId\nA,1\n', /the columns of TSV are separated by tabs/],
+    ['a JSON string as a number', 'jsonl', '{"name":"A","categoryId":"1"}', /\(found the string "1"\)/],
+    ['a JSON array as a number', 'jsonl', '{"name":"A","categoryId":[1]}', /\(found an array\)/],
     ['a JSON number with a fraction', 'jsonl', '{"name":"A","categoryId":1.50}', /\(found 1\.50\)/],
   ]
   const store = shared(openEmptyStore)
@@ -342,6 +368,22 @@ suite('the formats', () => {
       JSON.parse(stored).map(({ name }: { name: string }) => name),
       ['Bella', 'Tom', 'Kim', 'Mia'],
     )
+  })
+
+  test('a deeply nested JSON line is one invalid line like any other', async t => {
+    const deep = (member: string) => `"${member}":${'['.repeat(50_000)}${']'.repeat(50_000)}`
+    const input = [
+      `{"name":"A",${deep('categoryId')}}`,
+      `{"categoryId":1,${deep('name')}}`,
+      `{"name":"A","categoryId":1,${deep('status')}}`,
+      '{"name":"Bella","categoryId":7}',
+    ].join('\n')
+    const options = { skipInvalid: true, format: 'jsonl' } as const
+    const { failure, said, stored } = await importInto(await openEmptyStore(t), input, options)
+    assert.equal(failure, '')
+    assert.equal(said.length, 4)
+    assert.match(said[3] ?? '', /^1 animal imported into .*, 3 lines skipped\.$/)
+    assert.equal(stored, BELLA)
   })
 
   test('a quote that is never closed ends the import after 256 KiB, and names its line', async t => {

@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer'
 import { findProblems, type NewAnimal, parseAnimalJson, parseNewAnimal } from '../../animal.ts'
 import { CSV_COLUMNS, type Separator } from '../../csv.ts'
 import { ServiceError } from '../../error.ts'
-import { canonicalInteger, isObject, parseNumbersAsText, renderJson } from '../../json.ts'
+import { canonicalInteger, isObject, parseNumbersAsText } from '../../json.ts'
 import type { FormatName } from '../formats.ts'
 import { formatCount } from '../messages.ts'
 
@@ -17,7 +17,11 @@ const MAX_SHOWN_COLUMNS = 10
 const LINE_FEED = 0x0a
 
 const TOO_LONG = `the entry must be shorter than ${MAX_ENTRY_BYTES / 1024} KiB.`
-const NOT_UTF8 = 'the line must be UTF-8; spreadsheets call that format "CSV UTF-8" or "Unicode (UTF-8)".'
+const UTF8_IN_SPREADSHEETS = 'spreadsheets call that format "CSV UTF-8" or "Unicode (UTF-8)".'
+const NOT_UTF8 = `the line must be UTF-8; ${UTF8_IN_SPREADSHEETS}`
+const UTF16 = `The file is UTF-16, but it must be UTF-8; ${UTF8_IN_SPREADSHEETS}`
+const LONE_RETURN =
+  'the line has a carriage return, outside quotes, that no line feed follows: save the file with the line ends of Windows or Unix.'
 const UNCLOSED = `a quote is not closed, or ${TOO_LONG}`
 const MALFORMED_CSV = 'the line must be well-formed CSV, with quotes in pairs.'
 
@@ -102,6 +106,7 @@ async function* readLines(source: AsyncIterable<Buffer>): AsyncGenerator<Lines> 
   function take(bytes: Buffer): Lines {
     number++
     // `toString` keeps the byte order mark that spreadsheets write.
+    if (number === 1 && isUtf16(bytes)) throw new InvalidFile(UTF16)
     const text = number === 1 ? bytes.toString().replace(/^\ufeff/, '') : bytes.toString()
     return { firstLine: number, lastLine: number, text, isUtf8: isUtf8(bytes) }
   }
@@ -117,11 +122,19 @@ async function* readLines(source: AsyncIterable<Buffer>): AsyncGenerator<Lines> 
   if (rest.length > 0) yield take(rest)
 }
 
-function isBlank(text: string): boolean {
-  return /^[ \t\r\n]*$/.test(text)
+/** A byte order mark, or a character of ASCII in two bytes. */
+function isUtf16([first, second]: Buffer): boolean {
+  return (
+    first === 0 || second === 0 || (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
+  )
 }
 
-function parseJsonLine({ text, isUtf8 }: Lines): NewAnimal {
+/** A line with its end, or a field. */
+function isBlank(text: string): boolean {
+  return /^[ \t]*(?:\r?\n)?$/.test(text)
+}
+
+function parseJsonLine({ firstLine, text, isUtf8 }: Lines): NewAnimal {
   if (!isUtf8) throw new InvalidEntry(NOT_UTF8)
   if (/^\s*\[/.test(text)) {
     throw new InvalidEntry(
@@ -134,14 +147,22 @@ function parseJsonLine({ text, isUtf8 }: Lines): NewAnimal {
   } catch {
     // Reported below.
   }
-  if (!isObject(animal)) throw new InvalidEntry('the line must be a JSON object.')
-  return toAnimal(animal, member => {
-    const value = animal[member]
-    if (typeof value !== 'number') return shorten(renderJson(value))
-    // With the digits that are in the file.
-    const numbers = parseNumbersAsText(text) as Record<string, string>
-    return shorten(String(numbers[member]))
-  })
+  if (isObject(animal))
+    return toAnimal(animal, member => shorten(describeMember(animal[member], member, text)))
+  // Several objects, as it seems.
+  if (/}[ \t]*\r\s*{/.test(text)) throw new InvalidFile(`Line ${firstLine}: ${LONE_RETURN}`)
+  throw new InvalidEntry('the line must be a JSON object.')
+}
+
+/** Returns what the JSON has for this member. An array or an object may be nested too deeply to be rendered. */
+function describeMember(value: unknown, member: string, json: string): string {
+  if (Array.isArray(value)) return 'an array'
+  if (isObject(value)) return 'an object'
+  if (typeof value === 'string')
+    return `${member === 'categoryId' ? 'the string ' : ''}${JSON.stringify(value)}`
+  // With the digits that are in the file.
+  if (typeof value === 'number') return (parseNumbersAsText(json) as Record<string, string>)[member] ?? ''
+  return String(value)
 }
 
 /** `show` returns a member as it is in the file. */
@@ -190,7 +211,12 @@ function guessSeparator(line: string): Separator {
 function parseCsvHeader({ firstLine, text, isUtf8 }: Lines, separator: Separator): CsvHeader {
   if (!isUtf8) throw new InvalidFile(`Line ${firstLine}: ${NOT_UTF8}`)
   const header = parseRecord(text, separator)
+  if (hasLoneReturn(text)) throw new InvalidFile(`Line ${firstLine}: ${LONE_RETURN}`)
   if (!Array.isArray(header)) throw new InvalidFile(`The header is invalid: ${MALFORMED_CSV}`)
+  if (separator === '\t' && header.length === 1 && /[,;]/.test(text))
+    throw new InvalidFile(
+      'The header is invalid: the columns of TSV are separated by tabs. If the file has commas or semicolons, its format is csv: change its ending, or --format.',
+    )
   const names = header.map(name => name.toLowerCase().replaceAll(/[\s_-]/g, ''))
   const times = (wanted: string) => names.filter(name => name === wanted).length
   if (times('name') !== 1 || times('categoryid') !== 1 || times('status') > 1) {
@@ -211,14 +237,25 @@ function parseCsvHeader({ firstLine, text, isUtf8 }: Lines, separator: Separator
   }
 }
 
-/** One field and what follows it. Without the closing quote, a quoted field continues on the next line. */
+/**
+ * One field and what follows it. Only a quoted one may have a carriage return. Without the closing quote, a quoted field
+ * continues on the next line.
+ */
 const FIELDS: Readonly<Record<Separator, RegExp>> = {
-  ',': /(?:"([^"]*(?:""[^"]*)*)("|$)|([^",]*))(,|$)/y,
-  ';': /(?:"([^"]*(?:""[^"]*)*)("|$)|([^";]*))(;|$)/y,
-  '\t': /(?:"([^"]*(?:""[^"]*)*)("|$)|([^"\t]*))(\t|$)/y,
+  ',': /(?:"([^"]*(?:""[^"]*)*)("|$)|([^",\r]*))(,|$)/y,
+  ';': /(?:"([^"]*(?:""[^"]*)*)("|$)|([^";\r]*))(;|$)/y,
+  '\t': /(?:"([^"]*(?:""[^"]*)*)("|$)|([^"\t\r]*))(\t|$)/y,
 }
 
-/** Returns the fields of a record, or undefined if its quotes are misplaced. */
+/** Whether a carriage return is neither in quotes nor at the end. */
+function hasLoneReturn(record: string): boolean {
+  return record
+    .replace(/\r?\n$/, '')
+    .replaceAll(/"[^"]*"?/g, '')
+    .includes('\r')
+}
+
+/** Returns the fields of a record, or undefined if its quotes or a carriage return are misplaced. */
 function parseRecord(text: string, separator: Separator): string[] | 'unclosed' | undefined {
   const record = text.replace(/\r?\n$/, '')
   const pattern = FIELDS[separator]
@@ -242,13 +279,13 @@ function append(unclosed: Lines, line: Lines): Lines {
 }
 
 function toEntry(
-  { firstLine, lastLine, isUtf8 }: Lines,
+  { firstLine, lastLine, text, isUtf8 }: Lines,
   fields: string[] | undefined,
   header: CsvHeader,
 ): Entry {
   function animal(): NewAnimal {
     if (!isUtf8) throw new InvalidEntry(NOT_UTF8)
-    if (fields === undefined) throw new InvalidEntry(MALFORMED_CSV)
+    if (fields === undefined) throw new InvalidEntry(hasLoneReturn(text) ? LONE_RETURN : MALFORMED_CSV)
     return parseFields(fields, header)
   }
   return { firstLine, lastLine, animal }
