@@ -38,8 +38,8 @@ const env = { ANIMAL_STORE_API_KEY: KEY }
 const DATABASE = join('data', 'production.db')
 
 /** Runs a command in this process, as if the folder were the current one. */
-async function runIn(folder: string, command: 'backup' | 'restore', file: string) {
-  const env = { DATABASE_URL: `sqlite:${join(folder, DATABASE)}` }
+async function runIn(folder: string, command: 'backup' | 'restore', file: string, database = DATABASE) {
+  const env = { DATABASE_URL: `sqlite:${join(folder, database)}` }
   const { code, err } = await runInProcess([command, resolve(folder, file)], env)
   return { code, err: err.replaceAll(`${folder}/`, '') }
 }
@@ -214,7 +214,10 @@ suite('backup', { concurrency: true }, () => {
     for (const [database, message] of [
       ['missing.db', /^There is no database at missing\.db\. Check --database-url .*\n$/],
       ['data', /^The database data is not a file\.\n$/],
-      ['other.txt', /^Cannot copy other\.txt: file is not a database\.\n$/],
+      [
+        'other.txt',
+        /^Cannot copy other\.txt: file is not a database\. Check the path, or use an earlier backup\.\n$/,
+      ],
     ] as const) {
       const { code, err } = await run(t, ['backup', 'out/b', '--database-url', `sqlite:${database}`], { cwd })
       assert.equal(code, 1)
@@ -399,7 +402,7 @@ suite('restore', { concurrency: true }, () => {
       // SQLite's quick check does not find this.
       ['row.db', /^The database row\.db is corrupt \(row 51 missing from index animals_by_status\)\.$/m],
       ['empty.db', /has no tables/],
-      ['text.db', /file is not a database/],
+      ['text.db', /file is not a database\. Check the path, or use an earlier backup\.$/m],
       ['missing.db', /^There is no backup at missing\.db\.$/m],
       [DATABASE, /is the database itself/],
     ] as const) {
@@ -410,6 +413,11 @@ suite('restore', { concurrency: true }, () => {
     }
     assert.equal(namesIn(join(cwd, DATABASE)), 'a')
     assert.deepEqual(readdirSync(join(cwd, 'data')), ['production.db'])
+    const target = join('new', 'folder', 'animals.db')
+    assert.equal((await runIn(cwd, 'restore', 'text.db', target)).code, 1)
+    assert.equal(existsSync(join(cwd, 'new')), false)
+    assert.equal((await runIn(cwd, 'restore', DATABASE, target)).code, 0)
+    assert.equal(namesIn(join(cwd, target)), 'a')
   })
 })
 

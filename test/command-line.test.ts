@@ -157,6 +157,9 @@ suite('settings', { concurrency: 2 }, () => {
     [[], { DATABASE_URL: 'sqlite:' }],
     [[], { DATABASE_URL: 'sqlite://x.db' }],
     [[], { DATABASE_URL: 'x.db' }],
+    ...['~/x.db', '~ann/x.db', 'x.db?mode=ro', 'data/'].map(
+      (path): Given => [[], { DATABASE_URL: `sqlite:${path}` }],
+    ),
     [[], { DATABASE_URL: 'sqlite::mem' }],
     [[], { DATABASE_URL: 'postgres:localhost' }],
     [[], { DATABASE_URL: 'postgres://[' }],

@@ -1,7 +1,15 @@
 // What commands say and leave behind: files they create, files they refuse, keys that cannot be shown, and Ctrl+C.
 
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { MAIN, run, start } from './support/command.ts'
@@ -36,7 +44,7 @@ const TWO_ANIMALS = '{"name":"Bella","categoryId":7}\n{"name":"Rex","categoryId"
 
 suite('a command that creates a database says so, and one that writes names it', () => {
   test('import, keys and migrate', async t => {
-    const { command, database, write } = useFolder(t)
+    const { command, folder, database, write } = useFolder(t)
     const file = write('two.jsonl', TWO_ANIMALS)
     const imported = await command('import', file)
     assert.match(
@@ -45,6 +53,8 @@ suite('a command that creates a database says so, and one that writes names it',
     )
     assert.doesNotMatch((await command('import', file)).err, /Created the database/)
     assert.match((await command('keys', 'create', '--name', 'x')).err, / for production in .*animals\.db\. /)
+    const { err } = await run(t, ['migrate'], { cwd: folder, env: { DATABASE_URL: 'sqlite:other.db' } })
+    assert.match(err, new RegExp(`^Created the database ${join(realpathSync(folder), 'other.db')}\\.$`, 'm'))
     assert.equal((await command('migrate')).err, `The schema of ${database} is up to date.\n`)
   })
 

@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict'
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { suite, test } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { run, serve } from './support/command.ts'
+import { MAIN, run, serve } from './support/command.ts'
+import { skipWithout } from './support/programs.ts'
 import { API_KEY, client, temporaryFolder } from './support/service.ts'
 import { addAnimal, openTestStore, runSql } from './support/sqlite.ts'
 
@@ -22,6 +23,70 @@ function modeOf(path: string): string {
 function modesIn(folder: string): Record<string, string> {
   return Object.fromEntries(readdirSync(folder).map(name => [name, modeOf(join(folder, name))]))
 }
+
+/** Takes from root what lets it read and write every file. */
+const LIKE_ANYBODY =
+  process.getuid?.() === 0 ? ['setpriv', '--bounding-set', '-dac_override,-dac_read_search', '--'] : []
+
+suite('a file or a folder without permissions is named', {
+  skip: LIKE_ANYBODY.length > 0 && skipWithout('setpriv'),
+}, () => {
+  /** Databases with one animal in folders of their own, and a backup. */
+  async function folderWithDatabases(t: TestContext) {
+    const cwd = temporaryFolder(t)
+    const at = (...names: string[]) => join(cwd, ...names)
+    const store = openTestStore(t, at('a.db'))
+    await addAnimal(store, 'a')
+    await store.close()
+    for (const folder of ['closed', 'fixed']) {
+      mkdirSync(at(folder))
+      copyFileSync(at('a.db'), at(folder, 'b.db'))
+    }
+    return { cwd, at }
+  }
+
+  for (const [what, prepare, args, message] of [
+    [
+      'a database that cannot be read',
+      at => chmodSync(at('a.db'), 0o200),
+      ['keys', 'list'],
+      /^The database .*a\.db cannot be opened: permission denied\.$/m,
+    ],
+    [
+      'a database that cannot be written',
+      at => chmodSync(at('a.db'), 0o400),
+      ['keys', 'list'],
+      /^The database .*a\.db is read-only\.$/m,
+    ],
+    [
+      'the folder of a database',
+      at => chmodSync(at('fixed'), 0o500),
+      ['keys', 'list', '--database-url', 'sqlite:fixed/b.db'],
+      /^The database .*b\.db cannot be opened: SQLite creates files beside it, and may not write/m,
+    ],
+    [
+      'the folder of a backup',
+      at => chmodSync(at('closed'), 0o600),
+      ['restore', 'closed/b.db'],
+      /^The backup closed\/b\.db cannot be opened: permission denied\.$/m,
+    ],
+    [
+      'a backup',
+      at => chmodSync(at('fixed', 'b.db'), 0o200),
+      ['restore', 'fixed/b.db'],
+      /^The backup fixed\/b\.db cannot be opened: permission denied\.$/m,
+    ],
+  ] as const satisfies [string, (at: (...names: string[]) => string) => void, string[], RegExp][])
+    test(what, async t => {
+      const { cwd, at } = await folderWithDatabases(t)
+      prepare(at)
+      const program = [...LIKE_ANYBODY, process.execPath, MAIN]
+      const { code, err } = await run(t, [...args], { cwd, env: { DATABASE_URL: 'sqlite:a.db' }, program })
+      for (const folder of ['closed', 'fixed']) chmodSync(at(folder), 0o700)
+      assert.equal(code, 1)
+      assert.match(err, message)
+    })
+})
 
 suite('the files of a SQLite database', () => {
   const { execPath } = process

@@ -58,7 +58,11 @@ suite('an unusable SQLite file is rejected in one line and not changed', () => {
   const changed = (sql: string) => copyOf('one', path => runSql(path, sql))
 
   const rows: [string, RegExp, (path: string) => void][] = [
-    ['not a database', /file is not a database/, path => writeFileSync(path, 'A letter.\n'.repeat(100))],
+    [
+      'not a database',
+      /file is not a database\. Check the path, or restore a backup\.$/,
+      path => writeFileSync(path, 'A letter.\n'.repeat(100)),
+    ],
     ['a folder', /is not a file/, path => void mkdirSync(path)],
     ['read-only', /is read-only/, copyOf('one', path => chmodSync(path, 0o444))],
     [

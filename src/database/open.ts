@@ -1,6 +1,7 @@
 // Opens the store of a database URL. Nothing outside this folder needs to know which database it has.
 
 import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Environment } from '../api-key.ts'
@@ -33,7 +34,19 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
     throw new MalformedUrl(
       'sqlite:<path>, sqlite::memory: or postgres://user:password@host:port/database (user and password percent-encoded)',
     )
+  checkPath(path)
   return { kind: 'sqlite', path }
+}
+
+/** Refuses what other programs understand in a path. Here it would name a file or a folder that nobody expects. */
+function checkPath(path: string): void {
+  if (path.startsWith('~'))
+    throw new MalformedUrl(
+      `a URL without ~, which only a shell replaces, such as sqlite:${path.replace(/^~[^/]*/, homedir())}`,
+    )
+  if (path.includes('?'))
+    throw new MalformedUrl(`a URL without parameters, such as sqlite:${path.replace(/\?.*$/s, '')}`)
+  if (/[/\\]$/.test(path)) throw new MalformedUrl(`the URL of a file, such as sqlite:${path}animals.db`)
 }
 
 /** Each environment has its own file. */
@@ -115,7 +128,8 @@ async function open(
   const isNew = !existsSync(path)
   const ownsFolder = dirname(resolve(path)) === dirname(resolve(defaultDatabase('production').path))
   const store = await openSqliteStore({ path, clock, create, isForService, ownsFolder, log, say })
-  if (isNew) say(`Created the database ${path}.`)
+  // The path may be relative to a folder that nobody expects.
+  if (isNew) say(`Created the database ${resolve(path)}.`)
   return store
 }
 

@@ -2,6 +2,7 @@
 
 import type { DatabaseAddress } from '../../database/open.ts'
 import { backUp, restore } from '../../database/sqlite/backup.ts'
+import { isDamaged } from '../../database/sqlite/errors.ts'
 import { restrictFiles } from '../../database/sqlite/files.ts'
 import { CommandFailed, cannotWrite, command, Interrupted, interruptible } from '../command.ts'
 import { formatCount } from '../messages.ts'
@@ -68,8 +69,9 @@ function sqlitePath(address: DatabaseAddress, tool: string): string {
 
 function asFailure(error: unknown, source: string, written: string): unknown {
   if (!(error instanceof Error)) return error
+  const hint = isDamaged(error) ? ' Check the path, or use an earlier backup.' : ''
   if ('errcode' in error)
-    return new CommandFailed(`Cannot copy ${source}: ${error.message}.`, { cause: error })
+    return new CommandFailed(`Cannot copy ${source}: ${error.message}.${hint}`, { cause: error })
   return 'syscall' in error ? cannotWrite(written, error) : error
 }
 

@@ -16,7 +16,7 @@ import {
   statSync,
 } from 'node:fs'
 import { chmod, copyFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UnusableDatabase } from '../../store.ts'
@@ -144,19 +144,21 @@ export interface Restored extends Copied {
  * the signal is aborted.
  */
 export async function restore(file: string, path: string, now: Date, signal: AbortSignal): Promise<Restored> {
-  if (!existsSync(file)) throw new UnusableDatabase(`There is no backup at ${file}.`)
-  requireFile(file)
+  requireFile(file, 'backup')
   const target = existsSync(path) ? realpathSync(path) : resolve(path)
   if (isSameFile(file, target)) throw new UnusableDatabase(`${file} is the database itself.`)
   requireComplete(file)
   // Also checked before the copy, because a copy may take minutes.
   if (isOpenElsewhere(target)) throw inUse(target)
-  createFolderOf(target)
-  return inPrivateFolder(target, async copy => {
+  // A backup that is refused must not leave a new folder behind.
+  let folder = dirname(target)
+  while (!existsSync(folder)) folder = dirname(folder)
+  return inPrivateFolder(join(folder, basename(target)), async copy => {
     await copyFile(file, copy)
     await chmod(copy, PRIVATE_FILE)
     const copied = verifyCopy(file, copy)
     await throwIfInterrupted(signal)
+    createFolderOf(target)
     return { ...copied, oldDatabase: replace(target, copy, now) }
   })
 }

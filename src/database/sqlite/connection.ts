@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { createMigrationProgress } from '../migration-progress.ts'
-import { isLocked, isOpening, lockDeadline } from './errors.ts'
+import { isDamaged, isLocked, isOpening, isReadOnly, lockDeadline } from './errors.ts'
 import { createFile, isWritable, MEMORY, requireFile } from './files.ts'
 import { APPLICATION_ID, hasTablesOf, LATEST_SCHEMA, migrate, schemaVersion } from './migrate.ts'
 import { type Connection, prepareStatements } from './statements.ts'
@@ -109,11 +109,19 @@ function connect(path: string, prepare: (database: DatabaseSync) => void): Conne
 
 function asUnusable(path: string, error: unknown): UnusableDatabase {
   if (error instanceof UnusableDatabase) return error
-  const reason = error instanceof Error ? error.message : String(error)
   const message = isLocked(error)
     ? `The database ${path} is locked by another process. Try again.`
-    : `The database ${path} cannot be opened: ${reason}.`
+    : `The database ${path} cannot be opened: ${reasonOf(error)}.`
   return new UnusableDatabase(message, { cause: error })
+}
+
+/** SQLite's own words, and what to do where they do not say it. */
+function reasonOf(error: unknown): string {
+  const reason = error instanceof Error ? error.message : String(error)
+  // The file itself is writable.
+  if (isReadOnly(error))
+    return 'SQLite creates files beside it, and may not write to them or to the folder. Check their permissions'
+  return isDamaged(error) ? `${reason}. Check the path, or restore a backup` : reason
 }
 
 /** Creates the file if it does not exist. Returns its size. */

@@ -30,6 +30,10 @@ export function isDamaged(error: unknown): boolean {
   return hasCode(error, CORRUPT, NOTADB)
 }
 
+export function isReadOnly(error: unknown): boolean {
+  return hasCode(error, OTHERS.READONLY)
+}
+
 /** Another process may be creating or migrating the file, or deleting its WAL. */
 export function isOpening(error: unknown): boolean {
   return isLocked(error) || hasCode(error, CANTOPEN)

@@ -42,21 +42,21 @@ export function fileStats(path: string): Stats | undefined {
   }
 }
 
-/** Throws an UnusableDatabase if there is no file, or if its folder may not be entered. */
-export function requireFile(path: string): Stats {
+/** Throws an UnusableDatabase if there is no file, or if it cannot be read. */
+export function requireFile(path: string, what: 'database' | 'backup' = 'database'): Stats {
   let stats: Stats | undefined
   try {
     stats = statSync(path, { throwIfNoEntry: false })
+    if (stats?.isFile()) accessSync(path, constants.R_OK)
   } catch (error) {
     const reason = getSystemErrorMessage((error as NodeJS.ErrnoException).errno ?? 0)
-    throw new UnusableDatabase(`The database ${path} cannot be opened: ${reason}.`, { cause: error })
+    throw new UnusableDatabase(`The ${what} ${path} cannot be opened: ${reason}.`, { cause: error })
   }
   if (stats === undefined) {
-    throw new UnusableDatabase(
-      `There is no database at ${path}. Check --database-url and --environment, and the folder that you are in.`,
-    )
+    const hint = 'Check --database-url and --environment, and the folder that you are in.'
+    throw new UnusableDatabase(`There is no ${what} at ${path}.${what === 'database' ? ` ${hint}` : ''}`)
   }
-  if (!stats.isFile()) throw new UnusableDatabase(`The database ${path} is not a file.`)
+  if (!stats.isFile()) throw new UnusableDatabase(`The ${what} ${path} is not a file.`)
   return stats
 }
 
@@ -96,10 +96,10 @@ export function isSameFile(first: string, second: string): boolean {
   return one !== undefined && one.ino === other?.ino && one.dev === other.dev
 }
 
-/** Whether a file or a folder may be written. Checks the mode too: root may write to everything, whatever its mode says. */
+/** Whether a file may be written. Checks the mode too: root may write to everything, whatever its mode says. */
 export function isWritable(path: string): boolean {
   try {
-    accessSync(path, constants.R_OK | constants.W_OK)
+    accessSync(path, constants.W_OK)
     return (statSync(path).mode & 0o222) !== 0
   } catch {
     return false
