@@ -31,26 +31,20 @@ export interface Setting<Value> {
   readonly parse: (text: string) => Value
 }
 
-/**
- * `usage` is the flag, the placeholder of its value and the variable, such as `--port PORT (PORT)`. Without a default, the
- * setting is undefined if it is not given.
- */
+/** Without a default, the setting is undefined if it is not given. */
 function setting<Value, const Default extends Value | undefined = undefined>(
-  usage: string,
-  description: string,
-  parse: (text: string) => Value,
-  options: Partial<Omit<Setting<Value>, 'default'>> & { readonly default?: Default } = {},
+  definition: Omit<Setting<Value>, 'default'> & { readonly default?: Default },
 ): Setting<Value | Default> {
-  const [, flag, placeholder, variable] = /^(?:--([\w-]+))?(?: ([A-Z/]+))? ?(?:\((\w+)\))?$/.exec(usage) ?? []
-  return { flag, placeholder, variable, description, parse, ...options, default: options.default as Default }
+  return { ...definition, default: definition.default as Default }
 }
 
-function flagOnly(usage: string, description: string): Setting<boolean> {
-  return setting(usage, description, () => true, { default: false })
+/** A switch is given without a value. */
+function switchNamed(flag: string, description: string): Setting<boolean> {
+  return { flag, description, parse: () => true, default: false }
 }
 
-function duration(usage: string, description: string, parse: (text: string) => number, defaultMs: number) {
-  return setting(usage, description, parse, { default: defaultMs, defaultText: formatDuration(defaultMs) })
+function duration(definition: Setting<number>): Setting<number> {
+  return { ...definition, defaultText: formatDuration(definition.default) }
 }
 
 /** The shortest window of a rate limit. Its headers count in seconds. */
@@ -73,101 +67,150 @@ const parseKeyName = matching(
 
 /** The settings of `serve`. */
 const SERVICE_SETTINGS = {
-  host: setting('--host ADDRESS (HOST)', 'address to listen on', parseHost, { default: '127.0.0.1' }),
-  port: setting('--port PORT (PORT)', 'port to listen on; 0 picks a free one', parsePort, { default: 8080 }),
-  databaseUrl: setting(
-    '--database-url URL (DATABASE_URL)',
-    'sqlite:<path>, sqlite::memory: or postgres://…; use the variable for a URL with a password, because every user of the machine can see flags',
-    parseDatabaseUrl,
-    {
-      // readSettings replaces it by the file of the environment.
-      default: defaultDatabase('production'),
-      defaultText: `sqlite:${defaultDatabase('<environment>').path}`,
-      isSecret: true,
-    },
-  ),
-  databaseConnections: setting(
-    '--database-connections NUMBER (DATABASE_CONNECTIONS)',
-    'PostgreSQL connections per process',
-    wholeNumber(1, 999),
-    { default: DEFAULT_CONNECTIONS },
-  ),
-  databaseWait: duration(
-    '--database-wait TIME (DATABASE_WAIT)',
-    'PostgreSQL: how long to wait at start for a server that is unreachable or read-only',
-    durationBetween(0, UNIT_MS.h),
-    10_000,
-  ),
-  environment: setting(
-    '--environment NAME (ANIMAL_STORE_ENV)',
-    ENVIRONMENTS.join(' or '),
-    oneOf(ENVIRONMENTS),
-    { default: 'production' },
-  ),
-  productionUrl: setting(
-    '--production-url URL (PRODUCTION_URL)',
-    'public base URL of production, for links and the OpenAPI document',
-    parseBaseUrl,
-    { defaultText: "in production: the server's own address + /v1", isSecret: true },
-  ),
-  stagingUrl: setting(
-    '--staging-url URL (STAGING_URL)',
-    'public base URL of staging, for links and the OpenAPI document',
-    parseBaseUrl,
-    { defaultText: "in staging: the server's own address + /v1", isSecret: true },
-  ),
-  corsOrigins: setting(
-    '--cors-origin ORIGIN (CORS_ORIGIN)',
-    'origin whose pages may use the API from a browser, or *; may be repeated',
-    parseOrigins,
-    { default: [], defaultText: 'none', isRepeatable: true },
-  ),
-  rateLimit: setting(
-    '--rate-limit NUMBER/TIME (RATE_LIMIT)',
-    'how many requests each API key may send, such as 600/60s',
-    parseRateLimit,
-    { defaultText: 'off' },
-  ),
-  trustProxy: setting(
-    '--trust-proxy NUMBER (TRUST_PROXY)',
-    "how many proxies in front are trusted to report the client's address",
-    wholeNumber(0, 99),
-    { default: 0 },
-  ),
-  logLevel: setting('--log-level LEVEL (LOG_LEVEL)', LOG_LEVELS.join(', '), oneOf(LOG_LEVELS), {
+  host: setting({
+    flag: 'host',
+    variable: 'HOST',
+    placeholder: 'ADDRESS',
+    description: 'address to listen on',
+    parse: parseHost,
+    default: '127.0.0.1',
+  }),
+  port: setting({
+    flag: 'port',
+    variable: 'PORT',
+    placeholder: 'PORT',
+    description: 'port to listen on; 0 picks a free one',
+    parse: parsePort,
+    default: 8080,
+  }),
+  databaseUrl: setting({
+    flag: 'database-url',
+    variable: 'DATABASE_URL',
+    placeholder: 'URL',
+    description:
+      'sqlite:<path>, sqlite::memory: or postgres://…; use the variable for a URL with a password, because every user of the machine can see flags',
+    parse: parseDatabaseUrl,
+    // readSettings replaces it by the file of the environment.
+    default: defaultDatabase('production'),
+    defaultText: `sqlite:${defaultDatabase('<environment>').path}`,
+    isSecret: true,
+  }),
+  databaseConnections: setting({
+    flag: 'database-connections',
+    variable: 'DATABASE_CONNECTIONS',
+    placeholder: 'NUMBER',
+    description: 'PostgreSQL connections per process',
+    parse: wholeNumber(1, 999),
+    default: DEFAULT_CONNECTIONS,
+  }),
+  databaseWait: duration({
+    flag: 'database-wait',
+    variable: 'DATABASE_WAIT',
+    placeholder: 'TIME',
+    description: 'PostgreSQL: how long to wait at start for a server that is unreachable or read-only',
+    parse: durationBetween(0, UNIT_MS.h),
+    default: 10_000,
+  }),
+  environment: setting({
+    flag: 'environment',
+    variable: 'ANIMAL_STORE_ENV',
+    placeholder: 'NAME',
+    description: ENVIRONMENTS.join(' or '),
+    parse: oneOf(ENVIRONMENTS),
+    default: 'production',
+  }),
+  productionUrl: setting({
+    flag: 'production-url',
+    variable: 'PRODUCTION_URL',
+    placeholder: 'URL',
+    description: 'public base URL of production, for links and the OpenAPI document',
+    parse: parseBaseUrl,
+    defaultText: "in production: the server's own address + /v1",
+    isSecret: true,
+  }),
+  stagingUrl: setting({
+    flag: 'staging-url',
+    variable: 'STAGING_URL',
+    placeholder: 'URL',
+    description: 'public base URL of staging, for links and the OpenAPI document',
+    parse: parseBaseUrl,
+    defaultText: "in staging: the server's own address + /v1",
+    isSecret: true,
+  }),
+  corsOrigins: setting({
+    flag: 'cors-origin',
+    variable: 'CORS_ORIGIN',
+    placeholder: 'ORIGIN',
+    description: 'origin whose pages may use the API from a browser, or *; may be repeated',
+    parse: parseOrigins,
+    default: [],
+    defaultText: 'none',
+    isRepeatable: true,
+  }),
+  rateLimit: setting({
+    flag: 'rate-limit',
+    variable: 'RATE_LIMIT',
+    placeholder: 'NUMBER/TIME',
+    description: 'how many requests each API key may send, such as 600/60s',
+    parse: parseRateLimit,
+    defaultText: 'off',
+  }),
+  trustProxy: setting({
+    flag: 'trust-proxy',
+    variable: 'TRUST_PROXY',
+    placeholder: 'NUMBER',
+    description: "how many proxies in front are trusted to report the client's address",
+    parse: wholeNumber(0, 99),
+    default: 0,
+  }),
+  logLevel: setting({
+    flag: 'log-level',
+    variable: 'LOG_LEVEL',
+    placeholder: 'LEVEL',
+    description: LOG_LEVELS.join(', '),
+    parse: oneOf(LOG_LEVELS),
     default: 'info',
   }),
-  metricsPort: setting(
-    '--metrics-port PORT (METRICS_PORT)',
-    'port of the Prometheus metrics, at /metrics; 0 picks a free one',
-    parsePort,
-    { defaultText: 'off' },
-  ),
-  metricsHost: setting(
-    '--metrics-host ADDRESS (METRICS_HOST)',
-    'address to listen on for the metrics',
-    parseHost,
-    { default: '127.0.0.1' },
-  ),
-  shutdownDelay: duration(
-    '--shutdown-delay TIME (SHUTDOWN_DELAY)',
-    `how long to keep serving, with /readyz failing, before the listener closes; at most ${formatDuration(MAX_SHUTDOWN_DELAY_MS)}`,
-    durationBetween(0, MAX_SHUTDOWN_DELAY_MS),
-    1_000,
-  ),
-  workers: setting(
-    '--workers NUMBER (WORKERS)',
-    'number of processes, or auto for one per core',
-    parseWorkers,
-    { default: 1 },
-  ),
+  metricsPort: setting({
+    flag: 'metrics-port',
+    variable: 'METRICS_PORT',
+    placeholder: 'PORT',
+    description: 'port of the Prometheus metrics, at /metrics; 0 picks a free one',
+    parse: parsePort,
+    defaultText: 'off',
+  }),
+  metricsHost: setting({
+    flag: 'metrics-host',
+    variable: 'METRICS_HOST',
+    placeholder: 'ADDRESS',
+    description: 'address to listen on for the metrics',
+    parse: parseHost,
+    default: '127.0.0.1',
+  }),
+  shutdownDelay: duration({
+    flag: 'shutdown-delay',
+    variable: 'SHUTDOWN_DELAY',
+    placeholder: 'TIME',
+    description: `how long to keep serving, with /readyz failing, before the listener closes; at most ${formatDuration(MAX_SHUTDOWN_DELAY_MS)}`,
+    parse: durationBetween(0, MAX_SHUTDOWN_DELAY_MS),
+    default: 1_000,
+  }),
+  workers: setting({
+    flag: 'workers',
+    variable: 'WORKERS',
+    placeholder: 'NUMBER',
+    description: 'number of processes, or auto for one per core',
+    parse: parseWorkers,
+    default: 1,
+  }),
   // A secret has no flag: every user of the machine can see flags.
-  apiKey: setting(
-    '(ANIMAL_STORE_API_KEY)',
-    `one extra key, accepted in addition to the stored ones; ${EXTRA_KEY}`,
-    parseExtraKey,
-    { defaultText: 'none', isSecret: true },
-  ),
+  apiKey: setting({
+    variable: 'ANIMAL_STORE_API_KEY',
+    description: `one extra key, accepted in addition to the stored ones; ${EXTRA_KEY}`,
+    parse: parseExtraKey,
+    defaultText: 'none',
+    isSecret: true,
+  }),
 }
 
 /** The names of the settings of `serve`. */
@@ -175,43 +218,49 @@ export const SERVICE_SETTING_NAMES = Object.keys(SERVICE_SETTINGS) as (keyof typ
 
 export const SETTINGS = {
   ...SERVICE_SETTINGS,
-  name: setting(
-    '--name NAME',
-    `what the key is for, in at most ${MAX_KEY_NAME_LENGTH} characters`,
-    parseKeyName,
-    { default: '', isRequired: true },
-  ),
-  expires: setting(
-    '--expires TIME',
-    'how long the key is valid, such as 90d',
-    durationBetween(1_000, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
-    { defaultText: 'never' },
-  ),
-  overlap: duration(
-    '--overlap TIME',
-    'how long the old key keeps working, such as 0s or 24h',
-    durationBetween(0, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
-    UNIT_MS.d,
-  ),
-  format: setting(
-    '--format NAME',
-    `${FORMAT_NAMES.join(', ')}, for standard input or output and for names without an ending`,
-    oneOf(FORMAT_NAMES),
-    { defaultText: 'the ending of FILE; without one, import looks at the content and export writes jsonl' },
-  ),
-  spreadsheetSafe: flagOnly(
-    '--spreadsheet-safe',
+  name: setting({
+    flag: 'name',
+    placeholder: 'NAME',
+    description: `what the key is for, in at most ${MAX_KEY_NAME_LENGTH} characters`,
+    parse: parseKeyName,
+    default: '',
+    isRequired: true,
+  }),
+  expires: setting({
+    flag: 'expires',
+    placeholder: 'TIME',
+    description: 'how long the key is valid, such as 90d',
+    parse: durationBetween(1_000, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
+    defaultText: 'never',
+  }),
+  overlap: duration({
+    flag: 'overlap',
+    placeholder: 'TIME',
+    description: 'how long the old key keeps working, such as 0s or 24h',
+    parse: durationBetween(0, MAX_KEY_LIFETIME_MS, KEY_LIFETIME_EXAMPLE),
+    default: UNIT_MS.d,
+  }),
+  format: setting({
+    flag: 'format',
+    placeholder: 'NAME',
+    description: `${FORMAT_NAMES.join(', ')}, for standard input or output and for names without an ending`,
+    parse: oneOf(FORMAT_NAMES),
+    defaultText: 'the ending of FILE; without one, import looks at the content and export writes jsonl',
+  }),
+  spreadsheetSafe: switchNamed(
+    'spreadsheet-safe',
     'CSV and TSV: put an apostrophe before names that a spreadsheet would run as formulas',
   ),
-  skipInvalid: flagOnly('--skip-invalid', 'report invalid lines and import the others'),
-  dryRun: flagOnly('--dry-run', 'read and check the whole file, and store nothing'),
-  fromLine: setting(
-    '--from-line NUMBER',
-    'line to start at, to resume an interrupted import',
-    wholeNumber(1, 999_999_999),
-    { default: 1 },
-  ),
-  json: flagOnly('--json', 'print JSON'),
+  skipInvalid: switchNamed('skip-invalid', 'report invalid lines and import the others'),
+  dryRun: switchNamed('dry-run', 'read and check the whole file, and store nothing'),
+  fromLine: setting({
+    flag: 'from-line',
+    placeholder: 'NUMBER',
+    description: 'line to start at, to resume an interrupted import',
+    parse: wholeNumber(1, 999_999_999),
+    default: 1,
+  }),
+  json: switchNamed('json', 'print JSON'),
 }
 
 export type SettingName = keyof typeof SETTINGS
