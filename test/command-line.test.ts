@@ -1,7 +1,7 @@
 // The command line: help, version, mistyped commands, settings, and the OpenAPI document.
 
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { readSettings, SettingsError } from '../src/cli/read-settings.ts'
@@ -131,6 +131,34 @@ suite('settings', { concurrency: 2 }, () => {
       'ANIMAL_STORE_API_KEY must be 20 to 255 visible ASCII characters, at least 10 of them different',
     ])
     assert.deepEqual(readdirSync(cwd), [])
+  })
+
+  test('are read from --env-file by every command, also by npm start, and a variable that is set wins', async t => {
+    const cwd = temporaryFolder(t)
+    writeFileSync(
+      join(cwd, 'my.env'),
+      "DATABASE_URL='sqlite:file.db' # here\nANIMAL_STORE_ENV=staging\nLOG_LEVEL=warn\n",
+    )
+    const options = { cwd, env: { ANIMAL_STORE_ENV: 'production' } }
+    const { err } = await run(t, ['keys', 'create', '--name', 'x', '--env-file', 'my.env'], options)
+    assert.match(err, /^Created key_\w+ \(x\) for production in file\.db\./m)
+    for (const args of [['--env-file=my.env'], ['--env-file', 'my.env', '--workers', '2']]) {
+      const { said, child, ended } = await serve(t, args, { cwd })
+      assert.match(await said(/listening on .*/), /\(staging, file\.db/)
+      child.kill()
+      // The log is quiet.
+      assert.equal((await ended).out, '')
+    }
+  })
+
+  test('are not read from an --env-file that is missing', async t => {
+    const cwd = temporaryFolder(t)
+    const { code, err } = await run(t, ['keys', 'list', '--env-file', 'missing.env'], { cwd })
+    // Node.js itself ends the process.
+    assert.deepEqual([code, err], [9, `${process.execPath}: missing.env: not found\n`])
+    const problem = '--env-file missing.env cannot be read: the file does not exist\n'
+    const inProcess = await runInProcess(['keys', 'list', '--env-file', 'missing.env'], {})
+    assert.deepEqual([inProcess.code, inProcess.err], [2, problem])
   })
 
   type Given = [args: string[], env: Record<string, string>]

@@ -1,7 +1,7 @@
 // The help of the command line, and suggestions for mistyped words.
 
 import type { Command } from './command.ts'
-import { SETTINGS, type Setting } from './settings.ts'
+import { COMMON_SETTINGS, SETTINGS, type Setting } from './settings.ts'
 
 /** The width of most terminals. */
 const COLUMNS = 80
@@ -38,7 +38,7 @@ export function help(command: Command): string {
 
 /** Returns the usage and the description of each setting. */
 function describeSettings({ settings, descriptions }: Command): [usage: string, description: string][] {
-  return settings.map(name => {
+  return [...settings, ...COMMON_SETTINGS].map(name => {
     const setting: Setting<unknown> = SETTINGS[name]
     const { flag, placeholder, variable } = setting
     const description = descriptions?.[name] ?? setting.description

@@ -12,7 +12,7 @@ import { migrate } from './commands/migrate.ts'
 import { openapi } from './commands/openapi.ts'
 import { closest, help, overview } from './help.ts'
 import { describeSystemError, reasonOf, redact } from './messages.ts'
-import { readSettings, SettingsError } from './read-settings.ts'
+import { readSettings, SettingsError, type Variables } from './read-settings.ts'
 import { serve } from './service/serve.ts'
 
 const COMMANDS = [
@@ -37,7 +37,7 @@ const INTERRUPTED = 130
 /** Runs a command line. Returns the exit code. */
 export async function main(
   args: readonly string[],
-  env: Readonly<Record<string, string | undefined>>,
+  env: Variables,
   { stdin, stdout, stderr }: Omit<Streams, 'say'>,
 ): Promise<number> {
   const streams = { stdin, stdout, stderr, say: (text: string) => void stderr.write(`${text}\n`) }
@@ -50,11 +50,7 @@ export async function main(
   }
 }
 
-async function run(
-  args: readonly string[],
-  env: Readonly<Record<string, string | undefined>>,
-  streams: Streams,
-): Promise<number> {
+async function run(args: readonly string[], env: Variables, streams: Streams): Promise<number> {
   if (hasFlag(args, '--version', '-v')) {
     const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
     await print(streams.stdout, version)

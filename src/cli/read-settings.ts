@@ -1,12 +1,20 @@
 // Reads settings from flags and environment variables.
 
-import { parseArgs } from 'node:util'
+import { readFileSync } from 'node:fs'
+import { parseArgs, parseEnv } from 'node:util'
 import type { Environment } from '../api-key.ts'
 import { defaultDatabase, MalformedUrl } from '../database/open.ts'
 import type { Command } from './command.ts'
 import { closest } from './help.ts'
-import { hasCredentials, redact } from './messages.ts'
-import { InvalidSetting, SETTINGS, type Setting, type SettingName, type Settings } from './settings.ts'
+import { describeSystemError, hasCredentials, redact } from './messages.ts'
+import {
+  COMMON_SETTINGS,
+  InvalidSetting,
+  SETTINGS,
+  type Setting,
+  type SettingName,
+  type Settings,
+} from './settings.ts'
 
 /** Everything that is wrong with the settings, one line each. */
 export class SettingsError extends Error {
@@ -19,25 +27,30 @@ export class SettingsError extends Error {
   }
 }
 
+export type Variables = Record<string, string | undefined>
+
 interface Input {
   readonly args: readonly string[]
-  readonly env: Readonly<Record<string, string | undefined>>
+  readonly env: Variables
 }
 
 /**
  * Reads the settings and operands of a command. A flag wins over its variable, and an empty variable counts as not
- * given. Throws one SettingsError with all problems.
+ * given. Adds the variables of --env-file to `env`. Throws one SettingsError with all problems.
  */
 export function readSettings<Name extends SettingName>(
   {
-    settings: names,
+    settings: own,
     operands = [],
     findConflicts = () => [],
   }: Pick<Command<Name>, 'settings' | 'operands' | 'findConflicts'>,
   { args, env }: Input,
 ): { settings: Settings<Name>; operands: string[] } {
+  const names = [...own, ...COMMON_SETTINGS]
   const problems: string[] = []
   const flags = readFlags(names, args, operands, problems)
+  const envFile = flags.values.get('env-file')
+  if (envFile !== undefined) addVariables(env, envFile, problems)
   const values: Record<string, unknown> = {}
   for (const name of names) {
     const setting: Setting<unknown> = SETTINGS[name]
@@ -66,6 +79,18 @@ export function readSettings<Name extends SettingName>(
   problems.push(...findConflicts(settings, flags.operands))
   if (problems.length > 0) throw new SettingsError(problems)
   return { settings, operands: flags.operands }
+}
+
+/**
+ * Node.js itself checks that the file exists, even if the flag follows the name of the script, and parses it in the same way.
+ * PostgreSQL's variables, such as PGPASSWORD, are read later, so all are added.
+ */
+function addVariables(env: Variables, file: string, problems: string[]): void {
+  try {
+    for (const [name, value] of Object.entries(parseEnv(readFileSync(file, 'utf8')))) env[name] ??= value
+  } catch (error) {
+    problems.push(`--env-file ${redact(file)} cannot be read: ${describeSystemError(error)}`)
+  }
 }
 
 function readFlags(

@@ -261,9 +261,18 @@ export const SETTINGS = {
     default: 1,
   }),
   json: switchNamed('json', 'print JSON'),
+  envFile: setting({
+    flag: 'env-file',
+    placeholder: 'FILE',
+    description: 'file with variables; one that is set already wins',
+    parse: text => text,
+  }),
 }
 
 export type SettingName = keyof typeof SETTINGS
+
+/** The settings that every command has besides its own. */
+export const COMMON_SETTINGS: readonly SettingName[] = ['envFile']
 
 /** The parsed settings. */
 export type Settings<Name extends SettingName> = {
