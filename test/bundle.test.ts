@@ -76,7 +76,7 @@ const c = \`
 suite('the scripts of the pages', () => {
   const service = shared(startTestService)
 
-  test('use only names that exist', { timeout: 120_000 }, async t => {
+  test('use only names that exist', async t => {
     const folder = temporaryFolder(t)
     const names = ['catalogue.js', 'reference.js']
     for (const name of names) {

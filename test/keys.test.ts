@@ -93,12 +93,14 @@ suite('keys', { concurrency: 2 }, () => {
   test('rotate says when the old key ends, and refuses a key that was rotated already', async t => {
     const cwd = temporaryFolder(t)
     const { id } = await createIn(cwd, '--name', 'x')
+    const before = Date.now()
     const first = await runIn(cwd, 'rotate', id, '--overlap', '1h')
+    const after = Date.now()
     assert.equal(first.code, 0)
     const [, end = ''] =
       new RegExp(`^Rotated ${id} \\(x\\) .* It expires at (\\S+Z)\\.$`, 'm').exec(first.err) ?? []
-    const minutes = (Date.parse(end) - Date.now()) / 60_000
-    assert.ok(minutes > 58 && minutes <= 60, first.err)
+    const rotatedAt = Date.parse(end) - 3_600_000
+    assert.ok(rotatedAt >= before && rotatedAt <= after, first.err)
     const again = await runIn(cwd, 'rotate', id)
     assert.equal(again.code, 1)
     assert.match(
@@ -172,7 +174,8 @@ suite('keys', { concurrency: 2 }, () => {
     }
   })
 
-  test('a running service rejects a key within 5 seconds of its revocation', async t => {
+  // How soon is tested with a clock that is moved (postgres.test.ts).
+  test('a running service soon rejects a key that was revoked', async t => {
     const { cwd, address } = running()
     const { id, key } = await createIn(cwd, '--name', 'x')
     const { send, close } = client(address, key)
@@ -183,7 +186,6 @@ suite('keys', { concurrency: 2 }, () => {
     assert.match(err, /^Revoked key_\w+ \(x\) in data\/production\.db\.\n$/)
     await waitUntil(async () => (await send('GET', '/v1/pets')).status !== 200, {
       what: 'the service rejects the key',
-      timeoutMs: 5_000,
     })
     assert.equal((await send('GET', '/v1/pets')).status, 401)
   })

@@ -39,7 +39,7 @@ suite('slow clients', () => {
     ['never ends its headers', 'GET /v1/pets HTTP/1.1\r\nhost: x\r\n'],
     ['never ends its body', `${post}{"name"`],
   ] as const) {
-    test(`get 408 after the time-out: one that ${what}`, { timeout: 10_000 }, async t => {
+    test(`get 408 after the time-out: one that ${what}`, async t => {
       const service = await startTestService(t)
       // Node swaps the two time-outs if the one for the headers is longer.
       Object.assign(await serverOf(service), { headersTimeout: 200, requestTimeout: 300 })

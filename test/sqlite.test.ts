@@ -239,7 +239,7 @@ suite('reads from a SQLite file', () => {
     // The acknowledgement must arrive in the turn of the first read. The writer thread may be too slow for that, so
     // each round blocks this thread for longer than the last, until the acknowledgement arrives in that turn.
     for (let blockMs = 1; ; blockMs *= 2) {
-      assert.ok(blockMs < 2_000, 'no write was acknowledged in the turn in which it began')
+      assert.ok(blockMs < 20_000, 'no write was acknowledged in the turn in which it began')
       const previous = await animalNames(store)
       // Timers run first in a turn.
       await delay(1)
@@ -261,7 +261,7 @@ suite('reads from a SQLite file', () => {
 })
 
 function blockUntilStored(path: string, count: number): void {
-  const deadline = performance.now() + 10_000
+  const deadline = performance.now() + 60_000
   while (countAnimals(path) !== count) assert.ok(performance.now() < deadline, 'the animal was not stored')
 }
 

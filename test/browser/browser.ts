@@ -11,6 +11,9 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 const PACKAGE = dirname(dirname(fileURLToPath(import.meta.resolve('@sparticuz/chromium'))))
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/chromium/', import.meta.url))
 
+/** Ten times what the slowest step takes on a slow machine. */
+const HANG_MS = 120_000
+
 /** Starts one browser for all tests of a file. Returns a function that creates a separate profile for a test. */
 export function useBrowser(): (t: TestContext, options?: BrowserContextOptions) => Promise<BrowserContext> {
   let browser: Browser
@@ -20,7 +23,7 @@ export function useBrowser(): (t: TestContext, options?: BrowserContextOptions) 
   after(() => browser.close())
   return async (t, options = {}) => {
     const context = await browser.newContext(options)
-    context.setDefaultTimeout(30_000)
+    context.setDefaultTimeout(HANG_MS)
     t.after(async () => {
       // The page may still send requests in the background. Their handlers would fail when the context closes.
       for (const page of context.pages()) await page.unrouteAll({ behavior: 'ignoreErrors' })
@@ -33,6 +36,7 @@ export function useBrowser(): (t: TestContext, options?: BrowserContextOptions) 
 export async function launchBrowser(): Promise<Browser> {
   const folder = await unpack()
   return chromium.launch({
+    timeout: HANG_MS,
     executablePath: join(folder, 'chromium'),
     args: ['--no-sandbox', '--font-render-hinting=none'],
     env: {

@@ -582,7 +582,7 @@ suite('the page', () => {
       assert.equal(await page.locator(useless).first().isVisible(), false, useless)
   })
 
-  test('has no violation that axe finds, light or dark, narrow or wide', { timeout: 300_000 }, async t => {
+  test('has no violation that axe finds, light or dark, narrow or wide', async t => {
     const { page } = await openReference(t, { ...WIDE, reducedMotion: 'reduce' })
     await page.getByLabel('API key').fill(API_KEY)
     await send(page, 'listPets')

@@ -146,7 +146,8 @@ suite('at the start, the service waits for a PostgreSQL server', { concurrency: 
 suite('a PostgreSQL server that asks for a password', { concurrency: true }, () => {
   /** A server with a role for each method. The name of a role is the name of its method. */
   const server = shared(async t => {
-    const postgres = await startPostgres()
+    // The server would wait longer for a password than a test may take.
+    const postgres = await startPostgres(['-c', 'fsync=off', '-c', 'authentication_timeout=10min'])
     t.after(() => postgres.stop())
     await administer(
       `create role scram login password 'right';
@@ -167,9 +168,8 @@ suite('a PostgreSQL server that asks for a password', { concurrency: true }, () 
     return new URL(postgres.url).host
   })
 
-  /** Runs a command. If it waited until the server closes the connection, it would take a minute. */
+  /** Runs a command. If it waited until the server closes the connection, the test would time out. */
   async function assertFails(t: Scope, args: readonly string[], user: string, reason: string): Promise<void> {
-    const since = performance.now()
     const cwd = temporaryFolder(t)
     writeFileSync(join(cwd, 'animals.jsonl'), '{"name":"a","categoryId":1}\n')
     const env = { DATABASE_URL: `postgres://${user}@${server()}/postgres` }
@@ -179,7 +179,6 @@ suite('a PostgreSQL server that asks for a password', { concurrency: true }, () 
       `The PostgreSQL database cannot be used: ${reason}.\n`,
     )
     assert.equal(code, 1)
-    assert.ok(performance.now() - since < 20_000)
   }
 
   const MISSING = 'the server asks for a password, and the URL (or PGPASSWORD) has none'
