@@ -56,7 +56,12 @@ suite('signing in', () => {
 
   test('removes what was pasted around the key, and shows its first characters in the menu', async t => {
     const { page } = await open(t, service(), { isSignedIn: false })
-    for (const pasted of [`Authorization: Bearer ${API_KEY}`, ` "${API_KEY}" `, `'Bearer ${API_KEY}'\n`]) {
+    for (const pasted of [
+      `Authorization: Bearer ${API_KEY}`,
+      ` "${API_KEY}" `,
+      `'Bearer ${API_KEY}'\n`,
+      `“${API_KEY}”`,
+    ]) {
       await page.getByLabel('API key').fill(pasted)
       await page.getByRole('button', { name: 'Sign in' }).click()
       await waitForCatalogue(page)

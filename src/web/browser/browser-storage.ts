@@ -54,7 +54,7 @@ export function loadKey(): string | undefined {
 
 /** People copy a key together with the rest of its header, or with the quotes around it. */
 export function parsePastedKey(text: string): string {
-  return text.replace(/^[\s"'`]*(?:authorization:\s*)?(?:bearer\s+)?["'`]*|[\s"'`]+$/gi, '')
+  return text.replace(/^[\s"'`“”‘’]*(?:authorization:\s*)?(?:bearer\s+)?["'`“”‘’]*|[\s"'`“”‘’]+$/gi, '')
 }
 
 export interface TabsOptions {
