@@ -99,7 +99,7 @@ function renderLayout(options: LayoutOptions): Html {
 <script type="module" src="./assets/${assets}.js"></script>
 </head>
 <body>
-${navigation !== undefined && html`<a class="button skip" href="#content">Skip to the content</a>`}
+<a class="button skip" href="#content">Skip to the content</a>
 <header id="bar"><div class="row"><a class="brand row" href="./"><img src="./assets/icon.svg" alt="" width="24" height="24"><span>Animal Store</span></a><span class="environment ${environment}">${environment}</span>
 ${search}<nav aria-label="Site">${otherPage}<a href="./openapi.json">OpenAPI</a></nav>${tools}</div></header>
 ${navigation}

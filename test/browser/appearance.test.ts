@@ -55,6 +55,18 @@ suite('the catalogue page', () => {
     assert.equal(await style(page, '#filter [aria-pressed=true]', 'outline-width'), '2px')
   })
 
+  test('begins with a link that skips the bar', async t => {
+    const { page } = await open(t, service(), { isSignedIn: false })
+    await signIn(page)
+    await page.locator('.brand').focus()
+    await page.keyboard.press('Shift+Tab')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/#content$/)
+    assert.ok((await boxOf(page.locator('#filter'))).y >= (await boxOf(page.locator('#bar'))).bottom)
+    await page.keyboard.press('Tab')
+    assert.equal(await page.evaluate(() => document.activeElement?.closest('div')?.id), 'filter')
+  })
+
   test('has room for underscores in its fields', async t => {
     const { page } = await open(t, service())
     await openAddForm(page)
