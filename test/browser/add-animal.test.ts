@@ -141,6 +141,7 @@ suite('the form', () => {
     await fillIn(page, 'Kim', '8')
     await page.getByRole('radio', { name: 'sold' }).check()
     await page.getByLabel('Add another').check()
+    const place = await page.getByLabel('Category', { exact: true }).boundingBox()
     for (const name of ['Kim', 'Rex', 'Otto']) {
       await page.keyboard.type(name === 'Kim' ? '' : name)
       await page.getByLabel('Name').press('Enter')
@@ -149,6 +150,7 @@ suite('the form', () => {
     }
     const count = page.locator('#added-count')
     assert.equal(await count.textContent(), '3 added')
+    assert.deepEqual(await page.getByLabel('Category', { exact: true }).boundingBox(), place)
     await page.keyboard.press('Escape')
     await openAddForm(page)
     assert.equal(await count.textContent(), '', 'the count does not start again')
