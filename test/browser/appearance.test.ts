@@ -247,6 +247,11 @@ suite('the catalogue page', () => {
       for (const part of ['#export', '#next', '#list-status', '#rows tr:nth-child(6) .status'])
         assert.ok((await boxOf(page.locator(part))).right <= panel.x, `${part} is covered at ${width}`)
       assert.ok((await boxOf(row.locator('.name'))).width >= 120, `the name has no room at ${width}`)
+      if (width >= 1000) {
+        const category = page.locator('#rows tr').first().locator('td').nth(1)
+        const hidden = await category.evaluate(cell => cell.scrollWidth - cell.clientWidth)
+        assert.equal(hidden, 0, `the category is cut at ${width}`)
+      }
       assert.ok(panel.right <= width, `the panel leaves the screen at ${width}`)
       await page.keyboard.press('Escape')
     }
