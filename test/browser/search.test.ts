@@ -243,6 +243,21 @@ suite('the requests of the page', () => {
 })
 
 suite('a large catalogue', () => {
+  test('is not searched for animals without a status if the inventory has none', async t => {
+    const service = await startWithAnimals(t, newAnimals(350))
+    const { page } = await open(t, service)
+    assert.equal((await readStock(page)).at(-1), '0')
+    await readRows(page)
+    const requests = watchRequests(page)
+    await page.getByRole('button', { name: 'no status' }).click()
+    await page.getByRole('heading', { name: 'No animal without a status' }).waitFor()
+    const lists = requests.filter(url => url.startsWith('/v1/pets?limit=100'))
+    assert.equal(lists.length, 1, String(requests))
+    assert.equal(await page.locator('#next').isVisible(), false)
+    await service.create({ name: 'Kim', categoryId: 8 })
+    await waitForList(page, '?status=none', '351')
+  })
+
   test('is searched as a whole: the newest animal is found by its name, also after a reload', async t => {
     const { page } = await open(t, largeService(), { path: '/?q=hohen' })
     await waitForList(page, '?q=hohen', '23010')

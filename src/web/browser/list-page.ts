@@ -19,6 +19,8 @@ export interface ListPageOptions {
   readonly list: (options: ListOptions) => Promise<Page>
   /** Called before each further request, with the animals found so far. */
   readonly beforeMore: (found: ListPage, examined: number) => Promise<void>
+  /** Tells whether all animals of this status were counted, and there is none: then no further request can find one. */
+  readonly isCountedEmpty: () => boolean
 }
 
 /**
@@ -40,7 +42,8 @@ export async function findListPage(location: ListLocation, options: ListPageOpti
 }
 
 /** Follows the links of the API until the page is full, or until no animal is left. */
-async function collect(location: ListLocation, { list, beforeMore }: ListPageOptions): Promise<ListPage> {
+async function collect(location: ListLocation, options: ListPageOptions): Promise<ListPage> {
+  const { list, beforeMore, isCountedEmpty } = options
   const { status, limit, order } = location
   let request = toListOptions(location)
   const isDescending = request.before !== undefined
@@ -73,8 +76,10 @@ async function collect(location: ListLocation, { list, beforeMore }: ListPageOpt
       if (isDescending) older = found[0]?.id
       else newer = found.at(-1)?.id
     }
+    const isEmpty = found.length === 0 && isCountedEmpty()
+    if (isEmpty) older = newer = undefined
     const following = isDescending ? page.previous : page.next
-    if (found.length === limit || following === undefined) return toListPage(requests, true)
+    if (isEmpty || found.length === limit || following === undefined) return toListPage(requests, true)
     await beforeMore(toListPage(requests, false), examined)
     request = following
   }

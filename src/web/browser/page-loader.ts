@@ -6,6 +6,7 @@ import { findListPage, type ListPage, type ListPageOptions } from './list-page.t
 import { type Notice, SLOW_MS } from './notice.ts'
 import type { Session } from './session.ts'
 import type { PageState } from './state.ts'
+import { countOf } from './stock.ts'
 
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 15_000
@@ -68,6 +69,8 @@ export function createPageLoader(options: PageLoaderOptions) {
           requester = session.patientStore ?? store
           return beforeMore(found, examined)
         },
+        isCountedEmpty: () =>
+          state.inventory !== undefined && countOf(state.inventory, location.status) === 0n,
       })
       signal.throwIfAborted()
       state.inventoryOfPage = inventory
