@@ -113,6 +113,8 @@ suite('the layout', () => {
     assert.deepEqual(readers.sort(), [
       'src/cli/read-settings.ts',
       'src/cli/service/stop-signals.ts',
+      // Only passes them on to a thread.
+      'src/database/sqlite/writer.ts',
       'src/main.ts',
     ])
   })

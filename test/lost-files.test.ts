@@ -2,24 +2,15 @@
 // one log line, and loses nothing that it has acknowledged.
 
 import assert from 'node:assert/strict'
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-} from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { identifyFiles } from '../src/database/sqlite/files.ts'
 import { animalColumns } from '../src/database/sqlite/statements.ts'
 import { COMMAND_TIMEOUT_MS, openWriter } from '../src/database/sqlite/writer.ts'
 import { isUnavailable } from '../src/error.ts'
-import { serve } from './support/command.ts'
+import { run, serve, start as startCommand } from './support/command.ts'
 import {
   API_KEY,
   client,
@@ -28,7 +19,15 @@ import {
   temporaryFolder,
   untilReadiness,
 } from './support/service.ts'
-import { addAnimal, animalNames, openDatabase, openTestStore, queryValue, runSql } from './support/sqlite.ts'
+import {
+  addAnimal,
+  animalNames,
+  countAnimals,
+  openDatabase,
+  openTestStore,
+  queryValue,
+  runSql,
+} from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
 const ERROR = 50
@@ -66,6 +65,21 @@ function messages({ logs }: TestService, level: number): string[] {
 function logged(service: TestService, level: number, pattern: RegExp): Promise<void> {
   const isLogged = () => messages(service, level).some(message => pattern.test(message))
   return waitUntil(isLogged, { what: `the log has ${pattern}` })
+}
+
+/** Where the file is that took the place of the write-ahead log. */
+function movedAside(service: TestService): string {
+  const [message = ''] = messages(service, WARN)
+  assert.match(message, /\. Its contents are not in the database\.$/)
+  return /-wal is (\S+) now\./.exec(message)?.[1] ?? assert.fail(message)
+}
+
+/** Another process adds an animal. */
+async function importAnimal(t: TestContext, path: string, name: string): Promise<void> {
+  const args = ['import', '-', '--format', 'jsonl', '--database-url', `sqlite:${path}`]
+  const input = `${JSON.stringify({ name, categoryId: 1 })}\n`
+  const { code, err } = await run(t, args, { cwd: dirname(path), input })
+  assert.equal(code, 0, err)
 }
 
 /** What the database contains when it is opened without the service. */
@@ -160,11 +174,32 @@ suite('while the write-ahead log is', { concurrency: true }, () => {
     renameSync(`${path}-copy`, `${path}-wal`)
     assert.equal(await create('lost?'), 503)
     const [message = ''] = messages(service, ERROR)
-    const aside = /The file in its place is (\S+) now\./.exec(message)?.[1] ?? assert.fail(message)
     assert.match(message, /-wal was replaced while the service used it\. Its contents are saved in /)
     assert.deepEqual(await names(), ['first', 'second'])
-    assert.ok(readdirSync(dirname(path)).includes(basename(aside)))
+    assert.ok(existsSync(movedAside(service)))
     assert.ok(!existsSync(`${path}-wal`))
+  })
+
+  test('gone, a file that takes its place later is moved aside when the service stops', async t => {
+    const { service, path, create } = await start(t)
+    copyFileSync(`${path}-wal`, `${path}-copy`)
+    assert.equal(await create('second'), 201)
+    const bytes = readFileSync(`${path}-copy`)
+    rmSync(`${path}-wal`)
+    await logged(service, ERROR, /are saved/)
+    renameSync(`${path}-copy`, `${path}-wal`)
+    await service.stop()
+    assert.deepEqual(readFileSync(movedAside(service)), bytes)
+    assert.deepEqual(await stored(t, path), ['first', 'second'])
+  })
+
+  test('gone, what a command stores in a new one is there after a restart', async t => {
+    const { service, path } = await start(t)
+    rmSync(`${path}-wal`)
+    await logged(service, ERROR, /are saved/)
+    await importAnimal(t, path, 'imported')
+    await service.stop()
+    assert.deepEqual(await stored(t, path), ['first', 'imported'])
   })
 
   test('moved away and back, animals are added again', async t => {
@@ -197,6 +232,74 @@ suite('while the write-ahead log is', { concurrency: true }, () => {
     })
 })
 
+suite('once the -shm file is', { concurrency: 2 }, () => {
+  const losses: Record<string, (path: string) => void> = {
+    removed: path => rmSync(`${path}-shm`),
+    replaced: path => {
+      copyFileSync(`${path}-shm`, `${path}-copy`)
+      renameSync(`${path}-copy`, `${path}-shm`)
+    },
+    'removed with the write-ahead log': path => {
+      rmSync(`${path}-shm`)
+      rmSync(`${path}-wal`)
+    },
+  }
+  for (const [what, lose] of Object.entries(losses)) {
+    for (const workers of [1, 2]) {
+      test(`${what}, with ${workers} workers: all requests get 503, and nothing is lost that any process has stored`, async t => {
+        const cwd = temporaryFolder(t)
+        const path = join(cwd, 'data', 'production.db')
+        const env = { ANIMAL_STORE_API_KEY: API_KEY }
+        const service = await serve(t, ['--workers', String(workers)], { cwd, env })
+        const { create, send, close } = client(service.address)
+        t.after(close)
+        assert.equal((await create({ name: 'first', categoryId: 1 })).status, 201)
+        lose(path)
+        const errors = () =>
+          [...service.printed.out.matchAll(/"level":50.*"msg":".*-shm was (?:removed|replaced) /g)].length
+        await waitUntil(() => errors() === workers, { what: 'every process says so' })
+        for (const target of ['/v1/pets', '/v1/pets/1', '/v1/store/inventory', '/readyz'])
+          assert.equal((await send('GET', target)).status, 503, target)
+        assert.equal((await create({ name: 'lost?', categoryId: 1 })).status, 503)
+        assert.equal((await send('GET', '/livez')).status, 200)
+        await importAnimal(t, path, 'imported')
+        service.child.kill('SIGTERM')
+        const { code, out } = await service.ended
+        assert.equal(code, 0)
+        assert.match(out, /"msg":"stopped"/)
+        assert.equal(errors(), workers)
+        assert.ok(readFileSync(`${path}-wal`).length > 0, 'SQLite was closed')
+        assert.deepEqual(await stored(t, path), ['first', 'imported'])
+      })
+    }
+  }
+})
+
+test('a command that has lost the -shm file fails, and takes nothing from other processes', async t => {
+  const cwd = temporaryFolder(t)
+  const path = join(cwd, 'a.db')
+  const line = `${JSON.stringify({ name: 'a', categoryId: 1 })}\n`
+  const args = ['import', '-', '--format', 'jsonl', '--database-url', `sqlite:${path}`]
+  // It stores this batch before it has read everything.
+  const importing = startCommand(t, args, { cwd, input: line.repeat(1_000), isInputOpen: true })
+  const isStored = () => {
+    try {
+      return existsSync(path) && countAnimals(path) === 1_000
+    } catch {
+      // There is no table yet, or the file is locked.
+      return false
+    }
+  }
+  await waitUntil(isStored, { what: 'a batch is stored' })
+  rmSync(`${path}-shm`)
+  await importAnimal(t, path, 'imported')
+  importing.child.stdin?.end(line)
+  const { code, err } = await importing.ended
+  assert.equal(code, 1)
+  assert.match(err, /-shm was (removed|replaced) while the service used it/)
+  assert.equal(countAnimals(path), 1_001)
+})
+
 test('an animal is not acknowledged if the write-ahead log is removed during its commit', async t => {
   const path = join(temporaryFolder(t), 'a.db')
   const store = openTestStore(t, path)
@@ -205,6 +308,7 @@ test('an animal is not acknowledged if the write-ahead log is removed during its
   const writer = openWriter({
     files: identifyFiles(path),
     onWritten() {},
+    onShmLost: assert.fail,
     log: { warn: assert.fail, error: problem => void problems.push(problem) },
     timeoutMs: COMMAND_TIMEOUT_MS,
     startThread: workerData =>

@@ -24,7 +24,7 @@ import {
 } from './support/sqlite.ts'
 
 const BELLA = animalColumns({ name: 'Bella', categoryId: 7n })
-const IDLE = { onWritten() {}, log: { warn() {}, error() {} }, timeoutMs: REQUEST_TIMEOUT_MS }
+const IDLE = { onWritten() {}, onShmLost() {}, log: { warn() {}, error() {} }, timeoutMs: REQUEST_TIMEOUT_MS }
 
 async function createFile(path: string): Promise<void> {
   await openSqliteStore({ path, clock: systemClock, create: true }).close()

@@ -1,9 +1,10 @@
-// Disks that fail or lose the write-ahead log, while clients create animals on SQLite. Disk errors need strace.
+// Disks that fail or lose the files beside the database, while clients create animals on SQLite. Disk errors need strace.
 
 import { rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { serve } from '../../test/support/command.ts'
+import { run, serve } from '../../test/support/command.ts'
 import { API_KEY, type Scope, temporaryFolder } from '../../test/support/service.ts'
+import { queryValue } from '../../test/support/sqlite.ts'
 import { inject, WITHOUT_STRACE } from '../../test/support/strace.ts'
 import { waitUntil } from '../../test/support/wait.ts'
 import { createContinuously, createdMore, describe, isIntact } from './creations.ts'
@@ -16,19 +17,33 @@ const ERROR_MS = 400
 const env = { ANIMAL_STORE_API_KEY: API_KEY }
 
 export async function disks({ quick }: Options): Promise<Figure[]> {
-  const figures = [await inScope(removedWal(quick ? 2 : 20, 1)), await inScope(removedWal(quick ? 2 : 20, 2))]
+  const figures: Figure[] = []
+  for (const files of Object.keys(LOSSES) as (keyof typeof LOSSES)[])
+    for (const workers of quick ? [2] : [1, 2])
+      figures.push(await inScope(removed(files, quick ? 2 : 20, workers)))
   if (WITHOUT_STRACE) console.log(`Disk errors are left out: ${WITHOUT_STRACE}.`)
   else figures.push(await inScope(diskErrors(quick ? 2 : 10)))
   return figures
 }
 
-/** What the service says when it has saved the contents of a WAL that was removed. */
-const SAVED = /-wal was removed while the service used it\. Its contents are saved/g
+/** What is removed, and what the service then says. */
+const LOSSES = {
+  '-wal': /-wal was (?:removed|replaced) while the service used it\. Its contents are saved/g,
+  '-shm': /-shm was (?:removed|replaced) while the service used it\./g,
+  '-wal -shm': /-shm was (?:removed|replaced) while the service used it\./g,
+}
 
-/** Each removal is followed by a restart: with SIGTERM and SIGKILL in turns. */
-function removedWal(count: number, workers: number): (scope: Scope) => Promise<Figure> {
+/**
+ * After each removal, commands store an animal and a key. Each is followed by a restart: with SIGTERM and SIGKILL in turns.
+ */
+function removed(
+  files: keyof typeof LOSSES,
+  count: number,
+  workers: number,
+): (scope: Scope) => Promise<Figure> {
   return async scope => {
     const cwd = temporaryFolder(scope)
+    const path = `${cwd}/data/production.db`
     const options = { cwd, env, isGroup: true }
     const args = ['--log-level', 'warn', '--workers', String(workers)]
     let service = await serve(scope, args, options)
@@ -36,23 +51,36 @@ function removedWal(count: number, workers: number): (scope: Scope) => Promise<F
     let lines = 0
     for (let removal = 1; removal <= count; removal++) {
       await createdMore(creations)
-      rmSync(`${cwd}/data/production.db-wal`)
+      for (const suffix of files.split(' ')) rmSync(path + suffix)
       const { printed, child, ended } = service
-      const saved = () => [...printed.out.matchAll(SAVED)].length
-      await waitUntil(() => saved() > 0, { what: 'the WAL is saved', timeoutMs: 60_000 })
+      const said = () => [...printed.out.matchAll(LOSSES[files])].length
+      await waitUntil(() => said() === workers, { what: 'every process says so', timeoutMs: 60_000 })
+      await storeByCommands(scope, cwd, `imported-${removal}`)
       if (removal % 2 === 0) child.kill('SIGTERM')
       else process.kill(-Number(child.pid), 'SIGKILL')
       await ended
-      lines += saved()
+      lines += said()
       service = await serve(scope, args, options)
     }
     const outcome = await creations.finish()
+    const imported = Number(queryValue(path, "select count(*) from animals where name like 'imported-%'"))
+    const keys = Number(queryValue(path, 'select count(*) from api_keys'))
+    const isOk = queryValue(path, 'pragma integrity_check') === 'ok'
     return {
-      promise: `the WAL is removed ${count} times under load, each time followed by a restart, with ${workers} ${workers === 1 ? 'process' : 'workers'}: creations get 503, the log says so, nothing acknowledged is lost`,
-      measured: `${describe(outcome)}; ${lines} log lines`,
-      holds: isIntact(outcome) && lines >= count && lines <= count * workers,
+      promise: `${files.replace(' ', ' and ')} removed ${count} times under load, then an import and a new key, then a restart, with ${workers} ${workers === 1 ? 'process' : 'workers'}: the log says so, nothing acknowledged is lost`,
+      measured: `${describe(outcome)}; ${imported} imported, ${keys} keys; ${lines} log lines; integrity_check ${isOk ? 'ok' : 'failed'}`,
+      holds: isIntact(outcome) && imported === count && keys === count && isOk,
     }
   }
+}
+
+async function storeByCommands(scope: Scope, cwd: string, name: string): Promise<void> {
+  const input = `${JSON.stringify({ name, categoryId: 1 })}\n`
+  const ended = await Promise.all([
+    run(scope, ['import', '-', '--format', 'jsonl'], { cwd, input }),
+    run(scope, ['keys', 'create', '--name', name], { cwd }),
+  ])
+  for (const { code, err } of ended) if (code !== 0) throw new Error(err)
 }
 
 function diskErrors(count: number): (scope: Scope) => Promise<Figure> {

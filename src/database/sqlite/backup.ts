@@ -9,7 +9,6 @@ import {
   linkSync,
   lstatSync,
   openSync,
-  readdirSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -23,7 +22,15 @@ import { UnusableDatabase } from '../../store.ts'
 import { inPrivateFolder, isWithoutLinks, PRIVATE_FILE, publish } from '../new-file.ts'
 import { checkOwner, findDamage, isEmpty } from './connection.ts'
 import { isDamaged, isLocked, LOCK_TIMEOUT_MS } from './errors.ts'
-import { createFolderOf, fileStats, isSameFile, requireFile, SIDE_FILES, walPath } from './files.ts'
+import {
+  createFolderOf,
+  fileStats,
+  isOpenElsewhere,
+  isSameFile,
+  requireFile,
+  SIDE_FILES,
+  walPath,
+} from './files.ts'
 import { schemaVersion } from './migrate.ts'
 
 /** About 8 MiB per step: small enough for a progress bar, and large enough that the steps cost nothing. */
@@ -213,6 +220,7 @@ function linkOrMove(file: string, aside: string): void {
  */
 function lockUnused(path: string): DatabaseSync | undefined {
   if (!existsSync(path)) return undefined
+  // Also finds a connection that has not read anything yet, and one to a file that SQLite can no longer read.
   if (isOpenElsewhere(path)) throw inUse(path)
   let database: DatabaseSync | undefined
   try {
@@ -233,27 +241,6 @@ function lockUnused(path: string): DatabaseSync | undefined {
     if (isDamaged(error)) return undefined
     const reason = error instanceof Error ? error.message : String(error)
     throw new UnusableDatabase(`The database ${path} cannot be locked: ${reason}.`, { cause: error })
-  }
-}
-
-/**
- * Whether another process has the file open, as far as Linux tells: this finds a connection that has not read anything
- * yet, and one to a file that SQLite can no longer read. The processes of other users are not visible.
- */
-function isOpenElsewhere(path: string): boolean {
-  if (!existsSync(path)) return false
-  const others = namesIn('/proc').filter(name => /^\d+$/.test(name) && name !== String(process.pid))
-  return others.some(pid => {
-    const folder = join('/proc', pid, 'fd')
-    return namesIn(folder).some(descriptor => isSameFile(join(folder, descriptor), path))
-  })
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    return []
   }
 }
 

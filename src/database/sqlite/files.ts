@@ -7,11 +7,12 @@ import {
   constants,
   mkdirSync,
   openSync,
+  readdirSync,
   realpathSync,
   type Stats,
   statSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 import { UnusableDatabase, type Warn } from '../../store.ts'
 import { PRIVATE_FILE } from '../new-file.ts'
@@ -71,11 +72,14 @@ export interface OpenedFile {
 export interface OpenedFiles {
   readonly database: OpenedFile
   readonly wal: OpenedFile
+  /** Has the locks that processes take, and finds their pages in the WAL. A process with another one is not seen. */
+  readonly shm: OpenedFile
 }
 
-/** The database must have been read before: SQLite creates its WAL only then, beside the file itself if the path is a link. */
+/** The database must have been read before: SQLite creates the others only then, beside the file itself if the path is a link. */
 export function identifyFiles(path: string): OpenedFiles {
-  return { database: identify(path), wal: identify(walPath(realpathSync(path))) }
+  const file = realpathSync(path)
+  return { database: identify(path), wal: identify(walPath(file)), shm: identify(`${file}-shm`) }
 }
 
 function identify(path: string): OpenedFile {
@@ -94,6 +98,24 @@ export function lostFile({ path, dev, ino }: OpenedFile, stats = fileStats(path)
 export function isSameFile(first: string, second: string): boolean {
   const [one, other] = [fileStats(first), fileStats(second)]
   return one !== undefined && one.ino === other?.ino && one.dev === other.dev
+}
+
+/** Whether another process of this user has the file open, as far as Linux tells. */
+export function isOpenElsewhere(path: string): boolean {
+  if (fileStats(path) === undefined) return false
+  const others = namesIn('/proc').filter(name => /^\d+$/.test(name) && name !== String(process.pid))
+  return others.some(pid => {
+    const folder = join('/proc', pid, 'fd')
+    return namesIn(folder).some(descriptor => isSameFile(join(folder, descriptor), path))
+  })
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
 }
 
 /** Whether a file may be written. Checks the mode too: root may write to everything, whatever its mode says. */

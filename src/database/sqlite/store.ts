@@ -111,12 +111,26 @@ function openInMemory(connection: Connection): Access {
  * while the path leads elsewhere, requests are rejected.
  */
 function openFile(connection: Connection, files: OpenedFiles, log: StoreLog, isForService: boolean): Access {
+  let isShmLost = false
+
+  /**
+   * If the `-shm` is lost, other processes may have written without its locks, and the connection that closes last would discard
+   * that. So this connection stays open: the process ends without the clean-up of Node.js, which would close it.
+   */
+  function onShmLost(): void {
+    if (isShmLost) return
+    isShmLost = true
+    process.once('exit', code => {
+      if (connection.database.isOpen) process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`], {})
+    })
+  }
+
   // The writer thread notices a lost file, too, and reports it.
   const reader = createReader(connection, () => {
-    if (lostFile(files.database)) throw unavailable()
+    if (isShmLost || lostFile(files.database)) throw unavailable()
   })
   const timeoutMs = isForService ? REQUEST_TIMEOUT_MS : COMMAND_TIMEOUT_MS
-  const writer = openWriter({ files, onWritten: reader.refresh, log, timeoutMs })
+  const writer = openWriter({ files, onWritten: reader.refresh, onShmLost, log, timeoutMs })
   if (isForService) writer.start()
   return {
     read: reader.read,
@@ -131,13 +145,14 @@ function openFile(connection: Connection, files: OpenedFiles, log: StoreLog, isF
         writer.start()
         await writer.started()
       }
-      if (lostFile(files.wal)) throw unavailable()
+      if (lostFile(files.wal) ?? lostFile(files.shm)) throw unavailable()
     },
     async close() {
       // The connection that closes last copies the WAL to the database file and deletes it, and that waits for the disk. So it
       // must be the one of the writer thread, which may not be open yet.
       await writer.started().catch(() => {})
-      reader.close()
+      if (lostFile(files.shm) && !lostFile(files.database)) onShmLost()
+      if (!isShmLost) reader.close()
       await writer.close()
     },
   }

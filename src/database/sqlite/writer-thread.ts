@@ -1,14 +1,14 @@
-// The writer thread: it has its own connection, and runs one write after the other. A write is acknowledged only if the
-// database and its write-ahead log (WAL) are the files that were opened: SQLite goes on writing to files that were removed.
+// The writer thread: it has its own connection, and runs one write after the other. A write is acknowledged only if all files
+// are the ones that were opened: SQLite goes on writing to files that were removed.
 
 import { renameSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isUnavailable, unavailable } from '../../error.ts'
 import { openSecondConnection } from './connection.ts'
 import { lockDeadline, retryWhileLocked } from './errors.ts'
-import { fileStats, lostFile, MAX_WAL_BYTES, type OpenedFiles } from './files.ts'
+import { fileStats, isOpenElsewhere, lostFile, MAX_WAL_BYTES, type OpenedFiles } from './files.ts'
 import { type Connection, runWrite, type WriteName } from './statements.ts'
 
 interface WriteRequest {
@@ -25,16 +25,19 @@ type WriteResult = { readonly id: number } & (
   | { readonly isUnavailable: boolean; readonly isNothingStored?: boolean; readonly error: unknown }
 )
 
-/** What an operator must know: sent when it begins, and without a message when it ends. */
-export interface Problem {
-  readonly name: 'database' | 'wal' | 'checkpoint'
-  readonly problem: string | undefined
+/** What an operator must know. */
+interface LogLine {
+  readonly level: 'warn' | 'error'
+  readonly text: string
 }
 
 /** To the main thread. `started` is the first. */
-export type WriterMessage = 'started' | WriteResult | Problem
+export type WriterMessage = 'started' | 'shm lost' | WriteResult | LogLine
 
 const FILE_CHECK_INTERVAL_MS = 1_000
+
+/** A command that moves or removes several files is done with all of them after this time. */
+const MOVE_MS = 100
 
 /** How often a lost WAL is saved when the service stops, if other processes read. Each attempt waits for them for 0.1 s. */
 const SAVE_ATTEMPTS = 15
@@ -45,11 +48,19 @@ const READERS_TIMEOUT_MS = 100
 /** The pause after a checkpoint that timed out, because a reader took longer. */
 const CHECKPOINT_PAUSE_MS = 2_000
 
-const { database, wal } = workerData as OpenedFiles
-const problems = new Map<Problem['name'], string | undefined>()
+const ENDED = {
+  database: 'The database file is back.',
+  wal: 'The write-ahead log is back. Animals are added again.',
+  checkpoint: 'The write-ahead log was truncated.',
+}
+
+const { database, wal, shm } = workerData as OpenedFiles
+const problems = new Map<keyof typeof ENDED, string>()
 let connection: Connection | undefined
 /** Whether the contents of a lost WAL are in the database. */
 let isWalSaved = false
+/** From then on, also if the file is back: other processes may have written without its locks. */
+let isShmLost = false
 let walBytes = 0
 let checkpointPausedUntil = 0
 let queue: Promise<void> = Promise.resolve()
@@ -72,10 +83,13 @@ function send(message: WriterMessage): void {
   parentPort?.postMessage(message)
 }
 
-function setProblem(name: Problem['name'], problem: string | undefined): void {
+/** Logs a problem when it begins or changes, and when it ends. */
+function setProblem(name: keyof typeof ENDED, problem: string | undefined): void {
   if (problems.get(name) === problem) return
-  problems.set(name, problem)
-  send({ name, problem })
+  if (problem !== undefined) problems.set(name, problem)
+  else problems.delete(name)
+  const isError = problem !== undefined && name !== 'checkpoint'
+  send({ level: isError ? 'error' : 'warn', text: problem ?? ENDED[name] })
 }
 
 /** Opens the file now, because later there may be no file descriptor left. If that fails, the first write tries again. */
@@ -98,7 +112,7 @@ async function answer({ id, name, args }: WriteRequest, deadline: number): Promi
     const value = await retryWhileLocked(() => write(name, args), deadline)
     send({ id, value })
   } catch (error) {
-    checkFiles()
+    await checkFiles()
     if (isUnavailable(error))
       send({ id, isUnavailable: true, isNothingStored: error.isNothingStored, error: error.cause })
     else send({ id, isUnavailable: false, error })
@@ -116,12 +130,15 @@ function write(name: WriteName, args: readonly unknown[]): unknown {
 /** The error has no cause, because `checkFiles` reports the problem. */
 function requireFiles(): void {
   const stats = fileStats(wal.path)
-  walBytes = stats?.size ?? 0
-  if (lostFile(database) ?? lostFile(wal, stats)) throw unavailable()
+  const isLost = isShmLost || [lostFile(database), lostFile(wal, stats), lostFile(shm)].some(Boolean)
+  walBytes = isLost ? 0 : Number(stats?.size)
+  if (isLost) throw unavailable()
 }
 
-/** Tells the operator which file is missing, and saves what a missing WAL contained. */
-function checkFiles(): void {
+/** Answers the loss of a file: what was lost, what of it is saved, and what the operator is told. */
+async function checkFiles(): Promise<void> {
+  if (!isShmLost && lostFile(shm) && !lostFile(database)) await delay(MOVE_MS)
+
   const lostDatabase = lostFile(database)
   const found =
     lostDatabase === 'removed'
@@ -132,32 +149,55 @@ function checkFiles(): void {
     lostDatabase &&
       `${found} All requests get 503. Move the same file back, or stop the service, run animal-store restore FILE, and start the service. After a volume was detached, restart the service.`,
   )
-  // Without the database, the WAL may just have been moved with it.
-  if (lostDatabase !== undefined) return
+  // Without the database, the other files may just have been moved with it.
+  if (lostDatabase !== undefined || isShmLost) return
+
+  const lostShm = lostFile(shm)
   const lostWal = lostFile(wal)
   if (lostWal === undefined) {
     isWalSaved = false
     setProblem('wal', undefined)
   } else if (!isWalSaved) {
-    setProblem('wal', `${wal.path} was ${lostWal} while the service used it. ${saveLostWal()}`)
+    let outcome: string
+    try {
+      // Without the common locks, the database would change under a process that uses another WAL.
+      if (lostShm && isOpenElsewhere(wal.path)) throw new Error('another process uses the file in its place')
+      const saved = saveWal() ? `saved in ${database.path}` : 'saved when the service stops'
+      isWalSaved = true
+      outcome = `Its contents are ${saved}. No animal is added until the service is restarted, or the same file is back.`
+    } catch (error) {
+      outcome = `Its contents are not saved yet (${(error as Error).message}). Do not stop the service before the log says that they are.`
+    }
+    setProblem('wal', `${wal.path} was ${lostWal} while the service used it. ${outcome}`)
   }
+
+  // A lost WAL is saved first: no other process can have written to it. One that is there is left to the next start, because
+  // other processes may have written to it without locks. A checkpoint would discard that.
+  if (lostShm === undefined || (lostWal !== undefined && !isWalSaved)) return
+  isShmLost = true
+  send('shm lost')
+  send({
+    level: 'error',
+    text: `${shm.path} was ${lostShm} while the service used it. SQLite's locks were in it. All requests get 503 until the service is restarted. The write-ahead log has what was acknowledged, and the next start applies it: leave ${wal.path} where it is.`,
+  })
 }
 
 /**
- * Copies the WAL to the database, which SQLite can do as long as it has both open. At the next start SQLite would apply a file
- * that took its place, so that file is moved aside. Returns what the operator must know.
+ * Copies a lost WAL to the database, which SQLite can do as long as it has both open. At the next start SQLite would apply a file
+ * that took its place, so that file is moved aside, unless another process uses it. Returns false if only the main thread has opened
+ * them: then that copies the WAL when it closes the database.
  */
-function saveLostWal(): string {
-  try {
-    if (connection === undefined) throw new Error('the writer thread has not opened it')
-    if (!truncateWal(connection.database)) throw new Error('another process is reading')
-    const aside = moveAside(connection.database)
-    isWalSaved = true
-    const moved = aside === undefined ? '' : ` The file in its place is ${aside} now.`
-    return `Its contents are saved in ${database.path}.${moved} No animal is added until the service is restarted, or the same file is back.`
-  } catch (error) {
-    return `Its contents are not saved yet (${(error as Error).message}). Do not stop the service before the log says that they are.`
-  }
+function saveWal(): boolean {
+  if (connection === undefined) return false
+  if (!truncateWal(connection.database)) throw new Error('another process is reading')
+  if (lostFile(wal) !== 'replaced' || isOpenElsewhere(wal.path)) return true
+  const aside = `${wal.path}.not-applied-${new Date().toISOString().replaceAll(/[:.-]/g, '')}`
+  renameSync(wal.path, aside)
+  send({
+    level: 'warn',
+    text: `The file in the place of ${wal.path} is ${aside} now. Its contents are not in the database.`,
+  })
+  return true
 }
 
 /** Copies the whole WAL and empties it. Returns false if a reader still used it when the time was up. */
@@ -167,20 +207,6 @@ function truncateWal(writer: DatabaseSync): boolean {
     return writer.prepare('pragma wal_checkpoint(truncate)').get()?.busy === 0
   } finally {
     writer.exec('pragma busy_timeout = 0')
-  }
-}
-
-/** Returns the new name of a file that took the place of the WAL, or undefined if there is none. */
-function moveAside(writer: DatabaseSync): string | undefined {
-  // No other process can begin to use that file meanwhile.
-  writer.exec('begin immediate')
-  try {
-    if (lostFile(wal) !== 'replaced') return undefined
-    const aside = `${wal.path}.not-applied-${new Date().toISOString().replaceAll(/[:.-]/g, '')}`
-    renameSync(wal.path, aside)
-    return aside
-  } finally {
-    writer.exec('rollback')
   }
 }
 
@@ -206,13 +232,16 @@ async function keepWalShort(): Promise<void> {
  * SQLite copies the WAL to the database when the last connection closes, but not if the database was moved. The WAL would be left
  * behind, and at the next start SQLite would apply it to whatever file is in its place.
  */
-function close(): void {
+async function close(): Promise<void> {
   clearInterval(fileCheck)
-  checkFiles()
-  const isUnsaved = () => problems.get('wal') !== undefined && !isWalSaved
-  for (let attempt = 1; attempt < SAVE_ATTEMPTS && isUnsaved(); attempt++) checkFiles()
+  await checkFiles()
+  const isUnsaved = () => problems.has('wal') && !isWalSaved
+  for (let attempt = 1; attempt < SAVE_ATTEMPTS && isUnsaved(); attempt++) await checkFiles()
   try {
-    if (connection && lostFile(database)) truncateWal(connection.database)
+    // If the -shm is lost, nothing is copied, and this is not the last connection, so SQLite only closes it.
+    if (connection && lostFile(database) && !isShmLost) truncateWal(connection.database)
+    // SQLite would delete a file that came later. If a process has written to it, this fails, and SQLite leaves it, too.
+    else if (isWalSaved && !isShmLost) saveWal()
   } catch {
     // The disk may be gone, too.
   }

@@ -8,7 +8,7 @@ import { unavailable } from '../../error.ts'
 import type { StoreLog } from '../../store.ts'
 import type { OpenedFiles } from './files.ts'
 import type { Write } from './statements.ts'
-import type { Problem, WriterCommand, WriterMessage } from './writer-thread.ts'
+import type { WriterCommand, WriterMessage } from './writer-thread.ts'
 
 export interface Writer {
   readonly write: Write
@@ -28,18 +28,14 @@ export const COMMAND_TIMEOUT_MS = 60_000
 /** After this time `close` returns, even if the thread still waits for the disk. */
 const CLOSE_TIMEOUT_MS = 2_000
 
-const ENDED: Readonly<Record<Problem['name'], string>> = {
-  database: 'The database file is back.',
-  wal: 'The write-ahead log is back. Animals are added again.',
-  checkpoint: 'The write-ahead log was truncated.',
-}
-
 type Pending = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>
 
 export interface WriterOptions {
   readonly files: OpenedFiles
   /** Called after each write, before its promise settles. */
   readonly onWritten: () => void
+  /** Called once, when the `-shm` file was lost: from then on, no connection may be closed. */
+  readonly onShmLost: () => void
   readonly log: StoreLog
   /** How long a write may take, and the start of the thread. */
   readonly timeoutMs: number
@@ -49,7 +45,7 @@ export interface WriterOptions {
 
 /** `start` or a write starts the thread, also after it has ended unexpectedly. */
 export function openWriter(options: WriterOptions): Writer {
-  const { files, onWritten, log, timeoutMs, startThread = newThread } = options
+  const { files, onWritten, onShmLost, log, timeoutMs, startThread = newThread } = options
   const pending = new Map<number, Pending>()
   let thread: Worker | undefined
   let threadStarted = Promise.withResolvers<void>()
@@ -86,8 +82,10 @@ export function openWriter(options: WriterOptions): Writer {
       if (hasFailed) log.warn('The writer thread runs again.')
       hasFailed = false
       threadStarted.resolve()
-    } else if ('problem' in message) {
-      logProblem(log, message)
+    } else if (message === 'shm lost') {
+      onShmLost()
+    } else if ('level' in message) {
+      log[message.level](message.text)
     } else {
       const write = pending.get(message.id)
       pending.delete(message.id)
@@ -139,12 +137,6 @@ export function openWriter(options: WriterOptions): Writer {
   }
 }
 
-function logProblem(log: StoreLog, { name, problem }: Problem): void {
-  if (problem === undefined) log.warn(ENDED[name])
-  else if (name === 'checkpoint') log.warn(problem)
-  else log.error(problem)
-}
-
 function inTime<Result>(promise: Promise<Result>, timeoutMs: number): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
@@ -157,11 +149,11 @@ function inTime<Result>(promise: Promise<Result>, timeoutMs: number): Promise<Re
 
 function newThread(workerData: OpenedFiles): Worker {
   const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url)
-  const cache = getCompileCacheDir()
-  if (cache === undefined) return new Worker(script, { workerData })
   // A thread does not inherit a compile cache that its process has enabled in code. With it, the thread need not strip
   // types, which takes memory (bench/notes.md).
-  const start = `require('node:module').enableCompileCache(${JSON.stringify(dirname(cache))})
-    import(${JSON.stringify(script.href)})`
-  return new Worker(start, { workerData, eval: true })
+  const cache = getCompileCacheDir()
+  return new Worker(script, {
+    workerData,
+    env: { ...process.env, ...(cache !== undefined && { NODE_COMPILE_CACHE: dirname(cache) }) },
+  })
 }
