@@ -396,7 +396,7 @@ suite('restore', { concurrency: true }, () => {
     for (const [name, message] of [
       ['other.db', /belongs to another program/],
       ['newer.db', /has schema 99, newer than/],
-      ['table.db', /does not have its tables\.$/m],
+      ['table.db', /does not have its tables: restore a backup\.$/m],
       ['short.db', /corrupt|malformed/],
       ['page.db', /^The database page\.db is corrupt \(.+\)\.$/m],
       // SQLite's quick check does not find this.

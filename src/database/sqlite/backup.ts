@@ -20,7 +20,7 @@ import { backup, DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UnusableDatabase } from '../../store.ts'
 import { inPrivateFolder, isWithoutLinks, PRIVATE_FILE, publish } from '../new-file.ts'
-import { checkOwner, findDamage, isEmpty } from './connection.ts'
+import { checkOwner, isEmpty } from './connection.ts'
 import { isDamaged, isLocked, LOCK_TIMEOUT_MS } from './errors.ts'
 import {
   createFolderOf,
@@ -109,9 +109,7 @@ function verifyCopy(path: string, copy: string): Copied {
   const database = new DatabaseSync(copy)
   let animals: bigint
   try {
-    const problem = isEmpty(database)
-      ? 'has no tables'
-      : (checkOwner(database) ?? findDamage(database, 'integrity_check'))
+    const problem = isEmpty(database) ? 'has no tables' : (checkOwner(database) ?? findDamage(database))
     if (problem !== undefined) throw new UnusableDatabase(`The database ${path} ${problem}.`)
     // A database in WAL mode cannot be opened in a read-only folder.
     database.exec('pragma journal_mode = delete')
@@ -124,6 +122,14 @@ function verifyCopy(path: string, copy: string): Copied {
   // Windows writes a file to disk only for those who may change it.
   sync(copy, 'r+')
   return { animals, bytes: statSync(copy).size }
+}
+
+/** Reads everything, and compares the indexes with the rows. Returns the problem in the same form as `checkOwner`. */
+function findDamage(database: DatabaseSync): string | undefined {
+  const result = String(database.prepare('pragma integrity_check(1)').get()?.integrity_check)
+  if (result === 'ok') return undefined
+  const [damage] = result.replace(/^\*\*\* in database main \*\*\*\s*/, '').split('\n', 1)
+  return `is corrupt (${damage})`
 }
 
 /** Makes new, renamed and deleted names survive a power failure. */

@@ -15,30 +15,22 @@ const OPEN_INTERVAL_MS = 20
 /** SQLite's page cache: enough for the inner pages of ten million animals, and the busiest others. */
 const CACHE_KIB = 16 * 1024
 
-/**
- * Checking every row takes about 14 ms per megabyte. In a larger file only the pages are checked, at 3 ms per
- * megabyte.
- */
-const FULL_CHECK_BYTES = 8 * 1024 * 1024
-
-/** integrity_check finds all that quick_check finds, and compares the indexes with the rows. */
-type Check = 'integrity_check' | 'quick_check' | 'pages'
-
 /** Prints a message for a person. */
 type Say = (text: string) => void
 
 /**
- * Checks the file, migrates it, and opens it. Creates the file and its folder first if they do not exist and `create` is true.
+ * Checks whose file it is, migrates it, and opens it: in the same time however large it is, so `backup` and `restore` alone look for
+ * damage. Creates the file and its folder first if they do not exist and `create` is true.
  * Blocks the thread: nothing else can run before the database is open.
  */
 export function openConnection(path: string, create: boolean, say: Say = () => {}): Connection {
-  let uncheckedBytes = path === MEMORY ? 0 : checkFile(path, create)
+  let isChecked = path === MEMORY || checkFile(path, create) === 0
   let deadline: number | undefined
   const sayOnce = once(say)
   for (;;) {
     try {
-      if (uncheckedBytes > 0) checkContents(path, uncheckedBytes)
-      uncheckedBytes = 0
+      if (!isChecked) checkOwnerOf(path)
+      isChecked = true
       return connect(path, database => prepareDatabase(database, path, sayOnce))
     } catch (error) {
       deadline ??= lockDeadline()
@@ -133,17 +125,13 @@ function checkFile(path: string, create: boolean): number {
 }
 
 /** Opens the file read-only, so that a rejected file and a WAL that a crash left behind stay unchanged. */
-function checkContents(path: string, size: number): void {
+function checkOwnerOf(path: string): void {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 0 })
   try {
     // In one transaction: otherwise another process could migrate the file between two reads.
     database.exec('begin')
-    if (isEmpty(database)) return
-    const problem = checkOwner(database)
+    const problem = isEmpty(database) ? undefined : checkOwner(database)
     if (problem !== undefined) throw new UnusableDatabase(`The database ${path} ${problem}.`)
-    const damage = findDamage(database, size <= FULL_CHECK_BYTES ? 'quick_check' : 'pages')
-    if (damage !== undefined)
-      throw new UnusableDatabase(`The database ${path} ${damage}: restore it from a backup.`)
   } finally {
     database.close()
   }
@@ -155,47 +143,18 @@ export function isEmpty(database: DatabaseSync): boolean {
 }
 
 /**
- * Returns the problem if another program, or a newer version of this one, has created the database, as the end of a sentence
- * that starts with "The database …".
+ * Returns the problem if the database is not one of ours, or a newer version of this program has created it, or a table is missing.
+ * It is the end of a sentence that starts with "The database …".
  */
 export function checkOwner(database: DatabaseSync): string | undefined {
   if (applicationId(database) !== APPLICATION_ID) return 'belongs to another program'
   const version = schemaVersion(database)
-  if (version <= LATEST_SCHEMA) return undefined
-  return `has schema ${version}, newer than ${LATEST_SCHEMA}, the newest that this version knows: install a newer version of animal-store`
-}
-
-/** Returns the problem, in the same form, if a table is missing or the contents are damaged. */
-export function findDamage(database: DatabaseSync, check: Check): string | undefined {
-  const version = schemaVersion(database)
-  if (version < 1 || !hasTablesOf(version, database))
-    return `says it has schema ${version}, but does not have its tables`
-  const damage = check === 'pages' ? checkPages(database) : checkRows(database, check)
-  return damage && `is corrupt (${damage})`
+  if (version > LATEST_SCHEMA)
+    return `has schema ${version}, newer than ${LATEST_SCHEMA}, the newest that this version knows: install a newer version of animal-store`
+  if (version >= 1 && hasTablesOf(version, database)) return undefined
+  return `says it has schema ${version}, but does not have its tables: restore a backup`
 }
 
 function applicationId(database: DatabaseSync): number {
   return Number(database.prepare('pragma application_id').get()?.application_id)
-}
-
-function checkRows(database: DatabaseSync, check: 'integrity_check' | 'quick_check'): string | undefined {
-  const result = String(database.prepare(`pragma ${check}(1)`).get()?.[check])
-  if (result === 'ok') return undefined
-  return result.replace(/^\*\*\* in database main \*\*\*\s*/, '').split('\n', 1)[0]
-}
-
-/** Counting reads every page of a table or an index, but does not check each row. */
-function checkPages(database: DatabaseSync): string | undefined {
-  try {
-    for (const rows of [
-      'animals not indexed',
-      'animals indexed by animals_by_status where status is not null',
-      'api_keys',
-    ]) {
-      database.prepare(`select count(*) from ${rows}`).get()
-    }
-    return undefined
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error)
-  }
 }

@@ -45,9 +45,11 @@ export function isOpening(error: unknown): boolean {
  */
 export function toServiceError(error: unknown): unknown {
   const isSchemaChanged = error instanceof Error && CHANGED_SCHEMA.test(error.message)
-  return hasCode(error, ...UNAVAILABLE) || isSchemaChanged
-    ? unavailable(error, undefined, !hasCode(error, OTHERS.IOERR))
+  if (!hasCode(error, ...UNAVAILABLE) && !isSchemaChanged) return error
+  const cause = isDamaged(error)
+    ? new Error('the database file is damaged: stop the service and restore a backup', { cause: error })
     : error
+  return unavailable(cause, undefined, !hasCode(error, OTHERS.IOERR))
 }
 
 /** When an attempt that begins now gives up waiting for a lock. */
