@@ -30,7 +30,9 @@ suite('animal-store', () => {
     [['backup', '--help'], /--database-url URL +sqlite:<path> \(DATABASE_URL/],
     [['keys', 'revoke', '--help'], /keys revoke ID/],
     [['keys', 'rotate', 'x', '--help'], /--overlap TIME/],
-    [['openapi', '--help'], /--staging-url/],
+    [['openapi', '--help'], /--staging-url(?![\s\S]*server's own address)/],
+    [['serve', '--help'], /sqlite::memory:[\s\S]*--env-file FILE/],
+    [['keys', 'list', '--help'], /sqlite:<path> or postgres(?![\s\S]*:memory:)[\s\S]*--env-file FILE/],
   ]
   test('prints help and the version on stdout, and exits with 0', async () => {
     const versions = [['--version'], ['-v'], ['keys', 'list', '--version']].map(
@@ -56,7 +58,16 @@ suite('animal-store', () => {
     [['openap'], /Did you mean "openapi"\?/],
     [['feed', 'elephants'], /There is no command "feed elephants". See animal-store --help/],
     [['keys'], /^Usage: animal-store keys COMMAND[\s\S]*keys create(?![\s\S]*serve)/],
-    [['keys', 'frobnicate'], /^Usage: animal-store keys COMMAND[\s\S]*keys create(?![\s\S]*serve)/],
+    [
+      ['keys', 'frobnicate'],
+      /^There is no command "keys frobnicate"\.\n\nUsage: animal-store keys COMMAND[\s\S]*create/,
+    ],
+    [['keys', 'creat'], /^There is no command "keys creat"\. Did you mean "keys create"\?/],
+    [['import', ''], /^FILE is empty\n/],
+    [['backup', '-'], /^FILE must be the name of a file: a backup cannot be a stream\n$/],
+    [['restore', '-'], /^FILE must be the name of a file: a backup cannot be a stream\n$/],
+    [['serve', '9001'], /^"9001" is an unexpected argument; with npm start, write -- before the flags\n$/],
+    [['migrate', '9001'], /^"9001" is an unexpected argument\n$/],
     [['key'], /Did you mean "keys"\?/],
     [['help', 'imprt'], /Did you mean "import"\?/],
     [['imprt', 'animals.csv'], /Did you mean "import"\?/],

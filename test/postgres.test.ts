@@ -147,7 +147,25 @@ suite('an unusable PostgreSQL database ends the start with one line and exit cod
     const url = (await newDatabase(t)).replace(/test_/, 'nothing_')
     const { code, err } = await run(t, ['keys', 'list', '--database-url', url], { cwd: temporaryFolder(t) })
     assert.equal(code, 1)
-    assert.match(err, /^The PostgreSQL database cannot be used: database "nothing_\w+" does not exist\.\n$/)
+    assert.match(
+      err,
+      /^The PostgreSQL database cannot be used: database "nothing_\w+" does not exist\. Create it, /,
+    )
+  })
+
+  test('the tables belong to another role', async t => {
+    const url = await newDatabase(t)
+    assert.equal((await runInProcess(['migrate'], { DATABASE_URL: url })).code, 0)
+    const role = `stranger_${new URL(url).pathname.slice(1)}`
+    await administer(`create role ${role} login password 'x'`, url)
+    t.after(() => administer(`drop role ${role}`))
+    const own = Object.assign(new URL(url), { username: role, password: 'x' })
+    const { code, err } = await runInProcess(['keys', 'list'], { DATABASE_URL: own.href })
+    assert.equal(code, 1)
+    assert.match(
+      err,
+      /^The PostgreSQL database cannot be used: permission denied for table \w+\. Use the role that owns the tables/,
+    )
   })
 })
 

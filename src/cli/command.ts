@@ -25,6 +25,8 @@ export interface Command<Name extends SettingName = SettingName> {
   readonly settings: readonly Name[]
   /** For the help: describes settings that accept less here than in other commands. */
   readonly descriptions?: Partial<Record<Name, string>>
+  /** For the help: the defaults that are others here, in words. */
+  readonly defaults?: Partial<Record<Name, string>>
   /** Complete command lines for the help, without the name of the program. */
   readonly examples?: readonly string[]
   /** The arguments after the flags, by their names in the help. An optional one is in brackets. */

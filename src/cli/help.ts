@@ -37,13 +37,17 @@ export function help(command: Command): string {
 }
 
 /** Returns the usage and the description of each setting. */
-function describeSettings({ settings, descriptions }: Command): [usage: string, description: string][] {
+function describeSettings({
+  settings,
+  descriptions,
+  defaults,
+}: Command): [usage: string, description: string][] {
   return [...settings, ...COMMON_SETTINGS].map(name => {
     const setting: Setting<unknown> = SETTINGS[name]
     const { flag, placeholder, variable } = setting
     const description = descriptions?.[name] ?? setting.description
     const usage = flag === undefined ? `(${variable})` : `--${flag}${placeholder ? ` ${placeholder}` : ''}`
-    const text = defaultText(setting)
+    const text = defaults?.[name] ?? defaultText(setting)
     const notes = [flag && variable, text && `default ${text}`].filter(Boolean).join(', ')
     return [usage, notes ? `${description} (${notes})` : description]
   })

@@ -111,7 +111,8 @@ function misused(args: readonly string[], { say }: Streams): number {
     say(
       `The command is missing before ${redact(args[0])}, as in animal-store serve. See animal-store --help.`,
     )
-  else if (first === '' || suggestion === first) say(overview(groupOf(first), first))
+  else if (first === '' || typed === suggestion) say(overview(groupOf(first), first))
+  else if (suggestion === first) say(`There is no command "${typed}".\n\n${overview(groupOf(first), first)}`)
   else say(`There is no command "${typed}".${hint} See animal-store --help.`)
   return MISUSED
 }

@@ -136,12 +136,13 @@ function readFlags(
     if (!missing.startsWith('[')) problems.push(`${missing} is missing; see --help`)
   for (const [index, operand] of found.entries()) {
     const shown = JSON.stringify(redact(operand))
+    if (operand === '') problems.push(`${operands[index] ?? 'an argument'} is empty`)
     // No operand is a URL. A command would print it as the name of a file, together with the password.
-    if (hasCredentials(operand)) problems.push(`${shown} needs --database-url before it`)
+    else if (hasCredentials(operand)) problems.push(`${shown} needs --database-url before it`)
     // After an unknown flag, an argument may be its value.
     else if (index >= operands.length && !hasUnknown) {
-      // `npm start --port 9001` passes only 9001.
-      const hint = operands.length === 0 ? '; with npm start, write -- before the flags' : ''
+      // `npm start --port 9001` passes only 9001 to `serve`.
+      const hint = names.includes('port') ? '; with npm start, write -- before the flags' : ''
       problems.push(`${shown} is an unexpected argument${hint}`)
     }
   }

@@ -88,7 +88,7 @@ const SERVICE_SETTINGS = {
     variable: 'DATABASE_URL',
     placeholder: 'URL',
     description:
-      'sqlite:<path>, sqlite::memory: or postgres://…; use the variable for a URL with a password, because every user of the machine can see flags',
+      'sqlite:<path> or postgres://…; use the variable for a URL with a password, because every user of the machine can see flags',
     parse: parseDatabaseUrl,
     // readSettings replaces it by the file of the environment.
     default: defaultDatabase('production'),

@@ -18,6 +18,7 @@ export const backupDatabase = command({
   descriptions: { databaseUrl: 'sqlite:<path>' },
   examples: ['backup /var/backups/animals.db'],
   operands: ['FILE'],
+  findConflicts: (_settings, [file]) => findNameProblems(file),
   async run({ databaseUrl }, [file = ''], { stderr, say }) {
     const path = sqlitePath(databaseUrl, 'pg_dump')
     const progress = createProgress(stderr, 'copied', 'MB')
@@ -44,6 +45,7 @@ export const restoreDatabase = command({
   descriptions: { databaseUrl: 'sqlite:<path>' },
   examples: ['restore /var/backups/animals.db'],
   operands: ['FILE'],
+  findConflicts: (_settings, [file]) => findNameProblems(file),
   async run({ databaseUrl }, [file = ''], { say }) {
     const path = sqlitePath(databaseUrl, 'pg_restore')
     await interruptible(async signal => {
@@ -60,6 +62,10 @@ export const restoreDatabase = command({
     })
   },
 })
+
+function findNameProblems(file: string | undefined): string[] {
+  return file === '-' ? ['FILE must be the name of a file: a backup cannot be a stream'] : []
+}
 
 function sqlitePath(address: DatabaseAddress, tool: string): string {
   if (address.kind === 'sqlite') return address.path

@@ -19,7 +19,7 @@ export const createKey = command({
       const expiresAt = expires === undefined ? undefined : later(createdAt, expires)
       const { secret, apiKey } = generateKey({ name, environment, createdAt, expiresAt })
       const until = expiresAt ? ` It expires at ${expiresAt.toISOString()}.` : ''
-      const message = `Created ${apiKey.id} (${name}) for ${environment} in ${nameOf(databaseUrl)}.${until} The key is shown only once:`
+      const message = `Created ${apiKey.id} (${name}) for ${environment} in ${nameOf(databaseUrl)}.${until}`
       await showOrRevoke(store, apiKey, async () => {
         await store.createKey(apiKey)
         await printSecret(secret, apiKey, message, { ...streams, json })
@@ -93,7 +93,7 @@ export const rotateKey = command({
       const overlapEnd = later(now, overlap)
       const oldEnd = old.expiresAt && old.expiresAt < overlapEnd ? old.expiresAt : overlapEnd
       await interruptible(async () => {
-        const message = `The successor of ${id} is ${apiKey.id}. The key is shown only once:`
+        const message = `The successor of ${id} is ${apiKey.id}.`
         await printSecret(secret, apiKey, message, { ...streams, json })
         const isRotated = await store.rotateKey(id, apiKey, oldEnd).catch(error => {
           throw new CommandFailed(
@@ -154,7 +154,9 @@ async function printSecret(
   message: string,
   { json, stdout, say }: Streams & { json: boolean },
 ): Promise<void> {
-  if (!json) say(message)
+  // A script reads the output, and the person sees nothing after this line.
+  const where = stdout.isTTY ? 'The key is shown only once:' : 'The key goes to standard output, only once.'
+  if (!json) say(`${message} ${where}`)
   if (isDiscarded(stdout)) throw new CommandFailed('The output is closed or goes to /dev/null.')
   return print(stdout, json ? JSON.stringify({ ...describe(key), key: secret }, null, 2) : secret)
 }

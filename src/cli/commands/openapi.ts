@@ -11,6 +11,7 @@ export const openapi = command({
   name: 'openapi',
   summary: 'Print the OpenAPI document.',
   settings: ['productionUrl', 'stagingUrl'],
+  defaults: { productionUrl: LOCAL_URL, stagingUrl: 'none' },
   examples: ['openapi > openapi.json'],
   async run({ productionUrl = LOCAL_URL, stagingUrl }, _operands, { stdout }) {
     await print(stdout, renderJson(openApiDocument({ production: productionUrl, staging: stagingUrl }), 2))

@@ -1,9 +1,18 @@
 // Makes a server listen, and says in words why it cannot.
 
 import { once } from 'node:events'
-import { type AddressInfo, isIPv6, type Server } from 'node:net'
+import { type AddressInfo, createServer, isIPv6, type Server } from 'node:net'
 import { CommandFailed } from '../command.ts'
 import { describeSystemError } from '../messages.ts'
+
+const FIRST_PORT_FOR_ALL = 1024
+
+/** Throws a CommandFailed if a server cannot listen here. */
+export async function checkPort(host: string, port: number): Promise<void> {
+  const server = createServer()
+  await listen(server, host, port)
+  await new Promise(resolve => server.close(resolve))
+}
 
 /**
  * Returns the URL that it listens on. Throws a CommandFailed if the address cannot be used. `flag` is the one that sets the
@@ -14,8 +23,10 @@ export async function listen(server: Server, host: string, port: number, flag = 
     await once(server.listen({ host, port }), 'listening')
   } catch (error) {
     const reason = describeSystemError(error)
-    const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
-    const hint = isTaken ? ` Choose another one with ${flag}.` : ''
+    const { code } = error as NodeJS.ErrnoException
+    const isForbidden = code === 'EACCES' && port < FIRST_PORT_FOR_ALL
+    const rule = isForbidden ? ` Ports below ${FIRST_PORT_FOR_ALL} need a privilege.` : ''
+    const hint = isForbidden || code === 'EADDRINUSE' ? `${rule} Choose another one with ${flag}.` : ''
     throw new CommandFailed(`Cannot listen on ${host}, port ${port}: ${reason}.${hint}`, { cause: error })
   }
   const { port: actualPort } = server.address() as AddressInfo

@@ -7,8 +7,9 @@ import { createSharedRateLimiter } from '../../http/api/rate-limit.ts'
 import type { Store } from '../../store.ts'
 import { command, print, type Streams } from '../command.ts'
 import { showFirstKey } from '../commands/keys.ts'
-import { SERVICE_SETTING_NAMES, type ServiceSettings } from '../settings.ts'
+import { SERVICE_SETTING_NAMES, SETTINGS, type ServiceSettings } from '../settings.ts'
 import { withStore } from '../with-store.ts'
+import { checkPort } from './listen.ts'
 import { createLogOutput } from './log-stream.ts'
 import { startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
 import { stopOnSignal } from './stop-signals.ts'
@@ -18,6 +19,9 @@ export const serve = command({
   name: 'serve',
   summary: 'Run the service.',
   settings: SERVICE_SETTING_NAMES,
+  descriptions: {
+    databaseUrl: SETTINGS.databaseUrl.description.replace('sqlite:<path>', 'sqlite:<path>, sqlite::memory:'),
+  },
   examples: ['serve', 'serve --port 9001 --workers auto', 'serve --database-url sqlite:/srv/animals.db'],
   findConflicts({ workers, databaseUrl, host, port, metricsHost, metricsPort }) {
     const problems: string[] = []
@@ -28,6 +32,8 @@ export const serve = command({
     return problems
   },
   async run(settings, _operands, streams) {
+    // A service that cannot listen must not create a database.
+    if (cluster.isPrimary) await checkPort(settings.host, settings.port)
     if (settings.workers > 1 && cluster.isPrimary) await startPrimary(settings, streams)
     else await startServing(settings, streams)
   },

@@ -34,6 +34,13 @@ const NETWORK_ERRORS: Readonly<Record<string, (error: NetworkError) => string>> 
   ETIMEDOUT: error => `${addressOf(error)} does not respond`,
 }
 
+/** What to do about errors of the server, which a sentence follows that ends without a full stop. */
+const HINTS: Readonly<Record<string, string>> = {
+  '3D000': 'Create it, for example with createdb, or correct the URL',
+  '42501':
+    'Use the role that owns the tables and the schema, or let that role run animal-store migrate and grant this one the rights to use them',
+}
+
 interface NetworkError extends NodeJS.ErrnoException {
   readonly address?: string
   readonly port?: number
@@ -84,7 +91,9 @@ export function describeConnectFailure(error: unknown): string {
   if (isSocketMissing(cause)) return `there is no socket ${address}`
   if (code === 'ENOENT') return `the file ${path} does not exist`
   if (path !== undefined && errno !== undefined) return `cannot read ${path}: ${getSystemErrorMessage(errno)}`
-  return (message || name).split('\n', 1)[0] as string
+  const reason = (message || name).split('\n', 1)[0] as string
+  const hint = cause instanceof pg.DatabaseError ? HINTS[code] : undefined
+  return hint === undefined ? reason : `${reason}. ${hint}`
 }
 
 function causeOf(error: unknown): unknown {
