@@ -12,7 +12,9 @@ const FILES = globSync(['src/**/*.ts', 'client/src/**/*.ts'], { cwd: ROOT }).map
 )
 
 /** The domain: the only files at the root of src/ besides main.ts. */
-const DOMAIN = ['animal', 'api-key', 'clock', 'csv', 'error', 'json', 'store'].map(name => `src/${name}.ts`)
+const DOMAIN = ['animal', 'api-key', 'clock', 'csv', 'error', 'json', 'store', 'system-error'].map(
+  name => `src/${name}.ts`,
+)
 
 /** Which parts each part may import, besides itself. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {

@@ -1,7 +1,7 @@
 // What a command of `animal-store` consists of.
 
 import type { Readable, Writable } from 'node:stream'
-import { describeSystemError } from './messages.ts'
+import { describeSystemError } from '../system-error.ts'
 import type { SettingName, Settings } from './settings.ts'
 
 /** A stream that may be a terminal. */

@@ -4,9 +4,10 @@ import { readFileSync } from 'node:fs'
 import { parseArgs, parseEnv } from 'node:util'
 import type { Environment } from '../api-key.ts'
 import { defaultDatabase, MalformedUrl } from '../database/open.ts'
+import { describeSystemError } from '../system-error.ts'
 import type { Command } from './command.ts'
 import { closest } from './help.ts'
-import { describeSystemError, hasCredentials, redact } from './messages.ts'
+import { hasCredentials, redact } from './messages.ts'
 import {
   COMMON_SETTINGS,
   InvalidSetting,

@@ -62,6 +62,16 @@ export function nameOf(address: DatabaseAddress): string {
   return address.kind === 'sqlite-memory' ? 'sqlite::memory:' : parsePostgresUrl(address.url).name
 }
 
+/** Whether nobody else can use the database, and its contents are lost when it is closed. */
+export function isInMemory({ kind }: DatabaseAddress): boolean {
+  return kind === 'sqlite-memory'
+}
+
+/** Whether opening it creates a file. */
+export function isNewFile(address: DatabaseAddress): boolean {
+  return address.kind === 'sqlite' && !existsSync(address.path)
+}
+
 export interface OpenOptions {
   readonly clock: Clock
   /** Create the database file, or the tables on PostgreSQL, if they do not exist. */
@@ -125,7 +135,7 @@ async function open(
   }
   if (address.kind === 'sqlite-memory') return openSqliteStore({ path: MEMORY, clock, create })
   const { path } = address
-  const isNew = !existsSync(path)
+  const isNew = isNewFile(address)
   const ownsFolder = dirname(resolve(path)) === dirname(resolve(defaultDatabase('production').path))
   const store = await openSqliteStore({ path, clock, create, isForService, ownsFolder, log, say })
   // The path may be relative to a folder that nobody expects.

@@ -123,7 +123,7 @@ suite('at the start, the service waits for a PostgreSQL server', { concurrency: 
       'a certificate that is missing',
       /$/,
       '?sslmode=verify-full&sslrootcert=/no/ca.pem',
-      /cannot be used: the file \/no\/ca\.pem does not exist\.\n$/,
+      /cannot be used: cannot read \/no\/ca\.pem: the file does not exist\.\n$/,
     ],
     [
       'a server without TLS, and pg prints no warning',

@@ -1,6 +1,6 @@
 // `animal-store backup` and `animal-store restore`: copies of a SQLite database. PostgreSQL has its own tools.
 
-import type { DatabaseAddress } from '../../database/open.ts'
+import { type DatabaseAddress, isInMemory } from '../../database/open.ts'
 import { backUp, restore } from '../../database/sqlite/backup.ts'
 import { isDamaged } from '../../database/sqlite/errors.ts'
 import { restrictFiles } from '../../database/sqlite/files.ts'
@@ -69,7 +69,7 @@ function findNameProblems(file: string | undefined): string[] {
 
 function sqlitePath(address: DatabaseAddress, tool: string): string {
   if (address.kind === 'sqlite') return address.path
-  if (address.kind === 'sqlite-memory') throw new CommandFailed('A database in memory has no file to copy.')
+  if (isInMemory(address)) throw new CommandFailed('A database in memory has no file to copy.')
   throw new CommandFailed(`This command is for SQLite. For PostgreSQL, use ${tool}.`)
 }
 

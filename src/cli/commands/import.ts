@@ -1,15 +1,15 @@
 // `animal-store import`: adds the animals of a file or of stdin, in batches, in constant memory.
 
-import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 import type { NewAnimal } from '../../animal.ts'
-import { nameOf } from '../../database/open.ts'
+import { isNewFile, nameOf } from '../../database/open.ts'
 import { ServiceError } from '../../error.ts'
 import type { Creation, Store } from '../../store.ts'
+import { describeSystemError } from '../../system-error.ts'
 import { CommandFailed, command, Interrupted, interruptible, type Streams } from '../command.ts'
 import { findFormatProblems, formatOf } from '../formats.ts'
-import { describeSystemError, formatCount, reasonOf } from '../messages.ts'
+import { formatCount, reasonOf } from '../messages.ts'
 import { createProgress, type Progress } from '../progress.ts'
 import type { Settings } from '../settings.ts'
 import { withStore } from '../with-store.ts'
@@ -149,9 +149,8 @@ function reportCheck({ databaseUrl, skipInvalid, say }: Import, valid: number, i
     throw new CommandFailed(
       `${formatCount(invalid, 'line')} invalid, ${formatCount(valid)} valid. Nothing was stored, and an import would stop at the first invalid line.`,
     )
-  const isNew = databaseUrl.kind === 'sqlite' && !existsSync(databaseUrl.path)
   say(
-    `An import would add ${formatCount(valid)} to ${isNew ? 'the new database ' : ''}${nameOf(databaseUrl)}${describeSkipped(invalid)}. Nothing was stored.`,
+    `An import would add ${formatCount(valid)} to ${isNewFile(databaseUrl) ? 'the new database ' : ''}${nameOf(databaseUrl)}${describeSkipped(invalid)}. Nothing was stored.`,
   )
 }
 

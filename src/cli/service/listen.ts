@@ -2,8 +2,8 @@
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer, isIPv6, type Server } from 'node:net'
+import { describeSystemError } from '../../system-error.ts'
 import { CommandFailed } from '../command.ts'
-import { describeSystemError } from '../messages.ts'
 
 const FIRST_PORT_FOR_ALL = 1024
 

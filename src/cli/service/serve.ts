@@ -2,7 +2,7 @@
 
 import cluster from 'node:cluster'
 import { isActive } from '../../api-key.ts'
-import { nameOf } from '../../database/open.ts'
+import { isInMemory, nameOf } from '../../database/open.ts'
 import { createSharedRateLimiter } from '../../http/api/rate-limit.ts'
 import type { Store } from '../../store.ts'
 import { command, print, type Streams } from '../command.ts'
@@ -25,7 +25,7 @@ export const serve = command({
   examples: ['serve', 'serve --port 9001 --workers auto', 'serve --database-url sqlite:/srv/animals.db'],
   findConflicts({ workers, databaseUrl, host, port, metricsHost, metricsPort }) {
     const problems: string[] = []
-    if (workers > 1 && databaseUrl.kind === 'sqlite-memory')
+    if (workers > 1 && isInMemory(databaseUrl))
       problems.push('--workers (WORKERS) needs a database that processes can share: use a file or PostgreSQL')
     if (port !== 0 && port === metricsPort && host === metricsHost)
       problems.push('--metrics-port (METRICS_PORT) must be another port than --port (PORT)')

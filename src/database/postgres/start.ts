@@ -1,10 +1,9 @@
 // Waits at the start for a server that is not up yet, or not writable yet.
 
-import { isIPv6 } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { getSystemErrorMessage } from 'node:util'
 import pg from 'pg'
 import { ServiceError } from '../../error.ts'
+import { describeSystemError, isNetworkError } from '../../system-error.ts'
 import { isReadOnly } from './errors.ts'
 
 const RETRY_INTERVAL_MS = 250
@@ -18,33 +17,11 @@ const TEMPORARY_STATES = /^(57P0[1-3]|53300)$/
 /** What PgBouncer answers while its server is down. It has one code, 08P01, for most of its errors. */
 const POOLER_WITHOUT_SERVER = /server_login_retry|query_wait_timeout/
 
-/**
- * Errors of the network, in words. All of them may pass. A host name may be unknown for a moment too: the name of a
- * container resolves only once that container runs.
- */
-const NETWORK_ERRORS: Readonly<Record<string, (error: NetworkError) => string>> = {
-  EAI_AGAIN: ({ hostname }) => `the host name ${hostname} cannot be looked up`,
-  ECONNREFUSED: error => `nothing listens at ${addressOf(error)}`,
-  ECONNRESET: () => 'the server closed the connection',
-  EHOSTDOWN: error => `${addressOf(error)} cannot be reached`,
-  EHOSTUNREACH: error => `${addressOf(error)} cannot be reached`,
-  ENETUNREACH: error => `${addressOf(error)} cannot be reached`,
-  ENOTFOUND: ({ hostname }) => `the host name ${hostname} is unknown`,
-  EPIPE: () => 'the server closed the connection',
-  ETIMEDOUT: error => `${addressOf(error)} does not respond`,
-}
-
 /** What to do about errors of the server, which a sentence follows that ends without a full stop. */
 const HINTS: Readonly<Record<string, string>> = {
   '3D000': 'Create it, for example with createdb, or correct the URL',
   '42501':
     'Use the role that owns the tables and the schema, or let that role run animal-store migrate and grant this one the rights to use them',
-}
-
-interface NetworkError extends NodeJS.ErrnoException {
-  readonly address?: string
-  readonly port?: number
-  readonly hostname?: string
 }
 
 /** pg gives these errors no code. */
@@ -85,12 +62,10 @@ export async function retryWhileStarting<Result>(
 export function describeConnectFailure(error: unknown): string {
   const cause = firstOf(causeOf(error))
   if (!(cause instanceof Error)) return String(cause)
-  const { code = '', errno, path, address, message, name } = cause as NetworkError
-  const describe = NETWORK_ERRORS[code]
-  if (describe !== undefined) return describe(cause)
-  if (isSocketMissing(cause)) return `there is no socket ${address}`
-  if (code === 'ENOENT') return `the file ${path} does not exist`
-  if (path !== undefined && errno !== undefined) return `cannot read ${path}: ${getSystemErrorMessage(errno)}`
+  const { code = '', path, message, name } = cause as NodeJS.ErrnoException
+  if (isNetworkError(cause)) return describeSystemError(cause)
+  if (isSocketMissing(cause)) return `there is no socket ${'address' in cause ? cause.address : ''}`
+  if (path !== undefined) return `cannot read ${path}: ${describeSystemError(cause)}`
   const reason = (message || name).split('\n', 1)[0] as string
   const hint = cause instanceof pg.DatabaseError ? HINTS[code] : undefined
   return hint === undefined ? reason : `${reason}. ${hint}`
@@ -111,16 +86,10 @@ function isTemporary(error: unknown): boolean {
   if (cause instanceof pg.DatabaseError)
     return TEMPORARY_STATES.test(cause.code ?? '') || POOLER_WITHOUT_SERVER.test(cause.message)
   if (!(cause instanceof Error)) return false
-  const { code = '' } = cause as NodeJS.ErrnoException
-  return code in NETWORK_ERRORS || isSocketMissing(cause) || TEMPORARY_MESSAGE.test(cause.message)
+  return isNetworkError(cause) || isSocketMissing(cause) || TEMPORARY_MESSAGE.test(cause.message)
 }
 
 /** A socket file is missing until its server has started. A certificate that is missing stays missing. */
 function isSocketMissing({ code, syscall }: NodeJS.ErrnoException): boolean {
   return code === 'ENOENT' && syscall === 'connect'
-}
-
-function addressOf({ address = 'the server', port }: NetworkError): string {
-  if (port === undefined) return address
-  return isIPv6(address) ? `[${address}]:${port}` : `${address}:${port}`
 }

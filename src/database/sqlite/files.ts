@@ -13,8 +13,8 @@ import {
   statSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { getSystemErrorMessage } from 'node:util'
 import { UnusableDatabase, type Warn } from '../../store.ts'
+import { describeSystemError } from '../../system-error.ts'
 import { PRIVATE_FILE } from '../new-file.ts'
 
 /** The path of a database in memory. */
@@ -50,8 +50,9 @@ export function requireFile(path: string, what: 'database' | 'backup' = 'databas
     stats = statSync(path, { throwIfNoEntry: false })
     if (stats?.isFile()) accessSync(path, constants.R_OK)
   } catch (error) {
-    const reason = getSystemErrorMessage((error as NodeJS.ErrnoException).errno ?? 0)
-    throw new UnusableDatabase(`The ${what} ${path} cannot be opened: ${reason}.`, { cause: error })
+    throw new UnusableDatabase(`The ${what} ${path} cannot be opened: ${describeSystemError(error)}.`, {
+      cause: error,
+    })
   }
   if (stats === undefined) {
     const hint = 'Check --database-url and --environment, and the folder that you are in.'
@@ -142,10 +143,11 @@ export function createFile(path: string): void {
     closeSync(openSync(path, 'wx', PRIVATE_FILE))
   } catch (error) {
     // Several processes may start at the same time.
-    const { code, errno = 0 } = error as NodeJS.ErrnoException
+    const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST' && what === 'database') return
-    const reason = getSystemErrorMessage(errno)
-    throw new UnusableDatabase(`The ${what} ${path} cannot be created: ${reason}.`, { cause: error })
+    throw new UnusableDatabase(`The ${what} ${path} cannot be created: ${describeSystemError(error)}.`, {
+      cause: error,
+    })
   }
 }
 
