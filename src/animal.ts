@@ -110,7 +110,9 @@ export function parseNameFilter(text: string): string {
   const folded = foldName(text)
   const problem =
     textProblem(text, SEARCH_MAX_LENGTH) ??
-    (namePattern.test(folded) ? undefined : 'name must have a character that is neither blank nor an accent')
+    (namePattern.test(folded)
+      ? undefined
+      : 'name must have a character that is neither blank nor an accent or vowel mark')
   if (problem !== undefined) throw invalid(`${problem}.`)
   return folded
 }

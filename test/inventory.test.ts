@@ -191,6 +191,18 @@ for (const [name, open] of Object.entries(DATABASES)) {
   })
 }
 
+test('the inventory on SQLite is unavailable without its row, which `animal-store migrate` restores', async t => {
+  const path = join(temporaryFolder(t), 'a.db')
+  const service = await startTestService(t, { database: { kind: 'sqlite', path } })
+  await createMany(service, 'a', 8)
+  runSql(path, 'delete from inventory')
+  assert.equal((await service.send('GET', '/v1/store/inventory')).status, 503)
+  const { code, err } = await runInProcess(['migrate'], { DATABASE_URL: `sqlite:${path}` })
+  assert.equal(code, 0)
+  assert.match(err, /^Corrected the inventory: available 0 → 2/m)
+  assert.deepEqual(await assertInventory(service), { available: 2n, pending: 2n, sold: 2n, none: 2n })
+})
+
 suite('the inventory on PostgreSQL', () => {
   test('counts what a role stores that was granted no right on it', async t => {
     const url = await borrowDatabase(t)

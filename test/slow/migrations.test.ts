@@ -104,7 +104,7 @@ suite('a SQLite file of 1.0.0', () => {
 
   test('is migrated once by processes that start at the same time', async t => {
     const path = await createOld(t)
-    const ended = await Promise.all(Array.from({ length: 4 }, () => migrate(t, path).ended))
+    const ended = await Promise.all(Array.from({ length: 6 }, () => migrate(t, path).ended))
     for (const { code, err } of ended) assert.equal(code, 0, err)
     await assertMigrated(openTestStore(t, path))
   })

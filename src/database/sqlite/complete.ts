@@ -23,7 +23,10 @@ const FIND_WITHOUT_SEARCH_NAME = `
 /** Fills in missing search names, and returns how many. If it is interrupted, those that are filled in stay so. */
 export function fillSearchNames(database: DatabaseSync, onProgress: (filled: number) => void): number {
   const find = prepareExact(database, FIND_WITHOUT_SEARCH_NAME)
-  const store = prepareExact(database, 'update animals set search_name = ? where id = ?')
+  const store = prepareExact(
+    database,
+    'update animals set search_name = ? where id = ? and search_name is null',
+  )
   let filled = 0
   for (let start = INT64_MIN; ; ) {
     const found = find.all(start) as unknown as { readonly id: bigint; readonly name: string }[]
@@ -45,25 +48,31 @@ export function fillSearchNames(database: DatabaseSync, onProgress: (filled: num
 
 export function completeAnimals(connection: Connection, onProgress: (completed: number) => void): Completion {
   const { database } = connection
-  database.exec(`pragma busy_timeout = ${LOCK_TIMEOUT_MS}`)
-  try {
+  return waitForLocks(database, LOCK_TIMEOUT_MS, () => {
     const searchNames = fillSearchNames(database, onProgress)
     return { searchNames, corrected: correctInventory(connection) }
+  })
+}
+
+/** Lets SQLite itself wait for locks within the work. That blocks the thread. */
+export function waitForLocks<Result>(database: DatabaseSync, timeoutMs: number, work: () => Result): Result {
+  database.exec(`pragma busy_timeout = ${timeoutMs}`)
+  try {
+    return work()
   } finally {
     database.exec('pragma busy_timeout = 0')
   }
 }
 
-function correctInventory({ database, statements }: Connection): Completion['corrected'] {
+function correctInventory({ statements }: Connection): Completion['corrected'] {
   // Otherwise each answer would count again what another program has stored.
   statements.countAdded.run()
-  // In one read transaction, so that both count the same animals. No lock is held while they are counted.
-  database.exec('begin')
-  const kept = statements.readInventory.get() as bigint[]
-  const [lastId, ...counted] = statements.countAll.get() as [bigint, ...bigint[]]
-  database.exec('commit')
+  const [lastId, ...counts] = statements.compareInventory.get() as [bigint, ...bigint[]]
+  const counted = counts.slice(0, 4)
+  // Null if somebody has deleted the row of the inventory.
+  const kept: readonly (bigint | null)[] = counts.slice(4)
   if (kept.join() === counted.join()) return undefined
   // Animals that were added meanwhile have larger ids, and are counted again.
-  statements.setInventory.run(...counted, lastId)
-  return { from: toInventory(kept), to: toInventory(counted) }
+  statements.setInventory.run(lastId, ...counted)
+  return { from: toInventory(kept.map(count => count ?? 0n)), to: toInventory(counted) }
 }

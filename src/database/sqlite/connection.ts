@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { createMigrationProgress } from '../migration-progress.ts'
+import { waitForLocks } from './complete.ts'
 import { isDamaged, isLocked, isOpening, isReadOnly, lockDeadline } from './errors.ts'
 import { createFile, isWritable, MEMORY, requireFile } from './files.ts'
 import { APPLICATION_ID, hasTablesOf, LATEST_SCHEMA, migrate, schemaVersion } from './migrate.ts'
@@ -33,12 +34,15 @@ export function openConnection(path: string, create: boolean, say: Say = () => {
       isChecked = true
       return connect(path, database => prepareDatabase(database, path, sayOnce))
     } catch (error) {
-      deadline ??= lockDeadline()
       if (!isOpening(error)) throw asUnusable(path, error)
       // A migration of many animals takes minutes, and holds the lock for a part of them.
-      if (isOutdated(path))
+      if (isOutdated(path)) {
         sayOnce(`Another process has locked ${path}, probably to migrate it. Waiting for it.`)
-      else if (performance.now() > deadline) throw asUnusable(path, error)
+        deadline = undefined
+      } else {
+        deadline ??= lockDeadline()
+        if (performance.now() > deadline) throw asUnusable(path, error)
+      }
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_INTERVAL_MS)
     }
   }
@@ -64,7 +68,8 @@ function prepareDatabase(database: DatabaseSync, path: string, say: Say): void {
     say(
       `Migrating ${path} to schema ${LATEST_SCHEMA}. It takes a few seconds per million animals, and goes on at the next start if it is interrupted.`,
     )
-  migrate(database, createMigrationProgress(say))
+  // Another process that migrates the file, too, holds the lock for less than this at a time.
+  waitForLocks(database, 1_000, () => migrate(database, createMigrationProgress(say)))
 }
 
 /** Whether the file has an older schema, which must be migrated. */

@@ -246,7 +246,12 @@ function createStore({ read, revision, write, complete, checkWriter, close }: Ac
       isSearch(page) ? search({ page, isAbandoned }) : readPage(page),
 
     countAnimals() {
-      return read(({ readInventory }) => toInventory(readInventory.get() as bigint[]))
+      return read(({ readInventory }) => {
+        const counts = readInventory.get()
+        if (counts === undefined)
+          throw unavailable(new Error('The table inventory has no row. Run animal-store migrate.'))
+        return toInventory(counts)
+      })
     },
 
     findAnimalAsJson(id) {
