@@ -82,12 +82,10 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
     const { target } = event
     const row = target instanceof Element ? target.closest('tr') : null
     const id = [...rows].find(([, shown]) => shown === row)?.[0]
-    if (!(target instanceof Element) || row === null || id === undefined) return
-    const isNewTab = event.button === 1 || opensNewTab(event)
-    // The browser opens a link in a new tab itself, and decides whether the tab is in front.
-    if (target.closest(isNewTab ? 'a' : '.category') !== null) return
+    const isCategory = target instanceof Element && target.closest('.category') !== null
+    if (row === null || id === undefined || isCategory) return
     event.preventDefault()
-    if (isNewTab) {
+    if (event.button === 1 || opensNewTab(event)) {
       window.open(find('.name', HTMLAnchorElement, row).href, '_blank', 'noopener')
       return
     }
