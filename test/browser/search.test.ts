@@ -120,6 +120,11 @@ suite('the search', () => {
     await page.locator('#details-category').click()
     await waitForList(page, '?q=category%3A7', '1203')
     assert.equal(await page.getByLabel('Search or id').inputValue(), 'category:7')
+    await page.setViewportSize({ width: 375, height: 700 })
+    await page.goto(`${service().address}/?animal=1201`)
+    await page.locator('#details-category').click()
+    await waitForList(page, '?q=category%3A7', '1203')
+    await page.locator('#panel').waitFor({ state: 'hidden' })
   })
 
   test('is a part of the URL, and one step in the history', async t => {

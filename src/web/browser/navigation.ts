@@ -28,6 +28,7 @@ export interface NavigationOptions {
 export function createNavigation({ state, onList, onAnimal }: NavigationOptions) {
   const filterButtons = document.querySelectorAll<HTMLButtonElement>('#filter button')
   const limitSelect = find('#limit', HTMLSelectElement)
+  const listElement = find('#list', HTMLElement)
 
   /** Follows the URL, which has changed. */
   function follow(): void {
@@ -52,7 +53,9 @@ export function createNavigation({ state, onList, onAnimal }: NavigationOptions)
     if (!(link instanceof HTMLAnchorElement) || !link.hasAttribute('href')) return
     if (opensNewTab(event)) return
     event.preventDefault()
-    goTo({ ...parseListLocation(link.search), animal: state.location.animal })
+    // On a small screen, a sheet with the animal would cover the list.
+    const animal = listElement.inert ? undefined : state.location.animal
+    goTo({ ...parseListLocation(link.search), animal })
   })
   for (const button of filterButtons) {
     button.addEventListener('click', () => {
