@@ -145,7 +145,7 @@ suite('serve', { concurrency: 2 }, () => {
     assert.equal(code, 1)
     assert.match(
       err,
-      /^Cannot listen on no-such-host\.invalid, port 0: the host name (is unknown|cannot be looked up)\.\n$/,
+      /^Cannot listen on no-such-host\.invalid, port 0: the host name no-such-host\.invalid (is unknown|cannot be looked up)\.\n$/,
     )
   })
 
