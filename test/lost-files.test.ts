@@ -55,11 +55,9 @@ async function namesOf({ send }: Pick<TestService, 'send'>): Promise<string[]> {
   return (json as { name: string }[]).map(({ name }) => name)
 }
 
-/** The messages in the log with this level, without the lines about requests. */
+/** The messages in the log with this level. */
 function messages({ logs }: TestService, level: number): string[] {
-  return logs
-    .filter(line => Number(line.level) === level && line.req === undefined)
-    .map(({ msg }) => String(msg))
+  return logs.filter(line => Number(line.level) === level).map(({ msg }) => String(msg))
 }
 
 function logged(service: TestService, level: number, pattern: RegExp): Promise<void> {

@@ -5,7 +5,15 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { connectRaw, requestHead, statusesOf } from './support/raw-http.ts'
-import { API_KEY, parseRaw, sendRaw, shared, startTestService, temporaryFolder } from './support/service.ts'
+import {
+  API_KEY,
+  parseRaw,
+  sendRaw,
+  shared,
+  startTestService,
+  type TestService,
+  temporaryFolder,
+} from './support/service.ts'
 import { lockForWriting } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -151,41 +159,45 @@ suite('malformed requests', () => {
   }
 })
 
+function requestsIn({ logs }: TestService): number {
+  return logs.filter(({ msg }) => msg === 'request').length
+}
+
 suite('connections', () => {
-  test('reads a header after a thousand others', async t => {
-    const service = await startTestService(t)
+  const service = shared(startTestService)
+
+  test('reads a header after a thousand others', async () => {
     const others = Array.from({ length: 1_500 }, (_, index) => `x${index}:`)
     const head = postHead(...others, JSON_TYPE, `content-length: ${ANIMAL.length}`, 'connection: close')
-    assert.equal(parseRaw(await sendRaw(service.address, head + ANIMAL), 'POST', '/v1/pets').status, 201)
+    assert.equal(parseRaw(await sendRaw(service().address, head + ANIMAL), 'POST', '/v1/pets').status, 201)
   })
 
-  test('answers a request before it rejects the malformed one that follows', async t => {
-    const service = await startTestService(t)
-    const received = await sendRaw(service.address, POST + NO_HTTP)
+  test('answers a request before it rejects the malformed one that follows', async () => {
+    const received = await sendRaw(service().address, POST + NO_HTTP)
     assert.equal(parseRaw(received, 'POST', '/v1/pets').status, 201)
     assert.equal(parseRaw(received.slice(received.indexOf('HTTP/1.1', 1))).status, 400)
   })
 
-  test('answers a request only once if it was rejected before its body became malformed', async t => {
-    const service = await startTestService(t)
-    const { socket, closed } = connectRaw(service.address)
+  test('answers a request only once if it was rejected before its body became malformed', async () => {
+    const before = requestsIn(service())
+    const { socket, closed } = connectRaw(service().address)
     socket.write(requestHead('POST /v1/pets HTTP/1.1', 'host: x', JSON_TYPE, 'transfer-encoding: chunked'))
     await once(socket, 'data')
     socket.write(BROKEN_CHUNK)
     assert.deepEqual(statusesOf(await closed), [401])
-    assert.equal(service.logs.filter(({ msg }) => msg === 'request').length, 1)
+    assert.equal(requestsIn(service()), before + 1)
   })
 
   test('stores nothing and logs no failure for a client that leaves in the middle of its body', async t => {
-    const service = await startTestService(t)
-    const { socket } = connectRaw(service.address)
+    const own = await startTestService(t)
+    const { socket } = connectRaw(own.address)
     socket.write(`${postHead(JSON_TYPE, 'expect: 100-continue', 'content-length: 100')}{"name"`)
     await once(socket, 'data')
     socket.destroy()
-    const isLogged = () => service.logs.some(line => line.method === 'POST')
+    const isLogged = () => own.logs.some(line => line.method === 'POST')
     await waitUntil(isLogged, { what: 'the request is logged' })
-    assert.equal((await service.send('GET', '/v1/pets')).text, '[]')
-    assert.ok(!service.logs.some(line => Number(line.level) >= 50), service.logText())
+    assert.equal((await own.send('GET', '/v1/pets')).text, '[]')
+    assert.ok(!own.logs.some(line => Number(line.level) >= 50), own.logText())
   })
 })
 

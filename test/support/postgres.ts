@@ -19,11 +19,11 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { systemClock } from '../../src/clock.ts'
-import { COMMAND_TIMEOUTS } from '../../src/database/postgres/limits.ts'
 import { openPostgresStore, type PostgresStoreOptions } from '../../src/database/postgres/store.ts'
 import type { Store } from '../../src/store.ts'
 import { childrenOf } from './processes.ts'
 import type { Scope } from './service.ts'
+import { PATIENT_TIMEOUTS } from './timeouts.ts'
 import { waitUntil } from './wait.ts'
 
 export interface PostgresServer {
@@ -163,11 +163,11 @@ async function canConnect(url: string): Promise<boolean> {
   )
 }
 
-/** Opens the store with the long time-outs of commands, because the machine may be busy. */
+/** Opens a store that waits longer than that of the service. */
 export function openPostgres(
   options: Partial<PostgresStoreOptions> & { readonly url: string },
 ): Promise<Store> {
-  return openPostgresStore({ clock: systemClock, create: true, timeouts: COMMAND_TIMEOUTS, ...options })
+  return openPostgresStore({ clock: systemClock, create: true, timeouts: PATIENT_TIMEOUTS, ...options })
 }
 
 /** Creates an empty database, without tables. It is dropped at the end of the test. Returns its URL. */

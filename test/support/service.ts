@@ -1,19 +1,17 @@
 // Starts a real service on a free port with its own database, and sends real HTTP requests to it.
 
-import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { parseJson } from '../../client/src/json.ts'
 import { showFirstKey } from '../../src/cli/commands/keys.ts'
 import { type Service, type ServiceOptions, startService } from '../../src/cli/service/service.ts'
-import { COMMAND_TIMEOUTS } from '../../src/database/postgres/limits.ts'
 import { assertDescribed } from './openapi.ts'
 import { connectRaw } from './raw-http.ts'
 import { addEnvironmentKey, assertNoKey } from './secrets.ts'
+import { PATIENT_TIMEOUTS } from './timeouts.ts'
 import { waitUntil } from './wait.ts'
 
 export const API_KEY = 'test-key-0123456789-abcdefghij'
@@ -75,20 +73,25 @@ export async function startTestService(
   options: Partial<ServiceOptions> = {},
 ): Promise<TestService> {
   const lines: string[] = []
-  const service = await startService({
+  const folder = mkdtempSync(join(tmpdir(), 'animal-store-'))
+  const starting = startService({
     port: 0,
-    // In memory, because a file costs thirty times as much CPU. Tests of writes, outages and durability use a file.
-    database: { kind: 'sqlite-memory' },
-    // On a busy machine, PostgreSQL may need longer than a request waits. Tests of outages set the real time-outs.
-    databaseTimeouts: COMMAND_TIMEOUTS,
-    databaseWait: 60_000,
+    database: { kind: 'sqlite', path: join(folder, 'animals.db') },
+    databaseTimeouts: PATIENT_TIMEOUTS,
     apiKey: API_KEY,
     shutdownDelay: 0,
     logStream: { write: line => void lines.push(line) },
     ...options,
   })
-  t.after(() => assertNoKey(lines.join(''), 'the log'))
-  t.after(() => service.stop())
+  t.after(async () => {
+    await starting.then(
+      ({ stop }) => stop(),
+      () => {},
+    )
+    rmSync(folder, { recursive: true })
+    assertNoKey(lines.join(''), 'the log')
+  })
+  const service = await starting
   let firstKey: string | undefined
   const { apiKey = undefined, environment = 'production' } = { apiKey: API_KEY, ...options }
   if (apiKey === undefined)
@@ -193,15 +196,4 @@ export function errorCode({ json }: Reply): string {
 function toReply(status: number, headers: IncomingHttpHeaders, text: string): Reply {
   const isJson = headers['content-type'] === 'application/json' && text !== ''
   return { status, headers, text, json: isJson ? parseJson(text) : undefined }
-}
-
-/** Retries for 20 seconds after a 503, as `Retry-After` says: on a busy machine, a database may not answer in time. */
-export async function retryWhile503(request: () => Promise<Reply>): Promise<Reply> {
-  const deadline = performance.now() + 20_000
-  for (;;) {
-    const reply = await request()
-    if (reply.status !== 503 || performance.now() > deadline) return reply
-    assert.equal(reply.headers['retry-after'], '1')
-    await delay(Number(reply.headers['retry-after']) * 1_000)
-  }
 }
