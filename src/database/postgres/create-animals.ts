@@ -37,8 +37,10 @@ async function createWithKeys(pool: Pool, creations: readonly Creation[], now: n
     const key = keyOf(creation)
     if (key !== undefined && !firsts.has(key)) firsts.set(key, creation)
   }
-  const isFirst = (creation: Creation) => [undefined, creation].includes(firsts.get(keyOf(creation) ?? ''))
-  const sent = creations.filter(isFirst)
+  const sent = creations.filter(creation => {
+    const key = keyOf(creation)
+    return key === undefined || firsts.get(key) === creation
+  })
   const created = await insertFree(pool, sent, now)
   const taken = sent.filter(creation => !created.has(creation))
   // The other animals are stored now, so a failure from here on must not fail the whole batch.
