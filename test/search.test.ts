@@ -330,7 +330,7 @@ suite('searches on PostgreSQL', () => {
       assert.match(text, /Too many searches are running/)
     }
     const { rows } = await administer(
-      "select count(*)::int as count from pg_stat_activity where datname = current_database() and query like '%strpos%' and state = 'active' and pid <> pg_backend_pid()",
+      "select count(*)::int as count from pg_stat_activity where datname = current_database() and query like '%wanted_name%' and state = 'active' and pid <> pg_backend_pid()",
       url,
     )
     assert.equal(rows[0].count, 2)

@@ -11,7 +11,8 @@ import { ServiceError, unavailable } from '../../error.ts'
 const UNAVAILABLE =
   /^(08|28|3D|40|53|55|57|58)|^(2200H|23502|25006|25P03|25P04|3F000|42501|42703|42P01|42P10|XX001|XX002)$/
 
-const NOT_SUPPORTED = '0A000'
+/** The engine cannot run a statement of this form, or a prepared statement is outdated. */
+export const NOT_SUPPORTED = '0A000'
 const UNIQUE_VIOLATION = '23505'
 
 /** Citus reports an unreachable worker as an internal error (XX000). */
@@ -90,24 +91,10 @@ export function isReadOnly(error: unknown): boolean {
   return error instanceof ReadOnlyError || databaseError(error)?.code === '25006'
 }
 
-/**
- * Whether a prepared statement is unknown to the server or prepared twice, because a pooler gave us another server
- * connection. Such a statement has not run. PgBouncer uses 08P01 for most of its own errors.
- */
-export function isPreparedStatementRefused(error: unknown): boolean {
-  const { code = '', message = '' } = databaseError(error) ?? {}
-  return ['26000', '42P05'].includes(code) || (code === '08P01' && /prepared statement/i.test(message))
-}
-
 /** Whether a column that a prepared statement returns has changed its type. The statement has not run. */
 export function isOutdatedPlan(error: unknown): boolean {
   const cause = databaseError(error)
   return cause?.code === NOT_SUPPORTED && cause.routine === 'RevalidateCachedQuery'
-}
-
-/** Whether the engine cannot run a statement of this form. */
-export function isNotSupported(error: unknown): boolean {
-  return databaseError(error)?.code === NOT_SUPPORTED && !isOutdatedPlan(error)
 }
 
 /** Returns the error that the server reported, if there is one. */

@@ -2,19 +2,11 @@
 // writable last. If it fails, the next one is tried. Every wait has a time-out, and every failure to reach the server is
 // `unavailable`.
 
-import { hash } from 'node:crypto'
 import pg from 'pg'
 import { ServiceError, unavailable } from '../../error.ts'
 import type { Warn } from '../../store.ts'
-import {
-  isConnectionError,
-  isOutdatedPlan,
-  isPreparedStatementRefused,
-  isReadOnly,
-  ReadOnlyError,
-  toConnectError,
-  toServiceError,
-} from './errors.ts'
+import { prepareIfSupported } from './compatibility.ts'
+import { isConnectionError, isReadOnly, ReadOnlyError, toConnectError, toServiceError } from './errors.ts'
 import { COMMAND_TIMEOUTS, type Timeouts } from './limits.ts'
 import { parsePostgresUrl } from './url.ts'
 
@@ -200,42 +192,9 @@ function openConnections(url: string, max: number, timeouts: Timeouts): Pick<Poo
   return { withClient, close: () => pool.end() }
 }
 
-/**
- * A prepared statement is parsed and planned once per connection. Its name is a hash of its text, so that clients that share a
- * connection through a pooler cannot use one name for different texts.
- */
 export function openPool(url: string, { connections, timeouts, warn }: PoolOptions): Pool {
   const { withClient, close } = openConnections(url, connections, timeouts)
-  /** Statements are constants, so there are only a few. */
-  const names = new Map<string, string>()
-  let isPreparing = true
-
-  function statementName(text: string): string {
-    const known = names.get(text)
-    if (known !== undefined) return known
-    const name = `animal_store_${hash('sha256', text).slice(0, 32)}`
-    names.set(text, name)
-    return name
-  }
-
-  /** Sends a statement by its name as long as the server and the poolers in front of it support that. */
-  async function run(config: pg.QueryConfig): Promise<pg.QueryResult> {
-    const send = (sent: pg.QueryConfig) => withClient(client => client.query(sent))
-    if (!isPreparing) return send(config)
-    try {
-      return await send({ ...config, name: statementName(config.text) })
-    } catch (error) {
-      // In both cases nothing ran, so that even a creation can be sent again.
-      if (isOutdatedPlan(error)) return send(config)
-      if (!isPreparedStatementRefused(error)) throw error
-      if (isPreparing)
-        warn(
-          'Prepared statements do not work, probably because of a connection pooler. Going on without them.',
-        )
-      isPreparing = false
-      return send(config)
-    }
-  }
+  const run = prepareIfSupported(config => withClient(client => client.query(config)), warn)
 
   async function runForArrays<Value>(config: Omit<pg.QueryArrayConfig, 'rowMode'>): Promise<Value[][]> {
     const { rows } = (await run({ ...config, rowMode: 'array' } as pg.QueryConfig)) as pg.QueryArrayResult

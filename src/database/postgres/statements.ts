@@ -1,6 +1,7 @@
 // The SQL statements for animals and keys.
 
-import { MAX_EXAMINED } from '../../animal.ts'
+import { MAX_EXAMINED, type Status } from '../../animal.ts'
+import type { Page } from '../../store.ts'
 
 /**
  * Renders the same JSON as `renderAnimal` in animal.ts. `concat` leaves out what is null. With `||` instead, a page takes
@@ -23,99 +24,88 @@ function animalsBeside(operator: '<' | '>' | '>=', id: string, status: string | 
         order by status${order}, id${order}`
 }
 
+/** The id, if there are animals beyond it, and so another page. `exists` may be answered with a scan of the whole table. */
+function idIfAnimalsBeyond(operator: '<' | '>', id: string, status: string | undefined): string {
+  return `case when (select id from ${animalsBeside(operator, id, status)} limit 1) is not null then ${id} end`
+}
+
+/** A page as the statements take it: the animals from an inclusive bound on, or those before an exclusive one. */
+export interface Span {
+  readonly isBackward: boolean
+  readonly bound: bigint
+  readonly limit: number
+  readonly status: Status | undefined
+  /** Only animals of this category, and with this text in their folded names. Undefined for a page that is no search. */
+  readonly search: Pick<Page, 'categoryId' | 'nameContains'> | undefined
+}
+
+const IS_MATCH = `
+  (wanted_category is null or category_id = wanted_category)
+    and (wanted_name is null or strpos(coalesce(search_name, lower(name collate "C")), wanted_name) > 0)`
+
+/** A text of its own for each kind of page, so that a prepared statement keeps its name. */
+const pageStatements = new Map<string, string>()
+
+/** Returns the statement for pages of the same kind as this one. */
+export function pageStatement(span: Span): string {
+  const kind = `${span.isBackward} ${span.status !== undefined} ${span.search !== undefined}`
+  let statement = pageStatements.get(kind)
+  if (statement === undefined) {
+    statement = buildPageStatement(span)
+    pageStatements.set(kind, statement)
+  }
+  return statement
+}
+
 /**
- * Several pages in one statement. Each has a bound, a limit and, by status, a status. The sub-queries for the previous
- * and the next page do not use `exists`, which PostgreSQL may answer with a scan of the whole table. The sub-query with
- * the limit yields the animals in order; test/store.contract.ts checks that.
+ * Several pages in one statement. Each has a bound, a limit and, if it has them, a status and what it searches for. The sub-query
+ * with the limit yields the animals in order; test/store.contract.ts checks that.
+ *
+ * For a search, PostgreSQL stops at the last match if the page is full. Otherwise it has examined all animals up to the limit. An
+ * aggregate is never merged into the query around it, so that each sub-query runs once.
  *
  * `(select $1)` hides from the planner how many pages there are. If it knew that there are few, it would make a new plan
  * for them instead of using the prepared one, and planning takes twice as long as reading a page.
  */
-function listPages(isBackward: boolean, isByStatus: boolean): string {
-  const status = isByStatus ? 'wanted' : undefined
+function buildPageStatement({ isBackward, status, search }: Span): string {
+  const columns = ['bound bigint', 'size integer']
+  if (status !== undefined) columns.push('wanted_status text')
+  if (search !== undefined) columns.push('wanted_category bigint', 'wanted_name text')
+  const names = columns.map(column => column.split(' ')[0])
+  const lists = columns.map((column, index) => `(select $${index + 1}::${column.split(' ')[1]}[])`)
+  const wantedStatus = status && 'wanted_status'
+  const beside = animalsBeside(isBackward ? '<' : '>=', 'bound', wantedStatus)
+  let animals = beside
+  let ends = ['min(id)', 'max(id)']
+  if (search !== undefined) {
+    const farthest = isBackward ? 'min(id)' : 'max(id)'
+    animals = `(
+        select id, name, category_id, status, search_name
+        from ${beside} limit ${MAX_EXAMINED}) as examined
+      where ${IS_MATCH}`
+    ends = [
+      `(select id from ${beside} limit 1)`,
+      `case when count(*) = size then ${farthest}
+        else (select ${farthest} from (select id from ${beside} limit ${MAX_EXAMINED}) as examined) end`,
+    ]
+    if (isBackward) ends.reverse()
+  }
   return `
   select position, coalesce(json, '[]'),
-    case when (select id from ${animalsBeside('<', 'first', status)} limit 1) is not null then first end,
-    case when (select id from ${animalsBeside('>', 'last', status)} limit 1) is not null then last end
-  from unnest((select $1::bigint[]), (select $2::integer[])${isByStatus ? ', (select $3::text[])' : ''})
-    with ordinality as page (bound, size, ${isByStatus ? 'wanted, ' : ''}position)
+    ${idIfAnimalsBeyond('<', 'first', wantedStatus)}, ${idIfAnimalsBeyond('>', 'last', wantedStatus)}
+  from unnest(${lists.join()}) with ordinality as page (${names.join()}, position)
   cross join lateral (
     select '[' || string_agg(${ANIMAL_JSON}, ','${isBackward ? ' order by id' : ''}) || ']' as json,
-      min(id) as first, max(id) as last
-    from (
-      select id, name, category_id, status
-      from ${animalsBeside(isBackward ? '<' : '>=', 'bound', status)} limit size) as animal) as rendered`
+      ${ends[0]} as first, ${ends[1]} as last
+    from (select id, name, category_id, status from ${animals} limit size) as animal) as rendered`
 }
 
-const IS_MATCH = `
-  ($3::bigint is null or category_id = $3)
-    and ($4::text is null or strpos(coalesce(search_name, lower(name collate "C")), $4) > 0)`
-
-/**
- * A search from the bound $1 for at most $2 animals of the category $3 whose folded name contains $4, either of which may be null.
- * PostgreSQL stops at the last match if the page is full. Otherwise the search has examined all animals up to the limit. An
- * aggregate is never merged into the query around it, so that each sub-query runs once.
- */
-function search(isBackward: boolean, isByStatus: boolean): string {
-  const status = isByStatus ? '$5' : undefined
-  const animals = animalsBeside(isBackward ? '<' : '>=', '$1', status)
-  const farthest = isBackward ? 'min(id)' : 'max(id)'
-  const start = `(select id from ${animals} limit 1)`
-  const end = `
-      case when count(*) = $2 then ${farthest}
-        else (select ${farthest} from (select id from ${animals} limit ${MAX_EXAMINED}) as examined) end`
-  const [first, last] = isBackward ? [end, start] : [start, end]
-  return `
-  select coalesce(json, '[]'),
-    case when (select id from ${animalsBeside('<', 'first', status)} limit 1) is not null then first end,
-    case when (select id from ${animalsBeside('>', 'last', status)} limit 1) is not null then last end
-  from (
-    select '[' || string_agg(${ANIMAL_JSON}, ','${isBackward ? ' order by id' : ''}) || ']' as json,
-      ${first} as first, ${last} as last
-    from (
-      select id, name, category_id, status
-      from (
-        select id, name, category_id, status, search_name
-        from ${animals} limit ${MAX_EXAMINED}) as examined
-      where ${IS_MATCH}
-      limit $2::integer) as animal) as rendered`
-}
-
-/** The matches of the same search, and the first and the last animal that it has examined. Every engine can run it. */
-function searchAnimals(isBackward: boolean, isByStatus: boolean): string {
-  return `
-  select is_match, id, name, category_id, status
-  from (
-    select id, name, category_id, status, ${IS_MATCH} as is_match,
-      row_number() over (order by id${isBackward ? ' desc' : ''}) as position, count(*) over () as count
-    from (
-      select id, name, category_id, status, search_name
-      from ${animalsBeside(isBackward ? '<' : '>=', '$1', isByStatus ? '$5' : undefined)}
-      limit ${MAX_EXAMINED}) as examined) as numbered
-  where is_match or position in (1, count) order by position limit $2::integer + 1`
-}
-
-/** One page, which every engine can run: for exports, and for engines that refuse the statements for several. */
-function listAnimals(isBackward: boolean, isByStatus: boolean): string {
+/** The animals of one page, which every engine can read: for exports, and for engines that refuse the other statement. */
+export function listStatement({ isBackward, status }: Pick<Span, 'isBackward' | 'status'>): string {
   return `
   select id, name, category_id, status
-  from ${animalsBeside(isBackward ? '<' : '>=', '$1', isByStatus ? '$3' : undefined)} limit $2`
+  from ${animalsBeside(isBackward ? '<' : '>=', '$1', status && '$3')} limit $2`
 }
-
-/** A page is read forward, from an inclusive bound on, or backward from an exclusive one. */
-function forEachKind(list: (isBackward: boolean, isByStatus: boolean) => string) {
-  return {
-    forward: list(false, false),
-    backward: list(true, false),
-    forwardByStatus: list(false, true),
-    backwardByStatus: list(true, true),
-  }
-}
-
-export const LIST_PAGES = forEachKind(listPages)
-export const LIST_ANIMALS = forEachKind(listAnimals)
-export const SEARCH = forEachKind(search)
-export const SEARCH_ANIMALS = forEachKind(searchAnimals)
 
 /** Whether the trigger exists and fires. Citus refuses triggers. */
 const IS_INVENTORY_KEPT = `
