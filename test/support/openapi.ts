@@ -57,6 +57,8 @@ export function assertDescribed(method: string, target: string, answer: Answer):
   assert.match(headers['x-request-id'] as string, /^[!-~]{1,128}$/, `${place}: no X-Request-Id`)
   assert.equal(headers['cache-control'], isDocument(target, status) ? 'no-cache' : 'no-store', place)
   assert.equal(headers['x-content-type-options'], 'nosniff', place)
+  if (!isDocument(target, status))
+    assert.equal(headers['content-security-policy'], "default-src 'none'; frame-ancestors 'none'", place)
   if (status >= 400) assertErrorObject(place, method, answer)
   const operation = operationAt(method, target)
   if (operation === undefined) return

@@ -24,8 +24,18 @@ const LINGER_MS = 1_000
  */
 const LARGE_CHARACTERS = 64 * 1024
 
-/** Headers of every reply except documents: no cache may keep it, and no browser may guess another media type. */
-export const API_HEADERS = ['cache-control', 'no-store', 'x-content-type-options', 'nosniff'] as const
+/**
+ * Headers of every reply except documents: no cache may keep it, and no browser may guess another media type, load anything for it
+ * or show it in a frame.
+ */
+export const API_HEADERS = [
+  'cache-control',
+  'no-store',
+  'x-content-type-options',
+  'nosniff',
+  'content-security-policy',
+  "default-src 'none'; frame-ancestors 'none'",
+] as const
 
 /** Takes rendered JSON. */
 export function jsonReply(status: number, json: string, headers: readonly string[] = []): Reply {
