@@ -10,11 +10,14 @@ import {
   AnimalStoreError,
   type AnimalStoreErrorCode,
   type AnimalStoreOptions,
+  type CallOptions,
   type Deprecation,
   type ListOptions,
   MAX_ID,
   type NewAnimal,
   type Page,
+  type ResponseDetails,
+  toJson,
 } from '../client/src/animal-store.ts'
 import { MAX_EXAMINED } from '../src/animal.ts'
 import { STATUS_OF } from '../src/error.ts'
@@ -255,6 +258,118 @@ suite('the client', () => {
     for (const idempotencyKey of ['two words', null as unknown as string])
       await assert.rejects(store.createAnimal(BELLA, { idempotencyKey }), TypeError)
     assert.deepEqual(await namesOf(store), [])
+  })
+
+  test('rejects unknown members and options, which JavaScript does not check, but ignores an id', async t => {
+    const { store } = await start(t)
+    const kim = { name: 'Kim', categoryId: 8n }
+    await assert.rejects(store.createAnimal({ ...kim, stauts: 'sold' } as NewAnimal), {
+      name: 'TypeError',
+      message: 'an animal must not have stauts: it has only name, categoryId, status, id',
+    })
+    const unknown = { limt: 1, x: 2 } as CallOptions & ListOptions
+    for (const call of [
+      () => store.listAnimals(unknown),
+      () => store.animals(unknown).next(),
+      () => store.inventory(unknown),
+      () => store.createAnimal(kim, unknown),
+      () => store.findAnimal(1n, unknown),
+      () => store.getAnimal(1n, unknown),
+      async () => storeAt('https://animals.example', unknown as Options),
+    ])
+      await assert.rejects(call, /^TypeError: the options of \w+ must not have limt, x: it has only /)
+    await assert.rejects(
+      store.createAnimal(null as unknown as NewAnimal),
+      /^TypeError: an animal must be an object$/,
+    )
+    const first = await store.createAnimal(kim)
+    const { id, ...copy } = await store.createAnimal(first)
+    assert.deepEqual([id > first.id, copy], [true, kim])
+  })
+
+  test('says which options are missing or of another type', async () => {
+    const { address } = emptyService()
+    const constructed = (options?: unknown) => () => new AnimalStore(options as AnimalStoreOptions)
+    assert.throws(constructed(), /^TypeError: AnimalStore needs baseUrl and apiKey$/)
+    assert.throws(constructed({ baseUrl: `${address}/v1` }), /^TypeError: AnimalStore needs apiKey$/)
+    for (const name of ['fetch', 'onDeprecation'])
+      assert.throws(
+        () => storeAt(address, { [name]: 7 }),
+        new RegExp(`^TypeError: ${name} must be a function$`),
+      )
+    const store = storeAt(address)
+    const wrong = {
+      signal: new AbortController() as unknown as AbortSignal,
+      onResponse: 7 as unknown as () => void,
+    }
+    await assert.rejects(
+      store.inventory({ signal: wrong.signal }),
+      /^TypeError: signal must be an AbortSignal/,
+    )
+    await assert.rejects(store.inventory({ onResponse: wrong.onResponse }), /onResponse must be a function$/)
+    await assert.rejects(store.inventory({ retries: -1 }), /retries must be a whole number/)
+    await assert.rejects(store.inventory({ timeoutMs: 0 }), /timeoutMs must be a positive number/)
+    await assert.rejects(store.animals().toArray({ limit: 0 }), /limit must be a whole number of 1 or more$/)
+  })
+
+  test('takes a time-out and a number of retries for one call', async t => {
+    const { proxy, store } = await startProxy(t, emptyService(), [
+      'silence',
+      { status: 503 },
+      { status: 503 },
+    ])
+    const timedOut = await errorOf(store.inventory({ timeoutMs: 100, retries: 0 }))
+    assert.equal(timedOut.code, 'timeout')
+    assert.equal((await errorOf(store.listAnimals({ retries: 1 }))).status, 503)
+    assert.equal(proxy.seen.length, 3)
+  })
+
+  test('tells the id of a request, and whether a creation was replayed', async t => {
+    const { store } = await start(t)
+    const seen: ResponseDetails[] = []
+    const onResponse = (response: ResponseDetails) => void seen.push(response)
+    const options = { idempotencyKey: 'once', onResponse }
+    const bella = await store.createAnimal(BELLA, options)
+    assert.deepEqual(await store.createAnimal(BELLA, options), bella)
+    assert.deepEqual(await store.findAnimal(bella.id, { onResponse }), bella)
+    assert.deepEqual(await store.animals({ onResponse }).toArray(), [bella])
+    await errorOf(store.createAnimal({ ...BELLA, name: ' ' }, { onResponse }))
+    assert.deepEqual(
+      seen.map(({ isReplayed }) => isReplayed),
+      [false, true, false, false],
+    )
+    assert.equal(new Set(seen.map(({ requestId }) => requestId)).size, 4)
+    for (const { requestId } of seen) assert.match(requestId ?? '', /./)
+  })
+
+  test('gives an array of animals, or of the first ones, and writes animals as JSON', async t => {
+    const { store } = await start(t)
+    const animals = []
+    for (const name of ['a"b', 'b', 'c'])
+      animals.push(await store.createAnimal({ name, categoryId: INT64_MAX }))
+    assert.deepEqual(await store.animals().toArray(), animals)
+    assert.deepEqual(await store.animals().toArray({ limit: 2 }), animals.slice(0, 2))
+    assert.deepEqual(await store.animals({ newestFirst: true }).toArray({ limit: 1 }), animals.slice(2))
+    assert.equal(toJson(animals[0]), `{"id":1,"name":"a\\"b","categoryId":${INT64_MAX}}`)
+    assert.equal(
+      toJson({
+        at: new Date(0),
+        list: [1n, undefined, null, 'x'],
+        none: undefined,
+        deep: { n: -1n, ok: true },
+      }),
+      '{"at":"1970-01-01T00:00:00.000Z","list":[1,null,null,"x"],"deep":{"n":-1,"ok":true}}',
+    )
+  })
+
+  test('says that a server speaks http on the port of an https URL', async () => {
+    const { address } = emptyService()
+    const { host } = new URL(address)
+    const error = await errorOf(storeAt(`https://${host}`, { retries: 0 }).listAnimals())
+    assert.equal(
+      error.message,
+      `Cannot reach ${host}: the server speaks http on this port, but the URL begins with https.`,
+    )
   })
 
   test('rejects a time-out and a number of retries that mean nothing', async () => {

@@ -1,5 +1,15 @@
 // The client of the Animal Store API, for programs and for the catalogue page. It needs `fetch` and nothing else.
 
+import {
+  checkCount,
+  checkFunction,
+  checkHeaderValue,
+  checkNames,
+  checkSignal,
+  checkText,
+  checkTimeout,
+  toDigits,
+} from './arguments.ts'
 import { INT64_MAX, INT64_MIN, parseInt64 } from './json.ts'
 import {
   type ApiRequest,
@@ -7,10 +17,12 @@ import {
   type ClientSettings,
   type Fetch,
   readResponse,
+  requestIdOf,
   send,
 } from './requests.ts'
 
 export { AnimalStoreError, type AnimalStoreErrorCode, type AnimalStoreErrorOptions } from './error.ts'
+export { toJson } from './json.ts'
 
 /** Whether an animal can be sold. */
 export type Status = 'available' | 'pending' | 'sold'
@@ -121,6 +133,26 @@ export interface Inventory {
 export interface CallOptions {
   /** Cancels the call and its retries. The promise is rejected with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
+  /** For this call, instead of the one of the client. */
+  readonly timeoutMs?: number | undefined
+  /** For this call, instead of those of the client. */
+  readonly retries?: number | undefined
+  /** Called when the call has succeeded, before its promise is resolved. `animals` calls it once for each page. */
+  readonly onResponse?: ((response: ResponseDetails) => void) | undefined
+}
+
+/** What a response says besides its result. */
+export interface ResponseDetails {
+  /** The request's id in the log of the service. */
+  readonly requestId: string | undefined
+  /** Whether the animal was added by an earlier request with the same idempotency key. */
+  readonly isReplayed: boolean
+}
+
+/** What `animals` returns: for `for await`, or for an array. */
+export interface Animals extends AsyncGenerator<Animal> {
+  /** Resolves with the animals that follow, or with the first `limit` of them. */
+  toArray(options?: { readonly limit?: number | undefined }): Promise<Animal[]>
 }
 
 /** What `createAnimal` accepts. */
@@ -137,13 +169,17 @@ export const MAX_ID = INT64_MAX
 
 const BASE_URL = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?\/v1\/?$/i
 
-/** The longest delay that a timer accepts. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1
-
 /** Those that the client itself sends. */
 const OWN_HEADERS = ['authorization', 'content-type', 'idempotency-key']
 
-const VISIBLE_ASCII = /^[!-~]{1,255}$/
+const CLIENT_OPTIONS = ['baseUrl', 'apiKey', 'timeoutMs', 'retries', 'headers', 'fetch', 'onDeprecation']
+const CALL_OPTIONS = ['signal', 'timeoutMs', 'retries', 'onResponse']
+const FILTERS = ['name', 'categoryId', 'status']
+const LIST_OPTIONS = [...FILTERS, 'limit', 'after', 'before', ...CALL_OPTIONS]
+const ANIMALS_OPTIONS = [...FILTERS, 'newestFirst', ...CALL_OPTIONS]
+const CREATE_OPTIONS = ['idempotencyKey', ...CALL_OPTIONS]
+/** An `id` is ignored, so that a copy of an animal can be added. */
+const ANIMAL_MEMBERS = ['name', 'categoryId', 'status', 'id']
 
 const LINKS = {
   prev: { target: /<([^>]*)>\s*;\s*rel="?prev"?/i, parameter: 'before' },
@@ -161,31 +197,29 @@ export class AnimalStore {
 
   /** Throws a `TypeError` for an invalid option. Sends nothing. */
   constructor(options: AnimalStoreOptions) {
-    const { baseUrl, apiKey, timeoutMs = 10_000, retries = 5, headers, fetch, onDeprecation } = options
+    checkNames('the options of AnimalStore', options ?? {}, CLIENT_OPTIONS)
+    const { baseUrl, apiKey, timeoutMs = 10_000, retries = 5, headers, fetch, onDeprecation } = options ?? {}
+    const missing = Object.entries({ baseUrl, apiKey }).filter(([, value]) => value === undefined)
+    if (missing.length > 0)
+      throw new TypeError(`AnimalStore needs ${missing.map(([name]) => name).join(' and ')}`)
     if (!BASE_URL.test(baseUrl) || !URL.canParse(baseUrl)) {
       throw new TypeError('baseUrl must be an http or https URL that ends in /v1')
-    }
-    if (typeof timeoutMs !== 'number' || !(timeoutMs > 0)) {
-      throw new TypeError('timeoutMs must be a positive number of milliseconds')
-    }
-    if (!Number.isInteger(retries) || retries < 0) {
-      throw new TypeError('retries must be a whole number of 0 or more')
     }
     this.#settings = {
       baseUrl: baseUrl.replace(/\/$/, ''),
       apiKey: checkHeaderValue('apiKey', apiKey),
       headers: parseHeaders(headers),
-      fetch,
-      timeoutMs: Math.min(timeoutMs, MAX_TIMEOUT_MS),
-      retries,
+      fetch: checkFunction('fetch', fetch),
+      timeoutMs: checkTimeout(timeoutMs),
+      retries: checkCount('retries', retries, 0),
     }
-    this.#onDeprecation = onDeprecation
+    this.#onDeprecation = checkFunction('onDeprecation', onDeprecation)
   }
 
   /** Resolves with one page, and the options for the pages before and after it. */
   async listAnimals(options: ListOptions & CallOptions = {}): Promise<Page> {
-    const { signal, after, before, ...kept } = options
-    const { name, categoryId, status, limit } = kept
+    checkNames('the options of listAnimals', options, LIST_OPTIONS)
+    const { name, categoryId, status, limit, after, before } = options
     const query = new URLSearchParams()
     if (name !== undefined) query.set('name', checkText('name', name))
     if (categoryId !== undefined) query.set('categoryId', toDigits('categoryId', categoryId))
@@ -195,42 +229,60 @@ export class AnimalStore {
     if (before !== undefined) query.set('before', toDigits('before', before))
     const search = query.toString()
     const path = search === '' ? '/pets' : `/pets?${search}`
-    const response = await this.#send('listAnimals', { method: 'GET', path, signal })
-    return readResponse(response, value => {
-      const links = response.headers.get('link') ?? ''
+    return this.#call('listAnimals', { method: 'GET', path }, options, (value, { headers }) => {
+      const links = headers.get('link') ?? ''
       const previous = parseLink(links, 'prev', before)
       const next = parseLink(links, 'next', after)
+      const given = Object.entries({ name, categoryId, status, limit }).filter(
+        ([, value]) => value !== undefined,
+      )
+      const filters: ListOptions = Object.fromEntries(given)
       return {
         animals: toAnimals(value),
-        previous: previous === undefined ? undefined : { ...kept, before: previous },
-        next: next === undefined ? undefined : { ...kept, after: next },
+        previous: previous === undefined ? undefined : { ...filters, before: previous },
+        next: next === undefined ? undefined : { ...filters, after: next },
       }
     })
   }
 
   /** Yields all animals that match the filters. Pages are fetched as they are needed. */
-  async *animals(options: AnimalsOptions = {}): AsyncGenerator<Animal> {
-    const { name, categoryId, status, newestFirst = false, signal } = options
+  animals(options: AnimalsOptions = {}): Animals {
+    const generator = this.#animals(options)
+    return Object.assign(generator, {
+      async toArray({ limit = Infinity }: { readonly limit?: number | undefined } = {}) {
+        if (limit !== Infinity) checkCount('limit', limit, 1)
+        const found: Animal[] = []
+        for await (const animal of generator) if (found.push(animal) >= limit) break
+        return found
+      },
+    })
+  }
+
+  async *#animals(options: AnimalsOptions): AsyncGenerator<Animal> {
+    checkNames('the options of animals', options, ANIMALS_OPTIONS)
+    const { newestFirst = false, name, categoryId, status, ...call } = options
     const first = { name, categoryId, status, limit: 100 }
     let next: ListOptions | undefined = newestFirst ? { ...first, before: MAX_ID } : first
     // A page of a search may be empty although more animals match.
     while (next !== undefined) {
-      const page: Page = await this.listAnimals({ ...next, signal })
+      const page: Page = await this.listAnimals({ ...next, ...call })
       yield* newestFirst ? [...page.animals].reverse() : page.animals
       next = newestFirst ? page.previous : page.next
     }
   }
 
   /** Resolves with the number of animals with each status, and of those without one. */
-  async inventory({ signal }: CallOptions = {}): Promise<Inventory> {
-    const request = { method: 'GET', path: '/store/inventory', signal } as const
-    return readResponse(await this.#send('inventory', request), toInventory)
+  async inventory(options: CallOptions = {}): Promise<Inventory> {
+    checkNames('the options of inventory', options, CALL_OPTIONS)
+    return this.#call('inventory', { method: 'GET', path: '/store/inventory' }, options, toInventory)
   }
 
   /** Resolves once the animal is stored durably. Retries never add it twice. */
   async createAnimal(animal: NewAnimal, options: CreateOptions = {}): Promise<Animal> {
-    const { idempotencyKey = newIdempotencyKey(), signal } = options
+    checkNames('an animal', animal, ANIMAL_MEMBERS)
+    checkNames('the options of createAnimal', options, CREATE_OPTIONS)
     const { name, categoryId, status } = animal
+    const { idempotencyKey = newIdempotencyKey() } = options
     if (typeof name !== 'string') throw new TypeError('name must be a string')
     const members = [`"name":${JSON.stringify(name)}`, `"categoryId":${toDigits('categoryId', categoryId)}`]
     if (status !== undefined) members.push(`"status":${JSON.stringify(status)}`)
@@ -239,17 +291,17 @@ export class AnimalStore {
       'idempotency-key': quoteKey(checkHeaderValue('idempotencyKey', idempotencyKey)),
     }
     const body = `{${members.join(',')}}`
-    const request = { method: 'POST', path: '/pets', headers, body, signal } as const
-    return readResponse(await this.#send('createAnimal', request), toAnimal)
+    return this.#call('createAnimal', { method: 'POST', path: '/pets', headers, body }, options, toAnimal)
   }
 
   /** Resolves with the animal, or with undefined if no animal has this id. */
-  async findAnimal(id: bigint, { signal }: CallOptions = {}): Promise<Animal | undefined> {
+  async findAnimal(id: bigint, options: CallOptions = {}): Promise<Animal | undefined> {
+    checkNames('the options of findAnimal', options, CALL_OPTIONS)
     // Like the service, which answers 404 to such an id.
     if (parseInt64(toDigits('id', id)) === undefined) return undefined
     // No id precedes the smallest one. Without `after`, the list begins with it.
     const after = id === INT64_MIN ? undefined : id - 1n
-    const { animals } = await this.listAnimals({ after, limit: 1, signal })
+    const { animals } = await this.listAnimals({ ...options, after, limit: 1 })
     return animals.find(animal => animal.id === id)
   }
 
@@ -258,15 +310,32 @@ export class AnimalStore {
    *
    * @deprecated The service removes this operation on 5 December 2030. Use `findAnimal`.
    */
-  async getAnimal(id: bigint, { signal }: CallOptions = {}): Promise<Animal> {
+  async getAnimal(id: bigint, options: CallOptions = {}): Promise<Animal> {
+    checkNames('the options of getAnimal', options, CALL_OPTIONS)
     const path = `/pets/${toDigits('id', id)}`
-    return readResponse(await this.#send('getAnimal', { method: 'GET', path, signal }), toAnimal)
+    return this.#call('getAnimal', { method: 'GET', path }, options, toAnimal)
   }
 
-  async #send(operation: string, request: ApiRequest): Promise<ApiResponse> {
-    const response = await send(this.#settings, request)
+  async #call<Value>(
+    operation: string,
+    request: ApiRequest,
+    { signal, timeoutMs, retries, onResponse }: CallOptions,
+    parse: (value: unknown, response: ApiResponse) => Value,
+  ): Promise<Value> {
+    checkFunction('onResponse', onResponse)
+    const settings = {
+      ...this.#settings,
+      ...(timeoutMs !== undefined && { timeoutMs: checkTimeout(timeoutMs) }),
+      ...(retries !== undefined && { retries: checkCount('retries', retries, 0) }),
+    }
+    const response = await send(settings, request, checkSignal(signal))
     this.#reportDeprecation(operation, response)
-    return response
+    const result = readResponse(response, value => parse(value, response))
+    onResponse?.({
+      requestId: requestIdOf(response),
+      isReplayed: response.headers.get('idempotent-replayed') === 'true',
+    })
+    return result
   }
 
   #reportDeprecation(operation: string, { headers }: ApiResponse): void {
@@ -287,14 +356,6 @@ export function newIdempotencyKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte =>
     byte.toString(16).padStart(2, '0'),
   ).join('')
-}
-
-/** Without this check, an invalid header value would be reported as a network error. */
-function checkHeaderValue(name: string, value: string): string {
-  if (typeof value !== 'string' || !VISIBLE_ASCII.test(value)) {
-    throw new TypeError(`${name} must be 1 to 255 visible ASCII characters, without spaces`)
-  }
-  return value
 }
 
 /** The service accepts a quote only in a quoted string, and removes the quotes around it and the escapes. */
@@ -327,20 +388,6 @@ function parseLink(
   const leadsOn = id !== undefined && (bound === undefined || (relation === 'prev' ? id < bound : id > bound))
   if (!leadsOn) throw new TypeError(`the link with rel="${relation}" leads to no other page`)
   return id
-}
-
-/** A query cannot contain a lone surrogate: `URLSearchParams` would send U+FFFD instead, which is another text. */
-function checkText(name: string, value: string): string {
-  if (typeof value !== 'string' || /\p{Surrogate}/u.test(value)) {
-    throw new TypeError(`${name} must be a string of well-formed Unicode`)
-  }
-  return value
-}
-
-/** Rejects a `number`, which may have been rounded already. */
-function toDigits(name: string, value: bigint): string {
-  if (typeof value !== 'bigint') throw new TypeError(`${name} must be a bigint, such as 7n`)
-  return value.toString()
 }
 
 function toAnimals(value: unknown): Animal[] {

@@ -31,6 +31,18 @@ function withExactIntegers(value: unknown, texts: unknown): unknown {
   )
 }
 
+/**
+ * Renders like `JSON.stringify`, except that a `bigint` becomes a number with exactly its digits. Takes what JSON can express:
+ * animals, lists of them, and objects that contain them.
+ */
+export function toJson(value: unknown): string {
+  if (typeof value === 'bigint') return value.toString()
+  if (Array.isArray(value)) return `[${value.map(toJson).join(',')}]`
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) return JSON.stringify(value) ?? 'null'
+  const members = Object.entries(value).filter(([, member]) => member !== undefined)
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${toJson(member)}`).join(',')}}`
+}
+
 /** Returns undefined for anything but an int64 in its canonical spelling: no `+`, no leading zero, no `-0`. */
 export function parseInt64(text: string): bigint | undefined {
   if (!INTEGER.test(text)) return undefined

@@ -25,7 +25,6 @@ export interface ApiRequest {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  readonly signal: AbortSignal | undefined
 }
 
 export interface ApiResponse {
@@ -42,6 +41,9 @@ const RETRIED_STATUSES = [429, 502, 503, 504]
 
 const CODE = /^[a-z_]+$/
 
+/** What the TLS of Node.js and Bun, and that of Deno, say about an answer in plain HTTP. */
+const HTTP_ON_HTTPS = /wrong.version.number|packet.length.too.long|InvalidContentType/i
+
 /**
  * Resolves with the first response that needs no retry, otherwise with the last one, whatever its status. Throws an
  * AnimalStoreError if the last attempt got no response, and the signal's reason if the signal is aborted.
@@ -49,14 +51,18 @@ const CODE = /^[a-z_]+$/
  * The service may have carried out a request whose response was lost, so a request that changes something must have an
  * idempotency key.
  */
-export async function send(settings: ClientSettings, request: ApiRequest): Promise<ApiResponse> {
+export async function send(
+  settings: ClientSettings,
+  request: ApiRequest,
+  signal: AbortSignal | undefined,
+): Promise<ApiResponse> {
   for (let failures = 0; ; failures++) {
-    const result = await attempt(settings, request)
+    const result = await attempt(settings, request, signal)
     const isResponse = !(result instanceof AnimalStoreError)
     if (isResponse && !RETRIED_STATUSES.includes(result.status)) return result
     const retryAfterMs = isResponse ? (retryAfterSeconds(result) ?? 0) * 1_000 : 0
     if (failures < settings.retries && retryAfterMs <= MAX_DELAY_MS)
-      await sleep(retryAfterMs + backoff(failures), request.signal)
+      await sleep(retryAfterMs + backoff(failures), signal)
     else if (isResponse) return result
     else throw result
   }
@@ -64,7 +70,8 @@ export async function send(settings: ClientSettings, request: ApiRequest): Promi
 
 async function attempt(
   settings: ClientSettings,
-  { path, signal, ...request }: ApiRequest,
+  { path, ...request }: ApiRequest,
+  signal: AbortSignal | undefined,
 ): Promise<ApiResponse | AnimalStoreError> {
   const { baseUrl, apiKey, headers, fetch = globalThis.fetch, timeoutMs } = settings
   signal?.throwIfAborted()
@@ -97,6 +104,8 @@ function describeRequestFailure({ baseUrl, apiKey }: ClientSettings, error: unkn
   const origin = Object((error as Error | undefined)?.cause ?? error) as { code?: unknown; message?: unknown }
   // The error of a host with several addresses has only a code.
   const reason = String(origin.message || (origin.code ?? '')).replace(/[.\s]+$/, '')
+  if (HTTP_ON_HTTPS.test(`${origin.code} ${reason}`))
+    return `${unreachable}: the server speaks http on this port, but the URL begins with https.`
   // The `fetch` of a program may have put the headers into its message.
   return reason === '' || reason.includes(apiKey) ? `${unreachable}.` : `${unreachable}: ${reason}.`
 }
@@ -159,8 +168,13 @@ function parseErrorObject(text: string): { code: string; message: string } | und
   }
 }
 
+/** The id of the request in the log of the service. */
+export function requestIdOf({ headers }: ApiResponse): string | undefined {
+  return headers.get('x-request-id') ?? undefined
+}
+
 function detailsOf(response: ApiResponse) {
-  const { status, headers } = response
-  const requestId = headers.get('x-request-id') ?? undefined
+  const { status } = response
+  const requestId = requestIdOf(response)
   return { status, requestId, retryAfterSeconds: retryAfterSeconds(response) }
 }
