@@ -28,7 +28,7 @@ const RUNTIMES = [
 const PROGRAM = `
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
-import { AnimalStore, AnimalStoreError, MAX_ID } from 'animal-store-client'
+import { AnimalStore, AnimalStoreError, MAX_ID, toJson } from 'animal-store-client'
 
 const { ADDRESS, FAILURES, API_KEY: apiKey } = process.env
 const storeAt = (address, options) => new AnimalStore({ baseUrl: address + '/v1', apiKey, ...options })
@@ -41,6 +41,12 @@ assert.deepEqual(await store.createAnimal({ name: 'Bella', categoryId: 900719925
 const listed = []
 for await (const animal of store.animals({ newestFirst: true })) listed.push(animal)
 assert.deepEqual(listed, [bella])
+let requestId
+const onResponse = response => { requestId = response.requestId }
+assert.deepEqual(await store.animals({ onResponse }).toArray({ limit: 1 }), [bella])
+assert.match(requestId, /./)
+assert.equal(toJson(bella), '{"id":' + bella.id + ',"name":"Bella","categoryId":9007199254740993}')
+assert.match(String(await failureOf(store.createAnimal({ ...bella, stauts: 'sold' }))), /^TypeError: an animal must not have stauts/)
 assert.deepEqual(await store.findAnimal(bella.id), bella)
 assert.equal(await store.findAnimal(bella.id + 1n), undefined)
 console.log('  creates, lists and finds', bella.name, 'in category', String(bella.categoryId))
@@ -110,12 +116,16 @@ test('the client works on Node.js, Deno and Bun', async t => {
     const cwd = join(project, `data-${index}`)
     mkdirSync(cwd)
     const { address } = await serve(t, [], { cwd, env: { ANIMAL_STORE_API_KEY: API_KEY } })
+    const host = `Cannot reach ${new URL(address).host}`
     const failures = [
       unreachable(refusing),
       unreachable(closing),
       unreachable(truncating),
       unreachable('http://animals.invalid'),
-      unreachable(address.replace('http:', 'https:')),
+      [
+        ...unreachable(address.replace('http:', 'https:')).slice(0, 2),
+        `${host}: the server speaks http on this port`,
+      ],
       [silent, 'timeout', 'There was no response within 2000 ms.'],
     ]
     const version = await run(t, ['--version'], { cwd: project, program: [program] })

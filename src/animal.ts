@@ -96,6 +96,17 @@ export function findProblems({ name, categoryId, status }: Record<string, unknow
   return found
 }
 
+export function invalidLimit() {
+  return invalid(`limit must be a whole number from ${PAGE_LIMIT.minimum} to ${PAGE_LIMIT.maximum}.`)
+}
+
+/** Parses how many animals a page has. */
+export function parseLimit(text: string): number {
+  const limit = /^[1-9]\d{0,2}$/.test(text) ? Number(text) : 0
+  if (limit < PAGE_LIMIT.minimum || limit > PAGE_LIMIT.maximum) throw invalidLimit()
+  return limit
+}
+
 export function parseStatus(value: unknown): Status {
   if (!isStatus(value)) throw invalid(`${UNKNOWN_STATUS}.`)
   return value

@@ -12,7 +12,7 @@ const FILES = globSync(['src/**/*.ts', 'client/src/**/*.ts'], { cwd: ROOT }).map
 )
 
 /** The domain: the only files at the root of src/ besides main.ts. */
-const DOMAIN = ['animal', 'api-key', 'clock', 'csv', 'error', 'json', 'store', 'system-error'].map(
+const DOMAIN = ['animal', 'api-key', 'clock', 'count', 'csv', 'error', 'json', 'store', 'system-error'].map(
   name => `src/${name}.ts`,
 )
 

@@ -2,6 +2,7 @@
 
 import { AnimalStoreError } from './error.ts'
 import { parseJson } from './json.ts'
+import { wait } from './wait.ts'
 
 /** A part of the signature of `fetch`, so that a program can pass a simpler function. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
@@ -41,8 +42,8 @@ const RETRIED_STATUSES = [429, 502, 503, 504]
 
 const CODE = /^[a-z_]+$/
 
-/** What the TLS of Node.js and Bun, and that of Deno, say about an answer in plain HTTP. */
-const HTTP_ON_HTTPS = /wrong.version.number|packet.length.too.long|InvalidContentType/i
+/** What Node.js, Deno and Bun say about an answer in plain HTTP. */
+const HTTP_ON_HTTPS = /wrong.version.number|packet.length.too.long|InvalidContentType|speak TLS on this port/i
 
 /**
  * Resolves with the first response that needs no retry, otherwise with the last one, whatever its status. Throws an
@@ -62,7 +63,7 @@ export async function send(
     if (isResponse && !RETRIED_STATUSES.includes(result.status)) return result
     const retryAfterMs = isResponse ? (retryAfterSeconds(result) ?? 0) * 1_000 : 0
     if (failures < settings.retries && retryAfterMs <= MAX_DELAY_MS)
-      await sleep(retryAfterMs + backoff(failures), signal)
+      await wait(retryAfterMs + backoff(failures), signal)
     else if (isResponse) return result
     else throw result
   }
@@ -120,21 +121,6 @@ function retryAfterSeconds({ headers }: ApiResponse): number | undefined {
 /** Doubles with each failure. Half of it is random, so that many clients do not retry at the same moment. */
 function backoff(failures: number): number {
   return Math.min(FIRST_DELAY_MS * 2 ** failures, MAX_DELAY_MS) * (0.5 + Math.random() / 2)
-}
-
-function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal?.throwIfAborted()
-    const stop = () => {
-      clearTimeout(timer)
-      reject(signal?.reason)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop)
-      resolve()
-    }, ms)
-    signal?.addEventListener('abort', stop)
-  })
 }
 
 /** Parses the body of a successful response. Throws an AnimalStoreError for any other response or body. */

@@ -1,4 +1,4 @@
-// Words for messages: reasons, counts, and texts without passwords and keys.
+// Words for messages: reasons, and texts without passwords and keys.
 
 import { KEY_PREFIX } from '../api-key.ts'
 import { ServiceError } from '../error.ts'
@@ -7,11 +7,6 @@ import { describeSystemError } from '../system-error.ts'
 /** Returns why a command failed. A ServiceError has its reason as its cause, because clients must not see it. */
 export function reasonOf(error: unknown): string {
   return describeSystemError(error instanceof ServiceError ? (error.cause ?? error) : error)
-}
-
-/** Writes a count with its noun, such as "1 animal" or "2,000 animals". */
-export function formatCount(count: number | bigint, noun = 'animal'): string {
-  return `${count.toLocaleString('en')} ${noun}${BigInt(count) === 1n ? '' : 's'}`
 }
 
 /** A URL with a user, or a password as a parameter. A pattern instead of a parser, to find malformed ones too. */

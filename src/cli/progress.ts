@@ -1,5 +1,6 @@
 // Shows the progress of a long task: a bar on a terminal, otherwise a line every few seconds.
 
+import { formatNumber } from '../count.ts'
 import type { Output } from './command.ts'
 
 const REDRAW_MS = 100
@@ -32,9 +33,9 @@ export function createProgress(
       if (now - last < (stream.isTTY ? REDRAW_MS : LINE_EVERY_MS)) return
       last = now
       const seconds = (now - start) / 1000
-      const rate = Math.round(count / seconds).toLocaleString('en')
+      const rate = formatNumber(Math.round(count / seconds))
       const words = [
-        `${what} ${count.toLocaleString('en')} ${unit}`,
+        `${what} ${formatNumber(count)} ${unit}`,
         `${rate}${unit === 'animals' ? '' : ` ${unit}`} a second`,
       ]
       if (share) words.push(`${formatTime((seconds / share) * (1 - share))} left`)

@@ -1,5 +1,7 @@
 // How far a long migration is: a line every few seconds.
 
+import { formatNumber } from '../count.ts'
+
 const INTERVAL_MS = 5_000
 
 /** Returns a function that takes the number of search names that were filled in so far. */
@@ -8,6 +10,6 @@ export function createMigrationProgress(say: (text: string) => void): (filled: n
   return filled => {
     if (performance.now() - last < INTERVAL_MS) return
     last = performance.now()
-    say(`Migrating: ${filled.toLocaleString('en')} search names were filled in so far.`)
+    say(`Migrating: ${formatNumber(filled)} search names were filled in so far.`)
   }
 }

@@ -2,6 +2,7 @@
 
 import { MAX_EXAMINED, PAGE_LIMIT } from '../animal.ts'
 import { KEY_PREFIX } from '../api-key.ts'
+import { formatNumber } from '../count.ts'
 import { STATUS_OF } from '../error.ts'
 import { INT64_MAX, renderJson } from '../json.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../store.ts'
@@ -60,7 +61,7 @@ ${renderSamples('paging', ({ id }) => PAGING_SAMPLES[id](baseUrl), 'All animals'
       id: 'searching',
       title: 'Searching and counting',
       text: html`<p><a href="#listPets">List animals</a> searches too: <code>name</code> keeps the animals whose name contains a text, whatever its case and accents, and <code>categoryId</code> those of a category. All filters combine, also with <code>limit</code>, <code>after</code> and <code>before</code>. Send the text as percent-encoded UTF-8.</p>
-<p>A search is bounded: one request examines at most ${MAX_EXAMINED.toLocaleString('en')} animals. So a page may be shorter than <code>limit</code>, or empty, although more animals match. Do not stop there: follow <code>rel="next"</code> until there is none, or <code>rel="prev"</code> to search backwards. <code>animals</code> of our client does this by itself.</p>
+<p>A search is bounded: one request examines at most ${formatNumber(MAX_EXAMINED)} animals. So a page may be shorter than <code>limit</code>, or empty, although more animals match. Do not stop there: follow <code>rel="next"</code> until there is none, or <code>rel="prev"</code> to search backwards. <code>animals</code> of our client does this by itself.</p>
 <p><a href="#getInventory">Count animals by status</a> returns how many animals there are. You need not list them.</p>`,
       code: html`${renderCode('shell', `curl --include --get '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  --data-urlencode 'name=zoë'`, 'Search for a name')}
 ${renderCode('http', 'Link: </v1/pets?limit=20&name=zo%C3%AB&after=10000>; rel="next"', 'Header of an empty page that is not the last')}

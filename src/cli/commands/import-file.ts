@@ -2,11 +2,11 @@
 
 import { isUtf8 } from 'node:buffer'
 import { findProblems, type NewAnimal, parseAnimalJson, parseNewAnimal } from '../../animal.ts'
+import { formatCount } from '../../count.ts'
 import { CSV_COLUMNS, type Separator } from '../../csv.ts'
 import { ServiceError } from '../../error.ts'
 import { canonicalInteger, isObject, parseNumbersAsText } from '../../json.ts'
 import type { FormatName } from '../formats.ts'
-import { formatCount } from '../messages.ts'
 
 /** Far more than an animal needs. Without a limit, a quote that is never closed would fill the memory. */
 const MAX_ENTRY_BYTES = 256 * 1024

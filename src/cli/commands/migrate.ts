@@ -2,10 +2,10 @@
 // versions and other programs have stored.
 
 import type { Inventory } from '../../animal.ts'
+import { formatCount } from '../../count.ts'
 import { nameOf } from '../../database/open.ts'
 import type { Completion } from '../../store.ts'
 import { command } from '../command.ts'
-import { formatCount } from '../messages.ts'
 import { createProgress } from '../progress.ts'
 import { withStore } from '../with-store.ts'
 

@@ -1,7 +1,7 @@
 // The schemas, headers and error responses that the operations of the OpenAPI document refer to. Limits come from the code
 // that enforces them.
 
-import { NAME_MAX_LENGTH, NAME_PATTERN, STATUSES } from '../../animal.ts'
+import { invalidLimit, NAME_MAX_LENGTH, NAME_PATTERN, STATUSES } from '../../animal.ts'
 import { type ServiceError, STATUS_OF, unavailable } from '../../error.ts'
 import { INT64_MAX, INT64_MIN } from '../../json.ts'
 import {
@@ -14,7 +14,6 @@ import {
 } from '../server/protocol-errors.ts'
 import { unauthorized } from './authentication.ts'
 import { animalNotFound, DEPRECATED_SINCE, gone, idempotencyKeyReused, REMOVED_AT } from './handlers.ts'
-import { invalidLimit } from './parameters.ts'
 import { rateLimited } from './rate-limit.ts'
 
 export const int32 = { type: 'integer', format: 'int32' }

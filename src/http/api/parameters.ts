@@ -1,7 +1,7 @@
 // The parameters of the operations: the query of listPets, of which each parameter is given at most once and no other is accepted,
 // and the Idempotency-Key header of createPet.
 
-import { PAGE_LIMIT, parseNameFilter, parseStatus } from '../../animal.ts'
+import { PAGE_LIMIT, parseLimit, parseNameFilter, parseStatus } from '../../animal.ts'
 import { invalid } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
 import type { JsonPage, Page } from '../../store.ts'
@@ -89,16 +89,6 @@ export function pageLinks(
   if (previous !== undefined) links.push(`<${url}&before=${previous}>; rel="prev"`)
   if (next !== undefined) links.push(`<${url}&after=${next}>; rel="next"`)
   return links.length === 0 ? undefined : links.join(', ')
-}
-
-export function invalidLimit() {
-  return invalid(`limit must be a whole number from ${PAGE_LIMIT.minimum} to ${PAGE_LIMIT.maximum}.`)
-}
-
-function parseLimit(text: string): number {
-  const limit = /^[1-9]\d{0,2}$/.test(text) ? Number(text) : 0
-  if (limit < PAGE_LIMIT.minimum || limit > PAGE_LIMIT.maximum) throw invalidLimit()
-  return limit
 }
 
 function parseInteger(name: string, text: string): bigint {

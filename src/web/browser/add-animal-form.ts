@@ -3,8 +3,9 @@
 
 import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../client/src/animal-store.ts'
 import { isSameAnimal, isStatus, NAME_MAX_LENGTH, type NewAnimal, parseNewAnimal } from '../../animal.ts'
+import { formatNumber } from '../../count.ts'
 import { INT64_MAX, INT64_MIN } from '../../json.ts'
-import { find, formatNumber } from './elements.ts'
+import { find } from './elements.ts'
 import { SLOW_MS } from './notice.ts'
 import type { Panel } from './panel.ts'
 import type { Session } from './session.ts'

@@ -1,6 +1,7 @@
 // The script of the catalogue page: connects its parts and starts it.
 
 import { type Animal, AnimalStoreError } from '../../../client/src/animal-store.ts'
+import { wait } from '../../../client/src/wait.ts'
 import { createAddAnimalForm } from './add-animal-form.ts'
 import { createAnimalTable } from './animal-table.ts'
 import { enableCsvDownload } from './csv-download.ts'
@@ -10,7 +11,7 @@ import { createListStatus } from './list-status.ts'
 import { firstPage, isFirstPage, pageFrom, toListUrl } from './location.ts'
 import { createNavigation } from './navigation.ts'
 import { createNotice, MESSAGE_MS } from './notice.ts'
-import { createPace, wait } from './pace.ts'
+import { createPace } from './pace.ts'
 import { createPageLoader } from './page-loader.ts'
 import { createPanel } from './panel.ts'
 import { createSearchField } from './search-field.ts'

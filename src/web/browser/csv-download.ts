@@ -2,8 +2,9 @@
 
 import type { AnimalStore, Inventory, ListOptions, Page } from '../../../client/src/animal-store.ts'
 import { PAGE_LIMIT } from '../../animal.ts'
+import { formatCount, formatNumber } from '../../count.ts'
 import { CSV_COLUMNS, renderCsvLine, spreadsheetSafe } from '../../csv.ts'
-import { createElement, find, formatCount, formatNumber } from './elements.ts'
+import { createElement, find } from './elements.ts'
 import { type ListLocation, toFilters } from './location.ts'
 import { MESSAGE_MS, type Notice } from './notice.ts'
 import type { Pace } from './pace.ts'

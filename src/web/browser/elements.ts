@@ -28,14 +28,6 @@ export function keepFocus(element: Element): void {
   if (document.activeElement === element) find('#title', HTMLElement).focus({ preventScroll: true })
 }
 
-export function formatNumber(count: number | bigint): string {
-  return count.toLocaleString('en')
-}
-
-export function formatCount(count: number | bigint, noun: string): string {
-  return `${formatNumber(count)} ${noun}${count === 1 || count === 1n ? '' : 's'}`
-}
-
 /** With these keys the browser opens a link in a new tab or window. */
 export function opensNewTab({ ctrlKey, metaKey, shiftKey }: MouseEvent): boolean {
   return ctrlKey || metaKey || shiftKey

@@ -1,7 +1,8 @@
 // The line above the list: how many animals it shows of how many, and how far a search is.
 
 import type { Inventory } from '../../../client/src/animal-store.ts'
-import { find, formatNumber, keepFocus } from './elements.ts'
+import { formatNumber } from '../../count.ts'
+import { find, keepFocus } from './elements.ts'
 import type { ListPage } from './list-page.ts'
 import { isFirstPage } from './location.ts'
 import type { Pace } from './pace.ts'

@@ -2,7 +2,7 @@
 // URL, so that links can be shared and the browser's Back button works.
 
 import type { ListOptions } from '../../../client/src/animal-store.ts'
-import { PAGE_LIMIT, parseStatus, STATUSES } from '../../animal.ts'
+import { PAGE_LIMIT, parseLimit, parseStatus, STATUSES } from '../../animal.ts'
 import { invalid } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
 import { deviceValue } from './browser-storage.ts'
@@ -57,14 +57,6 @@ export function parseListLocation(search: string): ListLocation {
     before: parseId('before', query.get('before')),
     animal: parseId('animal', query.get('animal')),
   }
-}
-
-function parseLimit(text: string): number {
-  const { minimum, maximum } = PAGE_LIMIT
-  const limit = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  if (!(limit >= minimum && limit <= maximum))
-    throw invalid(`limit must be a whole number from ${minimum} to ${maximum}.`)
-  return limit
 }
 
 function parseOrder(text: string | null): Order {

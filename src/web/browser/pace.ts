@@ -1,6 +1,8 @@
 // How fast the page may send requests that nobody waits for. The user has the same API key, so these requests leave half
 // of its rate limit to the user.
 
+import { wait } from '../../../client/src/wait.ts'
+
 /** A rate limit as the headers of a response report it. */
 interface ReportedLimit {
   readonly limit: number
@@ -56,17 +58,4 @@ function parseRateLimit(headers: Headers): ReportedLimit | undefined {
   if (remaining === undefined || limit === undefined || seconds === undefined) return undefined
   const perMs = Number(limit) / (Number(seconds) * 1_000)
   return { limit: Number(limit), perMs, remaining: Number(remaining), atMs: performance.now() }
-}
-
-/** Throws when the signal is aborted. */
-export async function wait(ms: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted()
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  const cancel = () => reject(signal.reason)
-  signal.addEventListener('abort', cancel)
-  return promise.finally(() => {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', cancel)
-  })
 }

@@ -1,7 +1,8 @@
 // Stock at a glance: the filter shows the number of animals of each status, and a bar compares them.
 
 import type { Inventory } from '../../../client/src/animal-store.ts'
-import { find, formatCount, formatNumber } from './elements.ts'
+import { formatCount, formatNumber } from '../../count.ts'
+import { find } from './elements.ts'
 import { KINDS, type Kind } from './location.ts'
 
 export function countOf(inventory: Inventory, kind: Kind | undefined): bigint {

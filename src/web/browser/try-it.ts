@@ -1,10 +1,11 @@
 // The forms of the API reference: the samples follow their values, and "Send" shows the response in place of the example.
 
+import { formatNumber } from '../../count.ts'
 import { tokenizeLines } from '../samples/highlight.ts'
 import { LANGUAGES } from '../samples/languages.ts'
 import { buildRequest, type SampleRequest } from '../samples/request.ts'
 import type { ApiKeyField } from './api-key-field.ts'
-import { createElement, find, formatNumber } from './elements.ts'
+import { createElement, find } from './elements.ts'
 
 const TIMEOUT_MS = 30_000
 
