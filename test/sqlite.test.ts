@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { StatementSync } from 'node:sqlite'
+import { StatementSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import type { Animal } from '../src/animal.ts'
@@ -258,6 +258,38 @@ suite('reads from a SQLite file', () => {
       return
     }
   })
+})
+
+/** Makes reads fail with this code of SQLite until it is restored. */
+function failToBegin(t: TestContext, message: string, errcode: number) {
+  const { run } = StatementSync.prototype
+  return t.mock.method(StatementSync.prototype, 'run', function (this: StatementSync) {
+    if (this.sourceSQL === 'begin') throw Object.assign(new Error(message), { errcode })
+    return Reflect.apply(run, this, [])
+  }).mock
+}
+
+// No other process can lock readers out on purpose: SQLite does it for moments, for example after a crash.
+test('of all reads that wait for a lock, one tries again, and then all are answered', async t => {
+  const store = openTestStore(t, newPath(t))
+  await addAnimal(store, 'a')
+  const locked = failToBegin(t, 'database is locked', 5)
+  const reads = Array.from({ length: 100 }, () => animalNames(store))
+  const attempts = locked.callCount()
+  assert.ok(attempts < 5, `${attempts} attempts`)
+  await waitUntil(() => locked.callCount() > attempts, { what: 'it is tried again' })
+  locked.restore()
+  assert.deepEqual([...new Set((await Promise.all(reads)).flat())], ['a'])
+})
+
+test('a read that fails for another reason is not repeated', async t => {
+  const store = openTestStore(t, newPath(t))
+  await addAnimal(store, 'a')
+  const failing = failToBegin(t, 'disk I/O error', 10)
+  await assert.rejects(animalNames(store), ({ cause }: Error) => String(cause).includes('disk I/O error'))
+  assert.equal(failing.callCount(), 1)
+  failing.restore()
+  assert.deepEqual(await animalNames(store), ['a'])
 })
 
 function blockUntilStored(path: string, count: number): void {

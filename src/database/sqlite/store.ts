@@ -19,7 +19,7 @@ import { EMPTY_PAGE, pageStart, toAnimal, toInventory, toKey } from '../rows.ts'
 import { createSearchQueue } from '../searches.ts'
 import { completeAnimals } from './complete.ts'
 import { openConnection } from './connection.ts'
-import { retryWhileLocked, toServiceError } from './errors.ts'
+import { isLocked, retryWhileLocked, toServiceError } from './errors.ts'
 import { identifyFiles, lostFile, MEMORY, type OpenedFiles, restrictFiles, restrictFolder } from './files.ts'
 import {
   animalColumns,
@@ -169,6 +169,7 @@ function createReader({ database, statements }: Connection, requireFile: () => v
   const dataVersion = database.prepare('pragma data_version')
   let isInTurn = false
   let revision: string | undefined
+  let lockWait: Promise<unknown> | undefined
 
   function beginTurn(): void {
     if (isInTurn) return
@@ -199,12 +200,26 @@ function createReader({ database, statements }: Connection, requireFile: () => v
     }
   }
 
+  /** While another process holds a lock, one read tries again and again, and all others wait for it. */
+  function waitForLock(): Promise<unknown> {
+    lockWait ??= retryWhileLocked(() => inTurn(() => dataVersion.get())).finally(() => {
+      lockWait = undefined
+    })
+    return lockWait
+  }
+
   return {
-    read(step) {
+    async read(step) {
       try {
-        return Promise.resolve(inTurn(() => step(statements)))
-      } catch {
-        return retryWhileLocked(() => inTurn(() => step(statements)))
+        if (lockWait === undefined) return inTurn(() => step(statements))
+      } catch (error) {
+        if (!isLocked(error)) throw toServiceError(error)
+      }
+      await waitForLock()
+      try {
+        return inTurn(() => step(statements))
+      } catch (error) {
+        throw toServiceError(error)
       }
     },
 
