@@ -8,9 +8,18 @@ import { reportSkipped } from './programs.ts'
 /** The compile cache of the command line (bin/animal-store.js). */
 const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/animal-store', import.meta.url))
 
+/** How long each npm script takes on two quiet cores. A busy or slower machine may need several times as long. */
+const MINUTES: Readonly<Record<string, string>> = {
+  test: 'one to two minutes',
+  'test:all': 'five to ten minutes',
+}
+
 let server: PostgresServer | undefined
 
 export async function globalSetup(): Promise<void> {
+  const minutes = MINUTES[process.env.npm_lifecycle_event ?? '']
+  if (minutes)
+    console.error(`The tests take ${minutes} on two quiet cores, and longer on a busy or slower machine.\n`)
   process.env.TEST_RUN = randomBytes(4).toString('hex')
   // Saves 0.2 s of CPU per test file and 80 ms per SQLite store, whose writer thread loads its modules again. Coverage
   // would be less precise with cached code.

@@ -13,7 +13,7 @@ export function isInstalled(program: string): boolean {
 export function skipWithout(program: string, isFound = isInstalled(program)): string | false {
   if (isFound) return false
   const reason = `${program} is not installed`
-  if (process.env.GITHUB_ACTIONS !== undefined) throw new Error(reason)
+  if (process.env.GITHUB_ACTIONS !== undefined && process.platform === 'linux') throw new Error(reason)
   if (process.env.TEST_RUN !== undefined) appendFileSync(listFile(), `${reason}\n`)
   return reason
 }
