@@ -19,9 +19,9 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, test } from 'node:test'
-import { MAIN, run, serve } from './support/command.ts'
-import { runInProcess } from './support/in-process.ts'
-import { client, type Scope, temporaryFolder } from './support/service.ts'
+import { MAIN, run, serve } from '../support/command.ts'
+import { runInProcess } from '../support/in-process.ts'
+import { client, type Scope, temporaryFolder } from '../support/service.ts'
 import {
   addAnimal,
   animalNames,
@@ -30,8 +30,8 @@ import {
   openTestStore,
   queryValue,
   runSql,
-} from './support/sqlite.ts'
-import { waitUntil } from './support/wait.ts'
+} from '../support/sqlite.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const KEY = 'a-secret-of-my-own-choosing'
 const env = { ANIMAL_STORE_API_KEY: KEY }
@@ -123,7 +123,7 @@ function plantWal(database: string, file: string): void {
 const WITHOUT_LINKS = [
   process.execPath,
   '--import',
-  new URL('support/no-links.js', import.meta.url).href,
+  new URL('../support/no-links.js', import.meta.url).href,
   MAIN,
 ]
 

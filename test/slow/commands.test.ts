@@ -12,12 +12,12 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { MAIN, run, start } from './support/command.ts'
-import { runInProcess } from './support/in-process.ts'
-import { freePort } from './support/postgres.ts'
-import { temporaryFolder } from './support/service.ts'
-import { lockForWriting } from './support/sqlite.ts'
-import { waitUntil } from './support/wait.ts'
+import { MAIN, run, start } from '../support/command.ts'
+import { runInProcess } from '../support/in-process.ts'
+import { freePort } from '../support/postgres.ts'
+import { temporaryFolder } from '../support/service.ts'
+import { lockForWriting } from '../support/sqlite.ts'
+import { waitUntil } from '../support/wait.ts'
 
 /** Runs commands in this process, on `animals.db` in a new folder. */
 function useFolder(t: TestContext) {
@@ -38,7 +38,7 @@ function useFolder(t: TestContext) {
   }
 }
 
-const INTERRUPT = new URL('support/interrupt-at.js', import.meta.url).href
+const INTERRUPT = new URL('../support/interrupt-at.js', import.meta.url).href
 
 const TWO_ANIMALS = '{"name":"Bella","categoryId":7}\n{"name":"Rex","categoryId":8,"status":"sold"}\n'
 

@@ -6,11 +6,11 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, 
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { identifyFiles } from '../src/database/sqlite/files.ts'
-import { animalColumns } from '../src/database/sqlite/statements.ts'
-import { COMMAND_TIMEOUT_MS, openWriter } from '../src/database/sqlite/writer.ts'
-import { isUnavailable } from '../src/error.ts'
-import { run, serve, start as startCommand } from './support/command.ts'
+import { identifyFiles } from '../../src/database/sqlite/files.ts'
+import { animalColumns } from '../../src/database/sqlite/statements.ts'
+import { COMMAND_TIMEOUT_MS, openWriter } from '../../src/database/sqlite/writer.ts'
+import { isUnavailable } from '../../src/error.ts'
+import { run, serve, start as startCommand } from '../support/command.ts'
 import {
   API_KEY,
   client,
@@ -18,7 +18,7 @@ import {
   type TestService,
   temporaryFolder,
   untilReadiness,
-} from './support/service.ts'
+} from '../support/service.ts'
 import {
   addAnimal,
   animalNames,
@@ -27,8 +27,8 @@ import {
   openTestStore,
   queryValue,
   runSql,
-} from './support/sqlite.ts'
-import { waitUntil } from './support/wait.ts'
+} from '../support/sqlite.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const ERROR = 50
 const WARN = 40
@@ -310,9 +310,9 @@ test('an animal is not acknowledged if the write-ahead log is removed during its
     log: { warn: assert.fail, error: problem => void problems.push(problem) },
     timeoutMs: COMMAND_TIMEOUT_MS,
     startThread: workerData =>
-      new Worker(new URL('../src/database/sqlite/writer-thread.ts', import.meta.url), {
+      new Worker(new URL('../../src/database/sqlite/writer-thread.ts', import.meta.url), {
         workerData,
-        execArgv: ['--import', new URL('support/remove-wal-before-commit.js', import.meta.url).href],
+        execArgv: ['--import', new URL('../support/remove-wal-before-commit.js', import.meta.url).href],
       }),
   })
   t.after(() => writer.close())

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import pg from 'pg'
-import * as sql from '../src/database/postgres/statements.ts'
-import { administer, newDatabase, openPostgres } from './support/postgres.ts'
-import { shared } from './support/service.ts'
+import * as sql from '../../src/database/postgres/statements.ts'
+import { administer, newDatabase, openPostgres } from '../support/postgres.ts'
+import { shared } from '../support/service.ts'
 
 const DIGEST = `'\\x${'0'.repeat(64)}'`
 const MIDDLE_IDS = "'{500000,7,999999,123456}'"
