@@ -141,7 +141,7 @@ suite('a SQLite file', () => {
     const path = newPath(t)
     await openTestStore(t, path).close()
     const database = openDatabase(t, path)
-    const { listAnimals, pages, searches } = prepareStatements(database)
+    const { listAnimals, page } = prepareStatements(database)
     const plans = (statement: unknown) => {
       const { sourceSQL } = statement as StatementSync
       const details = database.prepare(`explain query plan ${sourceSQL}`).all(...valuesFor(sourceSQL))
@@ -150,14 +150,28 @@ suite('a SQLite file', () => {
       )
     }
     assert.deepEqual(plans(listAnimals), new Set([BY_ID]))
-    for (const { forward, forwardByStatus, backward, backwardByStatus } of [pages, searches]) {
-      assert.deepEqual(plans(forward), new Set([BY_ID, backwards(BY_ID)]))
-      assert.deepEqual(plans(forwardByStatus), new Set([BY_STATUS, backwards(BY_STATUS)]))
+    const sold = { status: 'sold' } as const
+    for (const search of [{}, { nameContains: 'a' }]) {
+      const forward = { limit: 20, ...search }
+      assert.deepEqual(plans(page(forward)), new Set([BY_ID, backwards(BY_ID)]))
+      assert.deepEqual(plans(page({ ...forward, ...sold })), new Set([BY_STATUS, backwards(BY_STATUS)]))
       // Only the animals of the page are sorted.
       const sort = 'USE TEMP B-TREE FOR json_group_array(ORDER BY)'
-      assert.deepEqual(plans(backward), new Set([backwards(BY_ID), sort, BY_ID]))
-      assert.deepEqual(plans(backwardByStatus), new Set([backwards(BY_STATUS), sort, BY_STATUS]))
+      const backward = { ...forward, before: 9n }
+      assert.deepEqual(plans(page(backward)), new Set([backwards(BY_ID), sort, BY_ID]))
+      assert.deepEqual(
+        plans(page({ ...backward, ...sold })),
+        new Set([backwards(BY_STATUS), sort, BY_STATUS]),
+      )
     }
+  })
+
+  test('prepares one statement for all pages that differ only in their values', async t => {
+    const path = newPath(t)
+    await openTestStore(t, path).close()
+    const { page } = prepareStatements(openDatabase(t, path))
+    assert.equal(page({ limit: 1, after: 5n }), page({ limit: 2 }))
+    assert.equal(page({ limit: 1, nameContains: 'a' }), page({ limit: 1, categoryId: 7n }))
   })
 
   test('runs at most one search in an event-loop turn', async t => {

@@ -4,7 +4,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { type Animal, isSameAnimal, MAX_EXAMINED, type NewAnimal, searchName } from '../../animal.ts'
 import type { ApiKey, Environment } from '../../api-key.ts'
 import { INT64_MIN } from '../../json.ts'
-import { type Creation, IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
+import { type Creation, IDEMPOTENCY_WINDOW_MS, isSearch, type Page } from '../../store.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
 
 export type Statements = ReturnType<typeof prepareStatements>
@@ -25,70 +25,48 @@ const LIST_ANIMALS = `
   select id, name, category_id, status from animals
   where id >= ? order by id limit ? + 0`
 
-/** The animals that a page may have: forward those from ?1 on, backward those before ?1. */
-interface Span {
-  readonly isBackward: boolean
-  /** Only animals with the status ?3. */
-  readonly isByStatus: boolean
-}
-
 /**
- * A page of at most ?2 animals as JSON, its first id if others precede it, and its last id if others follow. Rendering a page in
- * SQLite takes half as long (bench/notes.md) as passing its values to JavaScript. SQLite does not promise the order of
- * json_group_array, but the limit forces it to run the inner query in order; test/store.contract.ts checks that.
+ * The statement for a page as JSON: at most ?2 animals, forward from ?1 on or backward before ?1, of the status ?3 if the page has
+ * one. Rendering a page in SQLite takes half as long (bench/notes.md) as passing its values to JavaScript. SQLite does not promise
+ * the order of json_group_array, but the limit forces it to run the inner query in order; test/store.contract.ts checks that.
+ *
+ * A search examines the first animals of that order, for the category ?4 and the folded text ?5, either of which may be null. SQLite
+ * stops at the last match if the page is full. Otherwise the search has examined all animals up to the limit.
  */
-function pageAsJson(span: Span): string {
-  return withLinks(
-    span,
-    `
-    select json_group_array(${ANIMAL_JSON} ${span.isBackward ? 'order by id' : ''}) as json,
-      min(id) as first, max(id) as last
-    from (select id, name, category_id, status from ${animalsOf(span)} limit ?2 + 0)`,
-  )
-}
-
-/**
- * The same for a search by the category ?4 and the folded text ?5, either of which may be null. SQLite stops at the last match if
- * the page is full. Otherwise the search has examined all animals up to the limit.
- */
-function searchAsJson(span: Span): string {
-  const animals = animalsOf(span)
-  const farthest = span.isBackward ? 'min(id)' : 'max(id)'
-  const start = `(select id from ${animals} limit 1)`
-  const end = `
-      iif(count(*) = ?2, ${farthest},
-        coalesce((select id from ${animals} limit 1 offset ${MAX_EXAMINED - 1}),
-          (select ${farthest} from animals where ${conditionOf(span)})))`
-  const [first, last] = span.isBackward ? [end, start] : [start, end]
-  return withLinks(
-    span,
-    `
-    select json_group_array(${ANIMAL_JSON} ${span.isBackward ? 'order by id' : ''}) as json,
-      ${first} as first, ${last} as last
-    from (
-      select id, name, category_id, status
-      from (select id, name, category_id, status, search_name from ${animals} limit ${MAX_EXAMINED})
+function pageAsJson(page: Page): string {
+  const isBackward = page.before !== undefined
+  const ofStatus = page.status === undefined ? '' : 'status = ?3 and '
+  const candidates = `animals where ${ofStatus}id ${isBackward ? '<' : '>='} ?1`
+  const inOrder = `${candidates} order by id ${isBackward ? 'desc' : ''}`
+  let animals = inOrder
+  let [first, last] = ['min(id)', 'max(id)']
+  if (isSearch(page)) {
+    animals = `(select id, name, category_id, status, search_name from ${inOrder} limit ${MAX_EXAMINED})
       where (?4 is null or category_id = ?4)
-        and (?5 is null or instr(coalesce(search_name, lower(name)), ?5) > 0)
-      limit ?2 + 0)`,
+        and (?5 is null or instr(coalesce(search_name, lower(name)), ?5) > 0)`
+    const farthest = isBackward ? 'min(id)' : 'max(id)'
+    const nearestExamined = `(select id from ${inOrder} limit 1)`
+    const farthestExamined = `
+      iif(count(*) = ?2, ${farthest},
+        coalesce((select id from ${inOrder} limit 1 offset ${MAX_EXAMINED - 1}),
+          (select ${farthest} from ${candidates})))`
+    ;[first, last] = isBackward ? [farthestExamined, nearestExamined] : [nearestExamined, farthestExamined]
+  }
+  return withPreviousAndNext(
+    ofStatus,
+    `
+    select json_group_array(${ANIMAL_JSON} ${isBackward ? 'order by id' : ''}) as json,
+      ${first} as first, ${last} as last
+    from (select id, name, category_id, status from ${animals} limit ?2 + 0)`,
   )
 }
 
-/** Keeps `first` and `last` of a page only if there are animals beyond them. */
-function withLinks({ isByStatus }: Span, page: string): string {
-  const beyond = (condition: string) =>
-    `exists (select 1 from animals where ${isByStatus ? 'status = ?3 and ' : ''}${condition})`
+/** A page has a previous one if an animal, of that status, has a smaller id than its first, and a next one after its last. */
+function withPreviousAndNext(ofStatus: string, page: string): string {
+  const isAnimal = (condition: string) => `exists (select 1 from animals where ${ofStatus}${condition})`
   return `
-    select json, iif(${beyond('id < first')}, first, null), iif(${beyond('id > last')}, last, null)
+    select json, iif(${isAnimal('id < first')}, first, null), iif(${isAnimal('id > last')}, last, null)
     from (${page})`
-}
-
-function animalsOf(span: Span): string {
-  return `animals where ${conditionOf(span)} order by id ${span.isBackward ? 'desc' : ''}`
-}
-
-function conditionOf({ isBackward, isByStatus }: Span): string {
-  return `${isByStatus ? 'status = ?3 and ' : ''}id ${isBackward ? '<' : '>='} ?1`
 }
 
 /**
@@ -145,21 +123,17 @@ export function prepareStatements(database: DatabaseSync) {
        values (?, ?, ?, ?)${', (?, ?, ?, ?)'.repeat(index)}`,
     ),
   )
-  const prepareSpans = (build: (span: Span) => string) => {
-    const forward = { isBackward: false, isByStatus: false }
-    const backward = { isBackward: true, isByStatus: false }
-    return {
-      forward: rows(build(forward)),
-      forwardByStatus: rows(build({ ...forward, isByStatus: true })),
-      backward: rows(build(backward)),
-      backwardByStatus: rows(build({ ...backward, isByStatus: true })),
-    }
-  }
+  const pages: RowStatement[] = []
 
   return {
     listAnimals: rows(LIST_ANIMALS),
-    pages: prepareSpans(pageAsJson),
-    searches: prepareSpans(searchAsJson),
+    /** Prepares a statement for each form of page, once. */
+    page(page: Page): RowStatement {
+      const form =
+        (page.before === undefined ? 0 : 1) + (page.status === undefined ? 0 : 2) + (isSearch(page) ? 4 : 0)
+      pages[form] ??= rows(pageAsJson(page))
+      return pages[form]
+    },
     findAnimalAsJson: rows(`
       select ${ANIMAL_JSON} from animals where id = ?`),
     /** For up to ANIMALS_PER_INSERT animals. */
