@@ -5,14 +5,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { run, serve } from '../../test/support/command.ts'
 import { API_KEY, type Scope, temporaryFolder } from '../../test/support/service.ts'
 import { queryValue } from '../../test/support/sqlite.ts'
-import { inject, WITHOUT_STRACE } from '../../test/support/strace.ts'
+import { hasEnded, inject, WITHOUT_STRACE } from '../../test/support/strace.ts'
 import { waitUntil } from '../../test/support/wait.ts'
-import { createContinuously, createdMore, describe, isIntact } from './creations.ts'
+import { createContinuously, createdMore, describe, isIntact, send } from './creations.ts'
 import type { Figure, Options } from './figure.ts'
-import { inScope } from './processes.ts'
+import { inScope, isAnswered } from './processes.ts'
 
 /** How long an injected error lasts. */
 const ERROR_MS = 400
+
+/** How long a stalled service may take to answer, and to end after SIGTERM. */
+const MAX_ANSWER_MS = 2_000
+const MAX_STOP_MS = 10_000
 
 const env = { ANIMAL_STORE_API_KEY: API_KEY }
 
@@ -22,7 +26,11 @@ export async function disks({ quick }: Options): Promise<Figure[]> {
     for (const workers of quick ? [2] : [1, 2])
       figures.push(await inScope(removed(files, quick ? 2 : 20, workers)))
   if (WITHOUT_STRACE) console.log(`Disk errors are left out: ${WITHOUT_STRACE}.`)
-  else figures.push(await inScope(diskErrors(quick ? 2 : 10)))
+  else {
+    figures.push(await inScope(diskErrors(quick ? 2 : 10)))
+    figures.push(await inScope(stalled('writes', 'fsync,fdatasync,pwrite64')))
+    figures.push(await inScope(stalled('reads', 'pread64,statx')))
+  }
   return figures
 }
 
@@ -106,6 +114,43 @@ function diskErrors(count: number): (scope: Scope) => Promise<Figure> {
       promise: `${count} periods of failing writes and syncs (EIO, ENOSPC), then a kill: nothing acknowledged is lost`,
       measured: describe(outcome),
       holds: isIntact(outcome),
+    }
+  }
+}
+
+/**
+ * The service reads and looks at its files in the main thread, so only writes can stall without blocking it
+ * (docs/reliability.md). The second figure of reads is what a service manager is for.
+ */
+function stalled(what: 'writes' | 'reads', calls: string): (scope: Scope) => Promise<Figure> {
+  return async scope => {
+    const cwd = temporaryFolder(scope)
+    const first = await serve(scope, ['--log-level', 'silent'], { cwd, env })
+    let { address } = first
+    const creations = createContinuously(() => address)
+    await createdMore(creations)
+    const strace = await inject(scope, [first.child.pid], `${calls}:delay_enter=600000000`)
+    void send(address, false, 'GET', '/v1/pets')
+    await delay(ERROR_MS)
+    const isAlive = await Promise.race([isAnswered(address), delay(MAX_ANSWER_MS, false)])
+    first.child.kill('SIGTERM')
+    const isEnded = await waitUntil(() => hasEnded(first.child.pid), {
+      what: 'its end',
+      timeoutMs: MAX_STOP_MS,
+    })
+      .then(() => true)
+      .catch(() => false)
+    first.child.kill('SIGKILL')
+    strace?.child.kill('SIGKILL')
+    await first.ended
+    ;({ address } = await serve(scope, ['--log-level', 'silent'], { cwd, env }))
+    const outcome = await creations.finish()
+    const expected = what === 'writes'
+    const say = (is: boolean) => (is ? '' : 'not ')
+    return {
+      promise: `${what} of the disk stall, then SIGTERM: /livez is ${say(expected)}answered, and the process does ${say(expected)}end within 10 s; after SIGKILL and a restart nothing acknowledged is lost`,
+      measured: `/livez was ${say(isAlive)}answered, the process did ${say(isEnded)}end; ${describe(outcome)}`,
+      holds: isAlive === expected && isEnded === expected && isIntact(outcome),
     }
   }
 }

@@ -22,7 +22,7 @@ export interface Writer {
 
 /** Longer than any usable disk takes. A write that times out may have been stored or not. */
 export const REQUEST_TIMEOUT_MS = 10_000
-/** For commands: better to wait for a busy machine than to start an import again. */
+/** For commands: better to wait for a busy disk than to start an import again. A lock is not waited for longer (LOCK_TIMEOUT_MS). */
 export const COMMAND_TIMEOUT_MS = 60_000
 
 /** After this time `close` returns, even if the thread still waits for the disk. */
