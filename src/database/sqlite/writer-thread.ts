@@ -6,6 +6,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isUnavailable, unavailable } from '../../error.ts'
+import { waitForLocks } from './complete.ts'
 import { openSecondConnection } from './connection.ts'
 import { lockDeadline, retryWhileLocked } from './errors.ts'
 import { fileStats, isOpenElsewhere, lostFile, MAX_WAL_BYTES, type OpenedFiles } from './files.ts'
@@ -202,12 +203,8 @@ function saveWal(): boolean {
 
 /** Copies the whole WAL and empties it. Returns false if a reader still used it when the time was up. */
 function truncateWal(writer: DatabaseSync): boolean {
-  writer.exec(`pragma busy_timeout = ${READERS_TIMEOUT_MS}`)
-  try {
-    return writer.prepare('pragma wal_checkpoint(truncate)').get()?.busy === 0
-  } finally {
-    writer.exec('pragma busy_timeout = 0')
-  }
+  const checkpoint = () => writer.prepare('pragma wal_checkpoint(truncate)').get()
+  return waitForLocks(writer, READERS_TIMEOUT_MS, checkpoint)?.busy === 0
 }
 
 /**
