@@ -6,7 +6,7 @@ import { foldName } from '../../animal.ts'
 import { INT64_MIN } from '../../json.ts'
 import type { Completion } from '../../store.ts'
 import { toInventory } from '../rows.ts'
-import { type Connection, prepareExact } from './statements.ts'
+import { type OpenDatabase, prepareExact } from './statements.ts'
 
 /** A transaction with so many takes the write lock for less than a tenth of a second. */
 const NAMES_PER_TRANSACTION = 10_000
@@ -46,7 +46,10 @@ export function fillSearchNames(database: DatabaseSync, onProgress: (filled: num
   }
 }
 
-export function completeAnimals(connection: Connection, onProgress: (completed: number) => void): Completion {
+export function completeAnimals(
+  connection: OpenDatabase,
+  onProgress: (completed: number) => void,
+): Completion {
   const { database } = connection
   return waitForLocks(database, LOCK_TIMEOUT_MS, () => {
     const searchNames = fillSearchNames(database, onProgress)
@@ -64,7 +67,7 @@ export function waitForLocks<Result>(database: DatabaseSync, timeoutMs: number, 
   }
 }
 
-function correctInventory({ statements }: Connection): Completion['corrected'] {
+function correctInventory({ statements }: OpenDatabase): Completion['corrected'] {
   // Otherwise each answer would count again what another program has stored.
   statements.countAdded.run()
   const [lastId, ...counts] = statements.compareInventory.get() as [bigint, ...bigint[]]

@@ -8,7 +8,7 @@ import { waitForLocks } from './complete.ts'
 import { isDamaged, isLocked, isOpening, isReadOnly, lockDeadline } from './errors.ts'
 import { createFile, isWritable, MEMORY, requireFile } from './files.ts'
 import { APPLICATION_ID, hasTablesOf, LATEST_SCHEMA, migrate, schemaVersion } from './migrate.ts'
-import { type Connection, prepareStatements } from './statements.ts'
+import { type OpenDatabase, prepareStatements } from './statements.ts'
 
 /** How often a start tries again while another process creates or migrates the file. */
 const OPEN_INTERVAL_MS = 20
@@ -24,7 +24,7 @@ type Say = (text: string) => void
  * damage. Creates the file and its folder first if they do not exist and `create` is true.
  * Blocks the thread: nothing else can run before the database is open.
  */
-export function openConnection(path: string, create: boolean, say: Say = () => {}): Connection {
+export function openConnection(path: string, create: boolean, say: Say = () => {}): OpenDatabase {
   let isChecked = path === MEMORY || checkFile(path, create) === 0
   let deadline: number | undefined
   const sayOnce = once(say)
@@ -87,12 +87,12 @@ function isOutdated(path: string): boolean {
 }
 
 /** Opens a file that another connection of this process has checked and migrated. Throws SQLite's error if that fails. */
-export function openSecondConnection(path: string): Connection {
+export function openSecondConnection(path: string): OpenDatabase {
   return connect(path, () => {})
 }
 
 /** SQLite itself never waits for a lock: retryWhileLocked does, without blocking the thread. */
-function connect(path: string, prepare: (database: DatabaseSync) => void): Connection {
+function connect(path: string, prepare: (database: DatabaseSync) => void): OpenDatabase {
   const database = new DatabaseSync(path, { timeout: 0, enableForeignKeyConstraints: true })
   try {
     database.exec('pragma synchronous = full')

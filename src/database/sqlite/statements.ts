@@ -9,7 +9,7 @@ import { keyValues, toAnimal, toKey } from '../rows.ts'
 
 export type Statements = ReturnType<typeof prepareStatements>
 
-export interface Connection {
+export interface OpenDatabase {
   readonly database: DatabaseSync
   readonly statements: Statements
 }
@@ -299,7 +299,7 @@ export type Write = <Name extends WriteName>(
 
 /** Runs a write in a transaction of its own. `beforeCommit` may throw, and nothing is stored then. */
 export function runWrite(
-  { database, statements }: Connection,
+  { database, statements }: OpenDatabase,
   name: WriteName,
   args: readonly unknown[],
   beforeCommit: () => void = () => {},

@@ -23,7 +23,7 @@ import { isLocked, retryWhileLocked, toServiceError } from './errors.ts'
 import { identifyFiles, lostFile, MEMORY, type OpenedFiles, restrictFiles, restrictFolder } from './files.ts'
 import {
   animalColumns,
-  type Connection,
+  type OpenDatabase,
   prepareExact,
   runWrite,
   type Statements,
@@ -83,7 +83,7 @@ interface Access extends Pick<Reader, 'read' | 'revision'> {
 }
 
 /** A database in memory belongs to one connection, and never waits for a disk, so it needs no writer thread. */
-function openInMemory(connection: Connection): Access {
+function openInMemory(connection: OpenDatabase): Access {
   const { read, refresh, close } = createReader(connection, () => {})
   const write = async (name: Parameters<Write>[0], ...args: readonly unknown[]) => {
     refresh()
@@ -110,7 +110,12 @@ function openInMemory(connection: Connection): Access {
  * The process opens the file twice: here to read, and in the writer thread to write. It never opens another file in its place:
  * while the path leads elsewhere, requests are rejected.
  */
-function openFile(connection: Connection, files: OpenedFiles, log: StoreLog, isForService: boolean): Access {
+function openFile(
+  connection: OpenDatabase,
+  files: OpenedFiles,
+  log: StoreLog,
+  isForService: boolean,
+): Access {
   let isShmLost = false
 
   /**
@@ -163,7 +168,7 @@ function openFile(connection: Connection, files: OpenedFiles, log: StoreLog, isF
  * takes as long as reading an animal (bench/notes.md). `requireFile` throws if the path no longer leads to the open file:
  * SQLite would go on reading a file that was moved.
  */
-function createReader({ database, statements }: Connection, requireFile: () => void): Reader {
+function createReader({ database, statements }: OpenDatabase, requireFile: () => void): Reader {
   const begin = prepareExact(database, 'begin')
   const commit = prepareExact(database, 'commit')
   const dataVersion = database.prepare('pragma data_version')

@@ -10,7 +10,7 @@ import { waitForLocks } from './complete.ts'
 import { openSecondConnection } from './connection.ts'
 import { lockDeadline, retryWhileLocked } from './errors.ts'
 import { fileStats, isOpenElsewhere, lostFile, MAX_WAL_BYTES, type OpenedFiles } from './files.ts'
-import { type Connection, runWrite, type WriteName } from './statements.ts'
+import { type OpenDatabase, runWrite, type WriteName } from './statements.ts'
 
 interface WriteRequest {
   readonly id: number
@@ -57,7 +57,7 @@ const ENDED = {
 
 const { database, wal, shm } = workerData as OpenedFiles
 const problems = new Map<keyof typeof ENDED, string>()
-let connection: Connection | undefined
+let connection: OpenDatabase | undefined
 /** Whether the contents of a lost WAL are in the database. */
 let isWalSaved = false
 /** From then on, also if the file is back: other processes may have written without its locks. */
@@ -99,7 +99,7 @@ async function start(): Promise<void> {
   send('started')
 }
 
-function connect(): Connection {
+function connect(): OpenDatabase {
   if (connection === undefined) {
     // SQLite would create a WAL that is missing.
     requireFiles()
