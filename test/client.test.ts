@@ -310,6 +310,11 @@ suite('the client', () => {
     await assert.rejects(store.inventory({ retries: -1 }), /retries must be a whole number/)
     await assert.rejects(store.inventory({ timeoutMs: 0 }), /timeoutMs must be a positive number/)
     await assert.rejects(store.animals().toArray({ limit: 0 }), /limit must be a whole number of 1 or more$/)
+    await assert.rejects(store.animals().toArray(2 as never), /the options of toArray must be an object$/)
+    await assert.rejects(
+      store.animals().toArray({ limt: 1 } as never),
+      /the options of toArray must not have limt: it has only limit$/,
+    )
   })
 
   test('takes a time-out and a number of retries for one call', async t => {

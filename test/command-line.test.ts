@@ -162,6 +162,15 @@ suite('settings', { concurrency: 2 }, () => {
     }
   })
 
+  test('are not read from an --env-file that has none, such as one in UTF-16', async t => {
+    const path = join(temporaryFolder(t), 'my.env')
+    for (const contents of [Buffer.from('PORT=9001\n', 'utf16le'), 'DATABASE_URL: sqlite:a.db\n', '']) {
+      writeFileSync(path, contents)
+      const { code, err } = await runInProcess(['keys', 'list', '--env-file', path], {})
+      assert.deepEqual([code, err], [2, `--env-file ${path} has no line such as PORT=8080, in UTF-8\n`])
+    }
+  })
+
   test('are not read from an --env-file that is missing', async t => {
     const cwd = temporaryFolder(t)
     const { code, err } = await run(t, ['keys', 'list', '--env-file', 'missing.env'], { cwd })

@@ -98,7 +98,7 @@ suite('keys', { concurrency: 2 }, () => {
     const after = Date.now()
     assert.equal(first.code, 0)
     const [, end = ''] =
-      new RegExp(`^Rotated ${id} \\(x\\) .* It expires at (\\S+Z)\\.$`, 'm').exec(first.err) ?? []
+      new RegExp(`^Rotated ${id} \\(x\\) .* The old key expires at (\\S+Z)\\.$`, 'm').exec(first.err) ?? []
     const rotatedAt = Date.parse(end) - 3_600_000
     assert.ok(rotatedAt >= before && rotatedAt <= after, first.err)
     const again = await runIn(cwd, 'rotate', id)

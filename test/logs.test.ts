@@ -163,6 +163,18 @@ suite('the log of outages', () => {
       ],
     ],
     [
+      'a creation that fails again long after lists have recovered begins another outage, and lists join it',
+      [
+        [0, 'creation', true, BEGIN],
+        [0, 'read', true, ''],
+        [3, 'read', false, ''],
+        [21_600, 'creation', true, BEGIN],
+        [21_601, 'read', true, ''],
+        [21_605, 'read', false, ''],
+        [21_605, 'creation', false, END],
+      ],
+    ],
+    [
       'an outage of several kinds is one, and ends when all work again',
       [
         [0, 'creation', true, BEGIN],

@@ -151,7 +151,7 @@ export interface ResponseDetails {
 
 /** What `animals` returns: for `for await`, or for an array. */
 export interface Animals extends AsyncGenerator<Animal> {
-  /** Resolves with the animals that follow, or with the first `limit` of them. */
+  /** Resolves with the animals, or with the first `limit` of them. Animals can be read once: afterwards there are none. */
   toArray(options?: { readonly limit?: number | undefined }): Promise<Animal[]>
 }
 
@@ -249,7 +249,9 @@ export class AnimalStore {
   animals(options: AnimalsOptions = {}): Animals {
     const generator = this.#animals(options)
     return Object.assign(generator, {
-      async toArray({ limit = Infinity }: { readonly limit?: number | undefined } = {}) {
+      async toArray(toArrayOptions: { readonly limit?: number | undefined } = {}) {
+        checkNames('the options of toArray', toArrayOptions, ['limit'])
+        const { limit = Infinity } = toArrayOptions
         if (limit !== Infinity) checkCount('limit', limit, 1)
         const found: Animal[] = []
         for await (const animal of generator) if (found.push(animal) >= limit) break

@@ -88,7 +88,10 @@ export function readSettings<Name extends SettingName>(
  */
 function addVariables(env: Variables, file: string, problems: string[]): void {
   try {
-    for (const [name, value] of Object.entries(parseEnv(readFileSync(file, 'utf8')))) env[name] ??= value
+    const variables = Object.entries(parseEnv(readFileSync(file, 'utf8')))
+    if (!variables.some(([name]) => /^\w+$/.test(name)))
+      problems.push(`--env-file ${redact(file)} has no line such as PORT=8080, in UTF-8`)
+    for (const [name, value] of variables) env[name] ??= value
   } catch (error) {
     problems.push(`--env-file ${redact(file)} cannot be read: ${describeSystemError(error)}`)
   }

@@ -10,7 +10,7 @@ import {
   type HandlerOptions,
   type RequestContext,
 } from './api/handlers.ts'
-import { allowedMethods, type DatabaseUse, OPERATIONS, type OperationId } from './api/operations.ts'
+import { allowedMethods, type DatabaseUse, OPERATIONS, type OperationId, withHead } from './api/operations.ts'
 import { type RateLimiter, rateLimited } from './api/rate-limit.ts'
 import { type Document, documentRoute } from './documents.ts'
 import { createOutageLog, createRequestIds } from './log.ts'
@@ -191,9 +191,7 @@ function createRouter(routes: readonly Route[]): (path: string) => Resource | un
   const resources = new Map<string, Resource>()
   for (const [path, ofPath] of Map.groupBy(routes, ({ path }) => path)) {
     const allow = allowedMethods(ofPath.map(({ method }) => method))
-    const byMethod = ofPath.flatMap(route =>
-      (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]).map(method => [method, route] as const),
-    )
+    const byMethod = ofPath.flatMap(route => withHead(route.method).map(method => [method, route] as const))
     // A path in braces is found by what precedes them.
     resources.set(path.replace(/\{\w+\}$/, ''), { path, allow, routes: new Map(byMethod) })
   }

@@ -35,6 +35,8 @@ interface Outage {
   readonly startedAt: number
   lastFailureAt: number
   failures: number
+  /** Whether a kind has succeeded again. A later failure of any kind begins another outage. */
+  hasPartlyEnded: boolean
 }
 
 /**
@@ -47,15 +49,19 @@ export function createOutageLog<Kind>(log: Logger, now = () => performance.now()
 
   function begin(time: number, requestId: string, { cause }: ServiceError): Outage {
     log.error({ requestId, err: cause }, 'the database is unavailable; further failures are only counted')
-    return { startedAt: time, lastFailureAt: time, failures: 0 }
+    return { startedAt: time, lastFailureAt: time, failures: 0, hasPartlyEnded: false }
   }
 
   return {
     /** Called for each request that the database failed to answer. */
     failed(kind: Kind, requestId: string, error: ServiceError): void {
       const time = now()
-      const current = failing.get(kind) ?? failing.values().find(({ failedAt }) => time - failedAt < QUIET_MS)
-      const outage = current?.outage ?? begin(time, requestId, error)
+      const own = failing.get(kind)?.outage
+      const others = failing.values().filter(({ failedAt }) => time - failedAt < QUIET_MS)
+      const current = [own, ...others.map(other => other.outage)].find(
+        outage => outage?.hasPartlyEnded === false,
+      )
+      const outage = current ?? begin(time, requestId, error)
       outage.failures++
       outage.lastFailureAt = time
       failing.set(kind, { outage, failedAt: time })
@@ -67,6 +73,7 @@ export function createOutageLog<Kind>(log: Logger, now = () => performance.now()
       if (entry === undefined || now() - entry.failedAt < QUIET_MS) return
       failing.delete(kind)
       const { outage } = entry
+      outage.hasPartlyEnded = true
       if (failing.values().some(other => other.outage === outage)) return
       const durationMs = Math.round(outage.lastFailureAt - outage.startedAt)
       log.warn({ failedRequests: outage.failures, durationMs }, 'the database is available again')

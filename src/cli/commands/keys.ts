@@ -107,7 +107,7 @@ export const rotateKey = command({
           )
         if (!json)
           streams.say(
-            `Rotated ${id} (${old.name}) for ${environment} in ${nameOf(databaseUrl)}. It expires at ${oldEnd.toISOString()}.`,
+            `Rotated ${id} (${old.name}) for ${environment} in ${nameOf(databaseUrl)}. The old key expires at ${oldEnd.toISOString()}.`,
           )
       })
     })

@@ -72,7 +72,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 
   const checkDatabase = shareCheck(() => store.ping())
-  const { server, closeAll, connectionStates } = createApp({
+  const { server, closeAll, connectionCount } = createApp({
     store,
     checkDatabase,
     clock,
@@ -96,7 +96,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     maxWaiting: BATCH_LIMITS.queueLength,
   })
   const { creationsWaiting } = store
-  metrics?.attach({ connections: () => connectionStates().length, creationsWaiting, checkDatabase })
+  metrics?.attach({ connections: connectionCount, creationsWaiting, checkDatabase })
   try {
     address = await listen(server, settings.host, settings.port)
     log.info(`listening on ${address}`)

@@ -13,9 +13,12 @@ export type OperationId = (typeof OPERATIONS)[number]['id']
 /** What a request needs of the database. The log reports an outage of each kind by itself. */
 export type DatabaseUse = (typeof OPERATIONS)[number]['use'] | 'readiness'
 
-/** The methods that a path supports if it has operations with these methods. GET includes HEAD. */
+/** A method, and HEAD if it is GET: HEAD is answered like GET. */
+export function withHead(method: string): string[] {
+  return method === 'GET' ? ['GET', 'HEAD'] : [method]
+}
+
+/** The methods that a path supports if it has operations with these methods. */
 export function allowedMethods(methods: readonly string[]): string {
-  return ['GET', 'HEAD', 'POST']
-    .filter(method => methods.includes(method === 'HEAD' ? 'GET' : method))
-    .join(', ')
+  return [...new Set(methods.flatMap(withHead))].join(', ')
 }

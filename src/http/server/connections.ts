@@ -1,13 +1,13 @@
 // The open connections: what each one is doing, and which one makes room for a new one (docs/decisions/overload.md).
 //
-// | state     | what it means                                   | how it ends                                             |
-// |-----------|-------------------------------------------------|---------------------------------------------------------|
-// | idle      | no request                                      | a request arrives; closed to make room for another one  |
-// | receiving | a request whose body is incomplete              | the body is complete; the same                          |
-// | queued    | a request waits for a later event-loop turn     | its turn comes (turns.ts)                               |
-// | answering | a request is complete and not answered          | the client has the response, or reads it too slowly     |
-// | draining  | no further request is served                    | all requests are answered                               |
-// | closed    | the socket is closed                            |                                                         |
+// | state     | what it means                                      | what comes next                                          |
+// |-----------|----------------------------------------------------|----------------------------------------------------------|
+// | idle      | no request in flight                               | receiving or answering; closed to make room for another  |
+// | receiving | a request whose body is incomplete                 | answering; closed to make room for another               |
+// | queued    | a complete request waits for a later turn          | answering, in its turn (turns.ts)                        |
+// | answering | a complete request is not answered                 | idle; closed if it reads too slowly (slow-readers.ts)    |
+// | draining  | the same, and no further request is served         | closed, when all are answered                            |
+// | closed    | the socket is closed                               |                                                          |
 //
 // A connection is draining after a request that must be its last one (`isLastRequest`), after CONNECT, after malformed HTTP, and
 // if too many requests are in flight. Node.js itself closes a connection after `Connection: close`.
@@ -38,10 +38,9 @@ export interface Connection<Context = unknown> {
 
 export function stateOf({ socket, exchanges, waiting, isDraining }: Connection): ConnectionState {
   if (socket.destroyed) return 'closed'
+  if (!exchanges.some(isBusy)) return exchanges.every(isDone) ? 'idle' : 'receiving'
   if (isDraining) return 'draining'
-  if (waiting.length > 0) return 'queued'
-  if (exchanges.some(isBusy)) return 'answering'
-  return exchanges.every(isDone) ? 'idle' : 'receiving'
+  return waiting.length > 0 ? 'queued' : 'answering'
 }
 
 /** Returns the requests that are not answered yet, in order. */
@@ -70,7 +69,8 @@ export function createConnections<Context>(limit: number, log: Logger) {
   /** The newest connection is the last: if the search reaches it, all others are busy. */
   function closeLongestIdle(newest: Connection<Context>): void {
     for (const connection of connections.values()) {
-      if (connection.exchanges.some(isBusy)) continue
+      const state = stateOf(connection)
+      if (state !== 'idle' && state !== 'receiving') continue
       if (connection === newest) logRefused()
       else logFull()
       remove(connection)

@@ -1,4 +1,4 @@
-// One request with its response.
+// What the server knows of one request.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 

@@ -5,7 +5,7 @@ import { invalid, ServiceError } from '../../error.ts'
 
 export const MAX_HEADER_BYTES = 16 * 1024
 
-/** The largest animal takes about 12 KiB, with every character of its name escaped. */
+/** Several times what the largest body that the API accepts takes, with every character escaped. */
 export const MAX_BODY_BYTES = 64 * 1024
 
 /** Node.js enforces this limit itself. */

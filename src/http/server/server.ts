@@ -64,6 +64,7 @@ export interface HttpServerOptions<Context = unknown> {
 
 export interface HttpServer {
   readonly server: Server
+  connectionCount(): number
   /** Returns what each open connection is doing. */
   connectionStates(): ConnectionState[]
   /** Closes every connection. A request that is still arriving is answered with 408. */
@@ -238,6 +239,7 @@ export function createHttpServer<Context>({
 
   return {
     server,
+    connectionCount: connections.count,
     connectionStates: () => [...connections.all()].map(stateOf),
     closeAll() {
       const timeout = Object.assign(new Error('the server stops'), { code: TIMEOUT_CODE })
