@@ -28,7 +28,7 @@ export const ANIMAL_STORE: Contender = {
   command: [
     process.execPath,
     // The flags of bin/animal-store.js, which would otherwise start the process again.
-    ...['--max-semi-space-size=4', '--no-allocation-site-pretenuring'],
+    ...['--max-semi-space-size=4', '--no-allocation-site-pretenuring', '--v8-pool-size=1'],
     ...[fileURLToPath(new URL('../bin/animal-store.js', import.meta.url)), 'serve'],
   ],
 }

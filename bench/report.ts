@@ -84,7 +84,7 @@ In favour of this service:
 - Creations that arrive together share one commit. On PostgreSQL, reads that arrive together share one statement, and equal pages are read once. ${CONNECTIONS} busy connections make the most of this; a single client would gain nothing.
 - On PostgreSQL, a trigger keeps the inventory with every insert. Creations that share an insert also share this cost.
 - Its SQLite page cache has 16 MiB. The others have the default of 2.
-- It runs with two flags of V8 (\`bin/animal-store.js\`). Fastify and the bare server run without.
+- It runs with three flags of V8 (\`bin/animal-store.js\`). Fastify and the bare server run without.
 - It writes its log lines together, up to 0.1 s later. The others write each line at once, which costs least on \`/dev/null\`.
 
 Against it:

@@ -13,6 +13,8 @@ const FLAGS = [
   '--max-semi-space-size=4',
   // V8 would allocate requests in the old generation after a burst of connections (bench/notes.md).
   '--no-allocation-site-pretenuring',
+  // One background thread of V8 instead of four, each of which has memory of its own (bench/notes.md).
+  '--v8-pool-size=1',
 ]
 
 const args = process.argv.slice(2)

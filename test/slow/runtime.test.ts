@@ -180,23 +180,28 @@ suite('the flags of V8 that the service runs with', () => {
 
   for (const [what, given, options, expected] of [
     [
-      'limit the young generation and disable pretenuring',
+      'limit the young generation and the background threads, and disable pretenuring',
       [],
       '',
-      '--max-semi-space-size=4 --no-allocation-site-pretenuring',
+      '--max-semi-space-size=4 --no-allocation-site-pretenuring --v8-pool-size=1',
     ],
     [
       'keep a limit that was given',
       ['--max-semi-space-size=8'],
       '',
-      '--max-semi-space-size=8 --no-allocation-site-pretenuring',
+      '--max-semi-space-size=8 --no-allocation-site-pretenuring --v8-pool-size=1',
     ],
-    ['keep a limit in NODE_OPTIONS', [], '--max_semi_space_size=8', '--no-allocation-site-pretenuring'],
+    [
+      'keep a limit in NODE_OPTIONS',
+      [],
+      '--max_semi_space_size=8',
+      '--no-allocation-site-pretenuring --v8-pool-size=1',
+    ],
     [
       'are added to other flags, such as --env-file',
       ['--env-file=.env'],
       '',
-      '--env-file=.env --max-semi-space-size=4 --no-allocation-site-pretenuring',
+      '--env-file=.env --max-semi-space-size=4 --no-allocation-site-pretenuring --v8-pool-size=1',
     ],
   ] as const) {
     test(what, async t => {

@@ -59,8 +59,12 @@ function splitParameter(parameter: string): [name: string, value: string] {
   return [decode(name) ?? name, end === -1 ? '' : parameter.slice(end + 1)]
 }
 
+const ENCODED = /[%+]/
+
 /** Returns undefined for malformed percent-encoding or UTF-8. Node's parser rejects bytes outside ASCII that are not encoded. */
 function decode(text: string): string | undefined {
+  // Most names and values are sent as they are.
+  if (!ENCODED.test(text)) return text
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
