@@ -3,7 +3,7 @@
 import { type Animal, type AnimalText, type Inventory, isStatus, type Status } from '../animal.ts'
 import { type ApiKey, ENVIRONMENTS } from '../api-key.ts'
 import { INT64_MAX, INT64_MIN } from '../json.ts'
-import type { JsonPage, PageAfter } from '../store.ts'
+import { isSearch, type JsonPage, type Page, type PageAfter } from '../store.ts'
 
 export type Row = Readonly<Record<string, unknown>>
 
@@ -65,6 +65,11 @@ function toDate(time: unknown): Date | undefined {
 
 /** The page after the largest id. */
 export const EMPTY_PAGE: JsonPage = { json: '[]', previous: undefined, next: undefined }
+
+/** Pages of the same form have the same statement, with other values. There are eight forms. */
+export function pageForm(page: Page): number {
+  return (page.before === undefined ? 0 : 1) + (page.status === undefined ? 0 : 2) + (isSearch(page) ? 4 : 0)
+}
 
 export interface PageStart {
   /** The smallest id that the page may have. */

@@ -7,7 +7,7 @@ import type { ApiKey } from '../../api-key.ts'
 import { unavailable } from '../../error.ts'
 import { isSearch, type JsonPage, type Page, type Store, type Warn } from '../../store.ts'
 import { type BatchLimits, createBatcher } from '../batching.ts'
-import { EMPTY_PAGE, pageStart, toAnimal, toAnimalText, toInventory, toKey } from '../rows.ts'
+import { EMPTY_PAGE, pageForm, pageStart, toAnimal, toAnimalText, toInventory, toKey } from '../rows.ts'
 import { createSearchQueue } from '../searches.ts'
 import { countUnlessKept, createReadBatching, readPageAlone } from './compatibility.ts'
 import type { Pool } from './pool.ts'
@@ -32,29 +32,31 @@ export function createAnimalReads(
     unavailable(undefined, 'The catalogue could not be read in time. Try again shortly.')
   const shared = { turns: 1, overloaded, queueTimeoutMs: pool.timeouts.queueMs }
   const batch = createReadBatching(shared, warn)
-  /** Pages with the same statement are read together. */
-  const batches = new Map<string, (span: sql.Span) => Promise<JsonPage>>()
+  /** Pages of the same form are read together. */
+  const batches: ((span: sql.Span) => Promise<JsonPage>)[] = []
 
-  function readPage(span: sql.Span): Promise<JsonPage> {
-    const statement = sql.pageStatement(span)
-    let read = batches.get(statement)
-    if (read === undefined) {
-      read = batch({
-        together: spans => readPages(pool, statement, spans),
-        alone: one => readPageAlone(one, each => list(pool, each)),
-        limits: span.search === undefined ? PAGES : SEARCHES,
-        // A page after the largest id has the limit 0, and must count too.
-        sizeOf: ({ limit }) => Math.max(limit, 1),
-      })
-      batches.set(statement, read)
-    }
-    return read(span)
+  function readPage(page: Page): Promise<JsonPage> {
+    const form = pageForm(page)
+    const span = toSpan(page)
+    batches[form] ??= batchPages(span)
+    return batches[form](span)
   }
 
-  const search = createSearchQueue(async page => {
-    const span = toSpan(page)
-    return span.limit === 0 ? EMPTY_PAGE : readPage(span)
-  }, SEARCHES_IN_FLIGHT)
+  function batchPages(first: sql.Span) {
+    const statement = sql.pageStatement(first)
+    return batch<sql.Span, JsonPage>({
+      together: spans => readPages(pool, statement, spans),
+      alone: span => readPageAlone(span, each => list(pool, each)),
+      limits: first.search === undefined ? PAGES : SEARCHES,
+      // A page after the largest id has the limit 0, and must count too.
+      sizeOf: ({ limit }) => Math.max(limit, 1),
+    })
+  }
+
+  const search = createSearchQueue(
+    async page => (toSpan(page).limit === 0 ? EMPTY_PAGE : readPage(page)),
+    SEARCHES_IN_FLIGHT,
+  )
 
   const readInventory = createBatcher<undefined, Inventory | undefined>({
     async run(calls) {
@@ -80,7 +82,7 @@ export function createAnimalReads(
     },
 
     listAnimalsAsJson: (page, isAbandoned) =>
-      isSearch(page) ? search({ page, isAbandoned }) : readPage(toSpan(page)),
+      isSearch(page) ? search({ page, isAbandoned }) : readPage(page),
 
     countAnimals: countUnlessKept(() => readInventory(undefined), countAll, warn),
 

@@ -43,23 +43,9 @@ const IS_MATCH = `
   (wanted_category is null or category_id = wanted_category)
     and (wanted_name is null or strpos(coalesce(search_name, lower(name collate "C")), wanted_name) > 0)`
 
-/** A text of its own for each kind of page, so that a prepared statement keeps its name. */
-const pageStatements = new Map<string, string>()
-
-/** Returns the statement for pages of the same kind as this one. */
-export function pageStatement(span: Span): string {
-  const kind = `${span.isBackward} ${span.status !== undefined} ${span.search !== undefined}`
-  let statement = pageStatements.get(kind)
-  if (statement === undefined) {
-    statement = buildPageStatement(span)
-    pageStatements.set(kind, statement)
-  }
-  return statement
-}
-
 /**
- * Several pages in one statement. Each has a bound, a limit and, if it has them, a status and what it searches for. The sub-query
- * with the limit yields the animals in order; test/store.contract.ts checks that.
+ * Several pages of the same form in one statement. Each has a bound, a limit and, if it has them, a status and what it searches
+ * for. The sub-query with the limit yields the animals in order; test/store.contract.ts checks that.
  *
  * For a search, PostgreSQL stops at the last match if the page is full. Otherwise it has examined all animals up to the limit. An
  * aggregate is never merged into the query around it, so that each sub-query runs once.
@@ -67,7 +53,7 @@ export function pageStatement(span: Span): string {
  * `(select $1)` hides from the planner how many pages there are. If it knew that there are few, it would make a new plan
  * for them instead of using the prepared one, and planning takes twice as long as reading a page.
  */
-function buildPageStatement({ isBackward, status, search }: Span): string {
+export function pageStatement({ isBackward, status, search }: Span): string {
   const columns = ['bound bigint', 'size integer']
   if (status !== undefined) columns.push('wanted_status text')
   if (search !== undefined) columns.push('wanted_category bigint', 'wanted_name text')

@@ -6,13 +6,13 @@ import { foldName } from '../../animal.ts'
 import { INT64_MIN } from '../../json.ts'
 import type { Completion } from '../../store.ts'
 import { toInventory } from '../rows.ts'
-import { type OpenDatabase, prepareExact } from './statements.ts'
+import { type OpenDatabase, prepareExact, transact } from './statements.ts'
 
 /** A transaction with so many takes the write lock for less than a tenth of a second. */
 const NAMES_PER_TRANSACTION = 10_000
 
 /** How long a command waits for the write lock. The service holds it only briefly. */
-const LOCK_TIMEOUT_MS = 60_000
+const COMMAND_LOCK_TIMEOUT_MS = 60_000
 
 // A name that is not ASCII has more bytes than characters.
 const FIND_WITHOUT_SEARCH_NAME = `
@@ -32,14 +32,9 @@ export function fillSearchNames(database: DatabaseSync, onProgress: (filled: num
     const found = find.all(start) as unknown as { readonly id: bigint; readonly name: string }[]
     const last = found.at(-1)
     if (last === undefined) return filled
-    database.exec('begin immediate')
-    try {
+    transact(database, () => {
       for (const { id, name } of found) store.run(foldName(name), id)
-      database.exec('commit')
-    } catch (error) {
-      if (database.isTransaction) database.exec('rollback')
-      throw error
-    }
+    })
     filled += found.length
     onProgress(filled)
     start = last.id
@@ -51,7 +46,7 @@ export function completeAnimals(
   onProgress: (completed: number) => void,
 ): Completion {
   const { database } = connection
-  return waitForLocks(database, LOCK_TIMEOUT_MS, () => {
+  return waitForLocks(database, COMMAND_LOCK_TIMEOUT_MS, () => {
     const searchNames = fillSearchNames(database, onProgress)
     return { searchNames, corrected: correctInventory(connection) }
   })

@@ -9,6 +9,7 @@ import pagesByStatus from './migrations/004-pages-by-status.ts'
 import addSearchNames from './migrations/005-search-names.ts'
 import inventory from './migrations/006-inventory.ts'
 import searchByStatus from './migrations/007-search-by-status.ts'
+import { transact } from './statements.ts'
 
 interface Migration {
   /** Work that may take long: in transactions of its own, and again from where it was if the process is killed. */
@@ -38,19 +39,13 @@ export function migrate(database: DatabaseSync, onProgress: (animals: number) =>
   for (const [index, { prepare, run }] of MIGRATIONS.entries()) {
     if (schemaVersion(database) > index) continue
     prepare?.(database, onProgress)
-    database.exec('begin immediate')
-    try {
-      if (schemaVersion(database) === index) {
-        if (typeof run === 'string') database.exec(run)
-        else run(database)
-        database.exec(`pragma application_id = ${APPLICATION_ID}`)
-        database.exec(`pragma user_version = ${index + 1}`)
-      }
-      database.exec('commit')
-    } catch (error) {
-      if (database.isTransaction) database.exec('rollback')
-      throw error
-    }
+    transact(database, () => {
+      if (schemaVersion(database) !== index) return
+      if (typeof run === 'string') database.exec(run)
+      else run(database)
+      database.exec(`pragma application_id = ${APPLICATION_ID}`)
+      database.exec(`pragma user_version = ${index + 1}`)
+    })
   }
 }
 

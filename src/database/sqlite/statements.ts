@@ -5,7 +5,7 @@ import { type Animal, isSameAnimal, MAX_EXAMINED, type NewAnimal, searchName } f
 import type { ApiKey, Environment } from '../../api-key.ts'
 import { INT64_MIN } from '../../json.ts'
 import { type Creation, IDEMPOTENCY_WINDOW_MS, isSearch, type Page } from '../../store.ts'
-import { keyValues, toAnimal, toKey } from '../rows.ts'
+import { keyValues, pageForm, toAnimal, toKey } from '../rows.ts'
 
 export type Statements = ReturnType<typeof prepareStatements>
 
@@ -129,8 +129,7 @@ export function prepareStatements(database: DatabaseSync) {
     listAnimals: rows(LIST_ANIMALS),
     /** Prepares a statement for each form of page, once. */
     page(page: Page): RowStatement {
-      const form =
-        (page.before === undefined ? 0 : 1) + (page.status === undefined ? 0 : 2) + (isSearch(page) ? 4 : 0)
+      const form = pageForm(page)
       pages[form] ??= rows(pageAsJson(page))
       return pages[form]
     },
@@ -297,6 +296,19 @@ export type Write = <Name extends WriteName>(
   ...args: WriteArguments<Name>
 ) => Promise<ReturnType<(typeof WRITES)[Name]>>
 
+/** Runs the work in a transaction with the write lock. If it throws, nothing is stored. */
+export function transact<Result>(database: DatabaseSync, work: () => Result): Result {
+  database.exec('begin immediate')
+  try {
+    const result = work()
+    database.exec('commit')
+    return result
+  } catch (error) {
+    if (database.isTransaction) database.exec('rollback')
+    throw error
+  }
+}
+
 /** Runs a write in a transaction of its own. `beforeCommit` may throw, and nothing is stored then. */
 export function runWrite(
   { database, statements }: OpenDatabase,
@@ -305,14 +317,9 @@ export function runWrite(
   beforeCommit: () => void = () => {},
 ): unknown {
   const write = WRITES[name] as (statements: Statements, ...args: readonly unknown[]) => unknown
-  database.exec('begin immediate')
-  try {
+  return transact(database, () => {
     const result = write(statements, ...args)
     beforeCommit()
-    database.exec('commit')
     return result
-  } catch (error) {
-    if (database.isTransaction) database.exec('rollback')
-    throw error
-  }
+  })
 }
