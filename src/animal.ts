@@ -56,7 +56,7 @@ const FRACTION_OR_EXPONENT = /\d[.eE]/
 export function parseAnimalJson(text: string): unknown {
   const body: unknown = JSON.parse(text)
   if (!isObject(body) || typeof body.categoryId !== 'number') return body
-  return { name: body.name, categoryId: exactCategoryId(body.categoryId, text), status: body.status }
+  return { ...body, categoryId: exactCategoryId(body.categoryId, text) }
 }
 
 function exactCategoryId(double: number, text: string): bigint | number {

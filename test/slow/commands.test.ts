@@ -132,12 +132,17 @@ suite('the name of a file', () => {
     }
   })
 
-  test('columns that an animal does not have are named', async t => {
+  test('columns and members that an animal does not have are named', async t => {
     const { command, write } = useFolder(t)
     const file = write('typo.csv', 'id,name,categoryId,stauts,\n1,Bob,4,sold,\n')
     assert.match(
       (await command('import', file, '--dry-run')).err,
       /^Ignored columns: "stauts"\.\nAn import would add 1/,
+    )
+    const lines = '{"id":1,"name":"Bob","categoryId":4,"stauts":"sold"}\n'
+    assert.match(
+      (await command('import', write('typo.jsonl', lines.repeat(2)), '--dry-run')).err,
+      /^Ignored member, from line 1 on: "stauts"\.\nAn import would add 2/,
     )
   })
 

@@ -11,6 +11,9 @@ import type { FormatName } from '../formats.ts'
 /** Far more than an animal needs. Without a limit, a quote that is never closed would fill the memory. */
 const MAX_ENTRY_BYTES = 256 * 1024
 
+/** What an export has of an animal. */
+const MEMBERS: readonly string[] = CSV_COLUMNS
+
 const MAX_SHOWN_LENGTH = 40
 const MAX_SHOWN_COLUMNS = 10
 
@@ -67,13 +70,25 @@ export async function* readEntries(
   /** A CSV record that continues on the next line. */
   let unclosed: Lines | undefined
   let lineCount = 0
+  const ignoredMembers = new Set<string>()
+
+  function animalOf(line: Lines): NewAnimal {
+    const { animal, ignored } = parseJsonLine(line)
+    for (const member of ignored) {
+      if (ignoredMembers.has(member) || ignoredMembers.size >= MAX_SHOWN_COLUMNS) continue
+      ignoredMembers.add(member)
+      say(`Ignored member, from line ${line.firstLine} on: ${JSON.stringify(shorten(member))}.`)
+    }
+    return animal
+  }
+
   for await (const line of readLines(source)) {
     lineCount = line.lastLine
     if (unclosed === undefined && isBlank(line.text)) continue
     isJson ??= /^\s*[{[]/.test(line.text)
     if (isJson) {
       if (lineCount >= fromLine)
-        yield { firstLine: lineCount, lastLine: lineCount, animal: () => parseJsonLine(line) }
+        yield { firstLine: lineCount, lastLine: lineCount, animal: () => animalOf(line) }
     } else if (header === undefined) {
       const named = SEPARATOR_LINE.exec(line.text)?.[1] as Separator | undefined
       separator ??= named ?? guessSeparator(line.text)
@@ -134,21 +149,25 @@ function isBlank(text: string): boolean {
   return /^[ \t]*(?:\r?\n)?$/.test(text)
 }
 
-function parseJsonLine({ firstLine, text, isUtf8 }: Lines): NewAnimal {
+/** Returns the animal, and the names of members that an animal does not have. */
+function parseJsonLine({ firstLine, text, isUtf8 }: Lines): { animal: NewAnimal; ignored: string[] } {
   if (!isUtf8) throw new InvalidEntry(NOT_UTF8)
   if (/^\s*\[/.test(text)) {
     throw new InvalidEntry(
       "the file must not be a JSON array: write one animal per line, for example with jq -c '.[]'.",
     )
   }
-  let animal: unknown
+  let parsed: unknown
   try {
-    animal = parseAnimalJson(text)
+    parsed = parseAnimalJson(text)
   } catch {
     // Reported below.
   }
-  if (isObject(animal))
-    return toAnimal(animal, member => shorten(describeMember(animal[member], member, text)))
+  if (isObject(parsed)) {
+    const members = parsed
+    const animal = toAnimal(members, member => shorten(describeMember(members[member], member, text)))
+    return { animal, ignored: Object.keys(members).filter(name => !MEMBERS.includes(name)) }
+  }
   // Several objects, as it seems.
   if (/}[ \t]*\r\s*{/.test(text)) throw new InvalidFile(`Line ${firstLine}: ${LONE_RETURN}`)
   throw new InvalidEntry('the line must be a JSON object.')
@@ -196,7 +215,7 @@ interface CsvHeader {
 }
 
 /** The columns of an export. Those without a name are empty columns of a spreadsheet. */
-const KNOWN: readonly string[] = [...CSV_COLUMNS.map(name => name.toLowerCase()), '']
+const KNOWN: readonly string[] = [...MEMBERS.map(name => name.toLowerCase()), '']
 
 /** Spreadsheets may write this line before the header. */
 const SEPARATOR_LINE = /^"?sep=([,;\t])"?\s*$/i

@@ -166,6 +166,12 @@ async function* batchesOf(
   { source, format, fromLine, skipInvalid, signal, progress, say }: Import,
   onSkipped: (lines: number) => void,
 ): AsyncGenerator<ImportBatch> {
+  function tell(message: string): void {
+    // The bar would stay in front of the message.
+    progress.end()
+    say(message)
+  }
+
   function animalOf({ firstLine, lastLine, animal }: Entry): NewAnimal | undefined {
     try {
       return animal()
@@ -173,9 +179,7 @@ async function* batchesOf(
       if (!(error instanceof InvalidEntry)) throw error
       const message = `${linesOf(firstLine, lastLine)}: ${error.message}`
       if (!skipInvalid) throw new CommandFailed(message)
-      // The bar would stay in front of the message.
-      progress.end()
-      say(message)
+      tell(message)
       onSkipped(lastLine - firstLine + 1)
       return undefined
     }
@@ -184,7 +188,7 @@ async function* batchesOf(
   let creations: Creation[] = []
   let firstLine = 0
   let lastLine = 0
-  for await (const entry of readEntries(addAbortSignal(signal, source.stream), format, fromLine, say)) {
+  for await (const entry of readEntries(addAbortSignal(signal, source.stream), format, fromLine, tell)) {
     const animal = animalOf(entry)
     if (animal === undefined) continue
     if (creations.length === 0) firstLine = entry.firstLine

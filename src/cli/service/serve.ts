@@ -142,5 +142,7 @@ This is the first run, so here is an API key. It is shown only once: the databas
   say(greeting)
   const keys = (await store?.listKeys(environment)) ?? []
   if (store !== undefined && !keys.some(key => isActive(key, Date.now())))
-    say(`No key is active in ${environment}. Create one with: animal-store keys create --name NAME`)
+    say(
+      `No key is active in ${environment}. Create one, with the same database URL and environment: npx animal-store keys create --name NAME`,
+    )
 }
