@@ -3,39 +3,40 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Span, toSpan } from '../src/database/rows.ts'
 import { createSearchQueue } from '../src/database/searches.ts'
 import { isUnavailable } from '../src/error.ts'
-import type { JsonPage, Page } from '../src/store.ts'
+import type { JsonPage } from '../src/store.ts'
 
 const FOUND: JsonPage = { json: '[]', previous: undefined, next: undefined }
 
 /** Searches that end when `finish` is called. */
 function blockedSearches(inFlight: number) {
-  const running: { readonly page: Page; readonly finish: () => void }[] = []
-  const search = createSearchQueue(page => {
+  const running: { readonly span: Span; readonly finish: () => void }[] = []
+  const search = createSearchQueue(span => {
     const { promise, resolve } = Promise.withResolvers<JsonPage>()
-    running.push({ page, finish: () => resolve(FOUND) })
+    running.push({ span, finish: () => resolve(FOUND) })
     return promise
   }, inFlight)
   return { search, running }
 }
 
-const pageOf = (nameContains: string): Page => ({ limit: 20, nameContains })
+const spanOf = (nameContains: string): Span => toSpan({ limit: 20, nameContains })
 
 suite('the queue of searches', () => {
   test('runs as many as it may at a time, in order', async () => {
     const { search, running } = blockedSearches(2)
-    const results = ['a', 'b', 'c', 'd'].map(name => search({ page: pageOf(name) }))
+    const results = ['a', 'b', 'c', 'd'].map(name => search({ span: spanOf(name) }))
     await nextTurn()
     assert.deepEqual(
-      running.map(({ page }) => page.nameContains),
+      running.map(({ span }) => span.search?.nameContains),
       ['a', 'b'],
     )
     running[1]?.finish()
     await results[1]
     await nextTurn()
     assert.deepEqual(
-      running.map(({ page }) => page.nameContains),
+      running.map(({ span }) => span.search?.nameContains),
       ['a', 'b', 'c'],
     )
     for (let next = 0; next < 4; next++) {
@@ -50,17 +51,17 @@ suite('the queue of searches', () => {
     let now = 0
     t.mock.method(performance, 'now', () => now)
     const { search, running } = blockedSearches(1)
-    const first = search({ page: pageOf('a') })
-    const second = search({ page: pageOf('b') })
+    const first = search({ span: spanOf('a') })
+    const second = search({ span: spanOf('b') })
     now += 1_000
     t.mock.timers.tick(1_000)
     await assert.rejects(second, isUnavailable)
-    const third = search({ page: pageOf('c') })
+    const third = search({ span: spanOf('c') })
     running[0]?.finish()
     await first
     await nextTurn()
     assert.deepEqual(
-      running.map(({ page }) => page.nameContains),
+      running.map(({ span }) => span.search?.nameContains),
       ['a', 'c'],
     )
     running[1]?.finish()
@@ -70,8 +71,8 @@ suite('the queue of searches', () => {
   test('does not run a search that nobody waits for any more', async () => {
     const { search, running } = blockedSearches(1)
     let isAbandoned = false
-    const first = search({ page: pageOf('a') })
-    const second = search({ page: pageOf('b'), isAbandoned: () => isAbandoned })
+    const first = search({ span: spanOf('a') })
+    const second = search({ span: spanOf('b'), isAbandoned: () => isAbandoned })
     isAbandoned = true
     running[0]?.finish()
     await first

@@ -9,10 +9,12 @@ import { StatementSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import type { Animal } from '../src/animal.ts'
+import { toSpan } from '../src/database/rows.ts'
 import { MAX_WAL_BYTES } from '../src/database/sqlite/files.ts'
 import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
 import { prepareStatements } from '../src/database/sqlite/statements.ts'
 import { INT64_MAX, INT64_MIN } from '../src/json.ts'
+import type { Page } from '../src/store.ts'
 import { checkExtremeIds, INSERT_EXTREME_IDS, int64Contract, storeContract } from './store.contract.ts'
 import { temporaryFolder } from './support/service.ts'
 import {
@@ -142,6 +144,7 @@ suite('a SQLite file', () => {
     await openTestStore(t, path).close()
     const database = openDatabase(t, path)
     const { listAnimals, page } = prepareStatements(database)
+    const pageOf = (wanted: Page) => page(toSpan(wanted))
     const plans = (statement: unknown) => {
       const { sourceSQL } = statement as StatementSync
       const details = database.prepare(`explain query plan ${sourceSQL}`).all(...valuesFor(sourceSQL))
@@ -153,14 +156,14 @@ suite('a SQLite file', () => {
     const sold = { status: 'sold' } as const
     for (const search of [{}, { nameContains: 'a' }]) {
       const forward = { limit: 20, ...search }
-      assert.deepEqual(plans(page(forward)), new Set([BY_ID, backwards(BY_ID)]))
-      assert.deepEqual(plans(page({ ...forward, ...sold })), new Set([BY_STATUS, backwards(BY_STATUS)]))
+      assert.deepEqual(plans(pageOf(forward)), new Set([BY_ID, backwards(BY_ID)]))
+      assert.deepEqual(plans(pageOf({ ...forward, ...sold })), new Set([BY_STATUS, backwards(BY_STATUS)]))
       // Only the animals of the page are sorted.
       const sort = 'USE TEMP B-TREE FOR json_group_array(ORDER BY)'
       const backward = { ...forward, before: 9n }
-      assert.deepEqual(plans(page(backward)), new Set([backwards(BY_ID), sort, BY_ID]))
+      assert.deepEqual(plans(pageOf(backward)), new Set([backwards(BY_ID), sort, BY_ID]))
       assert.deepEqual(
-        plans(page({ ...backward, ...sold })),
+        plans(pageOf({ ...backward, ...sold })),
         new Set([backwards(BY_STATUS), sort, BY_STATUS]),
       )
     }
@@ -170,8 +173,9 @@ suite('a SQLite file', () => {
     const path = newPath(t)
     await openTestStore(t, path).close()
     const { page } = prepareStatements(openDatabase(t, path))
-    assert.equal(page({ limit: 1, after: 5n }), page({ limit: 2 }))
-    assert.equal(page({ limit: 1, nameContains: 'a' }), page({ limit: 1, categoryId: 7n }))
+    const pageOf = (wanted: Page) => page(toSpan(wanted))
+    assert.equal(pageOf({ limit: 1, after: 5n }), pageOf({ limit: 2 }))
+    assert.equal(pageOf({ limit: 1, nameContains: 'a' }), pageOf({ limit: 1, categoryId: 7n }))
   })
 
   test('runs at most one search in an event-loop turn', async t => {

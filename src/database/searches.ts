@@ -2,25 +2,26 @@
 // requests pass them (docs/decisions/search.md).
 
 import { unavailable } from '../error.ts'
-import type { JsonPage, Page } from '../store.ts'
+import type { JsonPage } from '../store.ts'
 import { createBatcher } from './batching.ts'
+import type { Span } from './rows.ts'
 
 const QUEUE_LENGTH = 1_024
 const QUEUE_TIMEOUT_MS = 1_000
 
 interface Search {
-  readonly page: Page
+  readonly span: Span
   /** Whether nobody waits for the search any more. */
   readonly isAbandoned?: (() => boolean) | undefined
 }
 
 /** Runs at most `inFlight` searches at the same time. Rejects one that has waited too long, and does not run one that is abandoned. */
-export function createSearchQueue(run: (page: Page) => Promise<JsonPage>, inFlight: number) {
+export function createSearchQueue(run: (span: Span) => Promise<JsonPage>, inFlight: number) {
   return createBatcher<Search, JsonPage>({
     async run(searches) {
-      const [{ page, isAbandoned = () => false }] = searches as [Search]
+      const [{ span, isAbandoned = () => false }] = searches as [Search]
       if (isAbandoned()) throw unavailable()
-      return [await run(page)]
+      return [await run(span)]
     },
     limits: { size: 1, queueLength: QUEUE_LENGTH, queueTimeoutMs: QUEUE_TIMEOUT_MS, inFlight },
     turns: 1,

@@ -5,9 +5,9 @@
 import { type AnimalText, type Inventory, renderAnimal, type Status } from '../../animal.ts'
 import type { ApiKey } from '../../api-key.ts'
 import { unavailable } from '../../error.ts'
-import { isSearch, type JsonPage, type Page, type Store, type Warn } from '../../store.ts'
+import type { JsonPage, Store, Warn } from '../../store.ts'
 import { type BatchLimits, createBatcher } from '../batching.ts'
-import { EMPTY_PAGE, pageForm, pageStart, toAnimal, toAnimalText, toInventory, toKey } from '../rows.ts'
+import { EMPTY_PAGE, formOf, type Span, toAnimal, toAnimalText, toInventory, toKey, toSpan } from '../rows.ts'
 import { createSearchQueue } from '../searches.ts'
 import { countUnlessKept, createReadBatching, readPageAlone } from './compatibility.ts'
 import type { Pool } from './pool.ts'
@@ -33,18 +33,17 @@ export function createAnimalReads(
   const shared = { turns: 1, overloaded, queueTimeoutMs: pool.timeouts.queueMs }
   const batch = createReadBatching(shared, warn)
   /** Pages of the same form are read together. */
-  const batches: ((span: sql.Span) => Promise<JsonPage>)[] = []
+  const batches: ((span: Span) => Promise<JsonPage>)[] = []
 
-  function readPage(page: Page): Promise<JsonPage> {
-    const form = pageForm(page)
-    const span = toSpan(page)
+  function readPage(span: Span): Promise<JsonPage> {
+    const form = formOf(span)
     batches[form] ??= batchPages(span)
     return batches[form](span)
   }
 
-  function batchPages(first: sql.Span) {
+  function batchPages(first: Span) {
     const statement = sql.pageStatement(first)
-    return batch<sql.Span, JsonPage>({
+    return batch<Span, JsonPage>({
       together: spans => readPages(pool, statement, spans),
       alone: span => readPageAlone(span, each => list(pool, each)),
       limits: first.search === undefined ? PAGES : SEARCHES,
@@ -54,7 +53,7 @@ export function createAnimalReads(
   }
 
   const search = createSearchQueue(
-    async page => (toSpan(page).limit === 0 ? EMPTY_PAGE : readPage(page)),
+    async span => (span.limit === 0 ? EMPTY_PAGE : readPage(span)),
     SEARCHES_IN_FLIGHT,
   )
 
@@ -76,13 +75,14 @@ export function createAnimalReads(
 
   return {
     async listAnimals(page) {
-      const { start, limit } = pageStart(page)
-      const statement = sql.listStatement({ isBackward: false, status: undefined })
-      return (await pool.rows(statement, [start, limit])).map(toAnimal)
+      const span = toSpan(page)
+      return (await pool.rows(sql.listStatement(span), [span.bound, span.limit])).map(toAnimal)
     },
 
-    listAnimalsAsJson: (page, isAbandoned) =>
-      isSearch(page) ? search({ page, isAbandoned }) : readPage(page),
+    listAnimalsAsJson(page, isAbandoned) {
+      const span = toSpan(page)
+      return span.search === undefined ? readPage(span) : search({ span, isAbandoned })
+    },
 
     countAnimals: countUnlessKept(() => readInventory(undefined), countAll, warn),
 
@@ -101,18 +101,10 @@ export function createAnimalReads(
   }
 }
 
-function toSpan(page: Page): sql.Span {
-  const { before, status } = page
-  const search = isSearch(page) ? page : undefined
-  if (before !== undefined) return { isBackward: true, bound: before, limit: page.limit, status, search }
-  const { start, limit } = pageStart(page)
-  return { isBackward: false, bound: start, limit, status, search }
-}
-
 /** Reads equal pages once. */
-async function readPages(pool: Pool, statement: string, spans: readonly sql.Span[]): Promise<JsonPage[]> {
+async function readPages(pool: Pool, statement: string, spans: readonly Span[]): Promise<JsonPage[]> {
   const distinct = new Map<string, number>()
-  const sent: sql.Span[] = []
+  const sent: Span[] = []
   const positions = spans.map(span => {
     const { bound, limit, status, search } = span
     const key = `${bound},${limit},${status},${search?.categoryId},${search?.nameContains}`
@@ -131,7 +123,7 @@ async function readPages(pool: Pool, statement: string, spans: readonly sql.Span
 }
 
 /** The lists that the statement takes. All pages are of the same kind. */
-function pageValues(spans: readonly sql.Span[]): unknown[] {
+function pageValues(spans: readonly Span[]): unknown[] {
   const values: unknown[] = [
     toArray(spans.map(({ bound }) => bound)),
     toArray(spans.map(({ limit }) => limit)),
@@ -145,7 +137,7 @@ function pageValues(spans: readonly sql.Span[]): unknown[] {
   return values
 }
 
-async function list(pool: Pool, { bound, limit, ...kind }: sql.Span): Promise<AnimalText[]> {
+async function list(pool: Pool, { bound, limit, ...kind }: Span): Promise<AnimalText[]> {
   const values = kind.status === undefined ? [bound, limit] : [bound, limit, kind.status]
   return (await pool.textRows(sql.listStatement(kind), values)).map(toAnimalText)
 }

@@ -1,7 +1,7 @@
-// The SQL statements for animals and keys.
+// The SQL statements of the store.
 
-import { MAX_EXAMINED, type Status } from '../../animal.ts'
-import type { Page } from '../../store.ts'
+import { MAX_EXAMINED } from '../../animal.ts'
+import type { Span } from '../rows.ts'
 
 /**
  * Renders the same JSON as `renderAnimal` in animal.ts. `concat` leaves out what is null. With `||` instead, a page takes
@@ -27,16 +27,6 @@ function animalsBeside(operator: '<' | '>' | '>=', id: string, status: string | 
 /** The id, if there are animals beyond it, and so another page. `exists` may be answered with a scan of the whole table. */
 function idIfAnimalsBeyond(operator: '<' | '>', id: string, status: string | undefined): string {
   return `case when (select id from ${animalsBeside(operator, id, status)} limit 1) is not null then ${id} end`
-}
-
-/** A page as the statements take it: the animals from an inclusive bound on, or those before an exclusive one. */
-export interface Span {
-  readonly isBackward: boolean
-  readonly bound: bigint
-  readonly limit: number
-  readonly status: Status | undefined
-  /** Only animals of this category, and with this text in their folded names. Undefined for a page that is no search. */
-  readonly search: Pick<Page, 'categoryId' | 'nameContains'> | undefined
 }
 
 const IS_MATCH = `

@@ -3,16 +3,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { unavailable } from '../../error.ts'
 
-const BUSY = 5
-const LOCKED = 6
-const CORRUPT = 11
-const CANTOPEN = 14
-const NOTADB = 26
-
-const OTHERS = { NOMEM: 7, READONLY: 8, INTERRUPT: 9, IOERR: 10, FULL: 13, PROTOCOL: 15, SCHEMA: 17 }
-
 /** Codes that are not listed, such as CONSTRAINT, mean a bug in this program. */
-const UNAVAILABLE = [BUSY, LOCKED, CORRUPT, CANTOPEN, NOTADB, ...Object.values(OTHERS)]
+const CODES = {
+  ...{ BUSY: 5, LOCKED: 6, NOMEM: 7, READONLY: 8, INTERRUPT: 9, IOERR: 10 },
+  ...{ CORRUPT: 11, FULL: 13, CANTOPEN: 14, PROTOCOL: 15, SCHEMA: 17, NOTADB: 26 },
+}
 
 /** All statements were valid when the file was opened, so another program has changed the schema since. */
 const CHANGED_SCHEMA = /no such (table|column|index)|has no column named/
@@ -23,20 +18,20 @@ export const LOCK_TIMEOUT_MS = 2_000
 const LOCK_INTERVAL_MS = 2
 
 export function isLocked(error: unknown): boolean {
-  return hasCode(error, BUSY, LOCKED)
+  return hasCode(error, CODES.BUSY, CODES.LOCKED)
 }
 
 export function isDamaged(error: unknown): boolean {
-  return hasCode(error, CORRUPT, NOTADB)
+  return hasCode(error, CODES.CORRUPT, CODES.NOTADB)
 }
 
 export function isReadOnly(error: unknown): boolean {
-  return hasCode(error, OTHERS.READONLY)
+  return hasCode(error, CODES.READONLY)
 }
 
 /** Another process may be creating or migrating the file, or deleting its WAL. */
 export function isOpening(error: unknown): boolean {
-  return isLocked(error) || hasCode(error, CANTOPEN)
+  return isLocked(error) || hasCode(error, CODES.CANTOPEN)
 }
 
 /**
@@ -45,11 +40,11 @@ export function isOpening(error: unknown): boolean {
  */
 export function toServiceError(error: unknown): unknown {
   const isSchemaChanged = error instanceof Error && CHANGED_SCHEMA.test(error.message)
-  if (!hasCode(error, ...UNAVAILABLE) && !isSchemaChanged) return error
+  if (!hasCode(error, ...Object.values(CODES)) && !isSchemaChanged) return error
   const cause = isDamaged(error)
     ? new Error('the database file is damaged: stop the service and restore a backup', { cause: error })
     : error
-  return unavailable(cause, undefined, !hasCode(error, OTHERS.IOERR))
+  return unavailable(cause, undefined, !hasCode(error, CODES.IOERR))
 }
 
 /** When an attempt that begins now gives up waiting for a lock. */

@@ -1,11 +1,11 @@
-// Every SQL statement of the store, and every change as a function that runs within a transaction.
+// The SQL statements of the store, and every change as a function that runs within a transaction.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { type Animal, isSameAnimal, MAX_EXAMINED, type NewAnimal, searchName } from '../../animal.ts'
 import type { ApiKey, Environment } from '../../api-key.ts'
 import { INT64_MIN } from '../../json.ts'
-import { type Creation, IDEMPOTENCY_WINDOW_MS, isSearch, type Page } from '../../store.ts'
-import { keyValues, pageForm, toAnimal, toKey } from '../rows.ts'
+import { type Creation, IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
+import { formOf, keyValues, type Span, toAnimal, toKey } from '../rows.ts'
 
 export type Statements = ReturnType<typeof prepareStatements>
 
@@ -33,14 +33,13 @@ const LIST_ANIMALS = `
  * A search examines the first animals of that order, for the category ?4 and the folded text ?5, either of which may be null. SQLite
  * stops at the last match if the page is full. Otherwise the search has examined all animals up to the limit.
  */
-function pageAsJson(page: Page): string {
-  const isBackward = page.before !== undefined
-  const ofStatus = page.status === undefined ? '' : 'status = ?3 and '
+function pageAsJson({ isBackward, status, search }: Span): string {
+  const ofStatus = status === undefined ? '' : 'status = ?3 and '
   const candidates = `animals where ${ofStatus}id ${isBackward ? '<' : '>='} ?1`
   const inOrder = `${candidates} order by id ${isBackward ? 'desc' : ''}`
   let animals = inOrder
   let [first, last] = ['min(id)', 'max(id)']
-  if (isSearch(page)) {
+  if (search !== undefined) {
     animals = `(select id, name, category_id, status, search_name from ${inOrder} limit ${MAX_EXAMINED})
       where (?4 is null or category_id = ?4)
         and (?5 is null or instr(coalesce(search_name, lower(name)), ?5) > 0)`
@@ -52,21 +51,14 @@ function pageAsJson(page: Page): string {
           (select ${farthest} from ${candidates})))`
     ;[first, last] = isBackward ? [farthestExamined, nearestExamined] : [nearestExamined, farthestExamined]
   }
-  return withPreviousAndNext(
-    ofStatus,
-    `
-    select json_group_array(${ANIMAL_JSON} ${isBackward ? 'order by id' : ''}) as json,
-      ${first} as first, ${last} as last
-    from (select id, name, category_id, status from ${animals} limit ?2 + 0)`,
-  )
-}
-
-/** A page has a previous one if an animal, of that status, has a smaller id than its first, and a next one after its last. */
-function withPreviousAndNext(ofStatus: string, page: string): string {
+  // A page has a previous one if an animal, of that status, has a smaller id than its first, and a next one after its last.
   const isAnimal = (condition: string) => `exists (select 1 from animals where ${ofStatus}${condition})`
   return `
     select json, iif(${isAnimal('id < first')}, first, null), iif(${isAnimal('id > last')}, last, null)
-    from (${page})`
+    from (
+      select json_group_array(${ANIMAL_JSON} ${isBackward ? 'order by id' : ''}) as json,
+        ${first} as first, ${last} as last
+      from (select id, name, category_id, status from ${animals} limit ?2 + 0))`
 }
 
 /**
@@ -127,10 +119,10 @@ export function prepareStatements(database: DatabaseSync) {
 
   return {
     listAnimals: rows(LIST_ANIMALS),
-    /** Prepares a statement for each form of page, once. */
-    page(page: Page): RowStatement {
-      const form = pageForm(page)
-      pages[form] ??= rows(pageAsJson(page))
+    /** Prepares a statement for each form of span, once. */
+    page(span: Span): RowStatement {
+      const form = formOf(span)
+      pages[form] ??= rows(pageAsJson(span))
       return pages[form]
     },
     findAnimalAsJson: rows(`

@@ -6,16 +6,8 @@ import type { SQLInputValue } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import { unavailable } from '../../error.ts'
-import {
-  type Completion,
-  isSearch,
-  type JsonPage,
-  type Outcome,
-  type Page,
-  type Store,
-  type StoreLog,
-} from '../../store.ts'
-import { EMPTY_PAGE, pageStart, toAnimal, toInventory, toKey } from '../rows.ts'
+import type { Completion, JsonPage, Outcome, Store, StoreLog } from '../../store.ts'
+import { EMPTY_PAGE, type Span, toAnimal, toInventory, toKey, toSpan } from '../rows.ts'
 import { createSearchQueue } from '../searches.ts'
 import { completeAnimals } from './complete.ts'
 import { openConnection } from './connection.ts'
@@ -254,21 +246,23 @@ function createReader({ database, statements }: OpenDatabase, requireFile: () =>
 }
 
 function createStore({ read, revision, write, complete, checkWriter, close }: Access, clock: Clock): Store {
-  const readPage = (page: Page) => read(statements => runPage(statements, page))
-  const search = createSearchQueue(async page => {
+  const readPage = (span: Span) => read(statements => runPage(statements, span))
+  const search = createSearchQueue(async span => {
     // At most one search in an event-loop turn, so that other requests are answered between two.
     await nextTurn()
-    return readPage(page)
+    return readPage(span)
   }, 1)
 
   return {
     listAnimals(page) {
-      const { start, limit } = pageStart(page)
-      return read(({ listAnimals }) => listAnimals.all(start, limit).map(toAnimal))
+      const { bound, limit } = toSpan(page)
+      return read(({ listAnimals }) => listAnimals.all(bound, limit).map(toAnimal))
     },
 
-    listAnimalsAsJson: (page, isAbandoned) =>
-      isSearch(page) ? search({ page, isAbandoned }) : readPage(page),
+    listAnimalsAsJson(page, isAbandoned) {
+      const span = toSpan(page)
+      return span.search === undefined ? readPage(span) : search({ span, isAbandoned })
+    },
 
     countAnimals() {
       return read(({ readInventory }) => {
@@ -341,14 +335,14 @@ function createStore({ read, revision, write, complete, checkWriter, close }: Ac
   }
 }
 
-function runPage(statements: Statements, page: Page): JsonPage {
-  const { before, status = null, categoryId = null, nameContains = null } = page
-  const { start, limit } = before === undefined ? pageStart(page) : { start: before, limit: page.limit }
+function runPage(statements: Statements, span: Span): JsonPage {
+  const { bound, limit, status, search } = span
   if (limit === 0) return EMPTY_PAGE
-  const values: SQLInputValue[] = [start, limit]
-  if (isSearch(page)) values.push(status, categoryId, nameContains)
-  else if (status !== null) values.push(status)
-  const row = statements.page(page).get(...values)
+  const values: SQLInputValue[] = [bound, limit]
+  if (search !== undefined)
+    values.push(status ?? null, search.categoryId ?? null, search.nameContains ?? null)
+  else if (status !== undefined) values.push(status)
+  const row = statements.page(span).get(...values)
   const [json, previous, next] = row as [string, bigint | null, bigint | null]
   return { json, previous: previous ?? undefined, next: next ?? undefined }
 }

@@ -138,6 +138,7 @@ function isBusy(exchange: Exchange): boolean {
   return exchange.request.complete && !isDone(exchange)
 }
 
-function isDone({ request, response }: Exchange): boolean {
+/** Whether the whole request has arrived and its response is closed. */
+export function isDone({ request, response }: Exchange): boolean {
   return response.closed && request.complete
 }

@@ -5,7 +5,14 @@ import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../../error.ts'
 import { type ClientAddress, createClientAddress } from './client-address.ts'
-import { type Connection, type ConnectionState, createConnections, inFlight, stateOf } from './connections.ts'
+import {
+  type Connection,
+  type ConnectionState,
+  createConnections,
+  inFlight,
+  isDone,
+  stateOf,
+} from './connections.ts'
 import type { Exchange } from './exchange.ts'
 import { createThrottledLog, newRequestId, renderRequest, statusOf } from './log.ts'
 import { skipRequests } from './node-internals.ts'
@@ -90,7 +97,7 @@ export function createHttpServer<Context>({
   const logPipelined = createThrottledLog(count =>
     log.warn({ closed: count, limit: limits.requests }, 'closed connections that pipeline too many requests'),
   )
-  const isReported = writeLogLine !== undefined || onAnswered !== undefined
+  const isObserved = writeLogLine !== undefined || onAnswered !== undefined
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = request
@@ -115,8 +122,8 @@ export function createHttpServer<Context>({
       route: undefined,
       context: undefined,
       // Read now, because Node.js forgets it when the connection closes.
-      address: isReported ? clientAddress(socket, request) : undefined,
-      startedAt: isReported ? performance.now() : 0,
+      address: isObserved ? clientAddress(socket, request) : undefined,
+      startedAt: isObserved ? performance.now() : 0,
       isLast,
       isReported: false,
       headers: NO_HEADERS,
@@ -137,20 +144,20 @@ export function createHttpServer<Context>({
       connections.end(connection, exchange)
       report(exchange)
     } else {
-      if (response.closed) report(exchange)
-      else response.once('close', () => report(exchange))
       if (isWaiting(exchange)) slowReaders.add(connection, response)
-      const end = () => {
-        if (response.closed && request.complete) connections.end(connection, exchange)
+      const onClosed = () => {
+        if (response.closed) report(exchange)
+        if (isDone(exchange)) connections.end(connection, exchange)
       }
-      response.once('close', end)
-      request.once('close', end)
+      onClosed()
+      response.once('close', onClosed)
+      request.once('close', onClosed)
     }
   }
 
   /** Called when the response was handed to the operating system, or will never be. */
   function report(exchange: Exchange<Context>): void {
-    if (!isReported || exchange.isReported) return
+    if (!isObserved || exchange.isReported) return
     exchange.isReported = true
     const status = statusOf(exchange.response)
     const durationMs = performance.now() - exchange.startedAt
