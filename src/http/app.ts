@@ -52,7 +52,8 @@ export type ServiceState = 'starting' | 'ready' | 'stopping'
 
 /** What is done with requests of one method to one path. */
 interface Route {
-  readonly operation?: OperationId | undefined
+  /** Undefined for what the API does not describe. */
+  readonly id?: OperationId | undefined
   /** GET includes HEAD. */
   readonly method: 'GET' | 'POST'
   /** The path as the documentation writes it. A last part in braces stands for any text. */
@@ -92,12 +93,9 @@ export function createApp(options: AppOptions): HttpServer {
   const deprecation = deprecationHeaders(basePath)
   const findResource = createRouter([
     ...OPERATIONS.map(operation => ({
-      operation: operation.id,
-      method: operation.method,
-      path: operation.path,
+      ...operation,
       handle: handlers[operation.id],
       headers: 'deprecated' in operation ? deprecation : undefined,
-      database: operation.use,
     })),
     { method: 'GET', path: LIVENESS, handle: () => OK },
     { method: 'GET', path: READINESS, handle: checkReadiness, database: 'readiness' },
@@ -117,7 +115,7 @@ export function createApp(options: AppOptions): HttpServer {
     const resource = findResource(path)
     const route = resource?.routes.get(request.method ?? '')
     const context: RequestContext = {
-      operation: route?.operation,
+      operation: route?.id,
       parameter: path.slice(path.lastIndexOf('/') + 1),
       apiKey: undefined,
       animalId: undefined,

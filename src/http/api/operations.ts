@@ -2,16 +2,16 @@
 // is a row here, a handler (handlers.ts) and its description (openapi.ts).
 
 export const OPERATIONS = [
-  { id: 'listPets', method: 'GET', path: '/v1/pets', success: 200, use: 'read' },
-  { id: 'createPet', method: 'POST', path: '/v1/pets', success: 201, use: 'creation' },
-  { id: 'getPet', method: 'GET', path: '/v1/pets/{petId}', success: 200, use: 'read', deprecated: true },
-  { id: 'getInventory', method: 'GET', path: '/v1/store/inventory', success: 200, use: 'read' },
+  { id: 'listPets', method: 'GET', path: '/v1/pets', success: 200, database: 'read' },
+  { id: 'createPet', method: 'POST', path: '/v1/pets', success: 201, database: 'creation' },
+  { id: 'getPet', method: 'GET', path: '/v1/pets/{petId}', success: 200, database: 'read', deprecated: true },
+  { id: 'getInventory', method: 'GET', path: '/v1/store/inventory', success: 200, database: 'read' },
 ] as const
 
 export type OperationId = (typeof OPERATIONS)[number]['id']
 
 /** What a request needs of the database. The log reports an outage of each kind by itself. */
-export type DatabaseUse = (typeof OPERATIONS)[number]['use'] | 'readiness'
+export type DatabaseUse = (typeof OPERATIONS)[number]['database'] | 'readiness'
 
 /** A method, and HEAD if it is GET: HEAD is answered like GET. */
 export function withHead(method: string): string[] {

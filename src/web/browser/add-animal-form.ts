@@ -12,7 +12,7 @@ import type { Session } from './session.ts'
 import { isInteger, parseInteger } from './typed-integer.ts'
 
 export interface AddAnimalFormOptions {
-  readonly panel: () => Panel
+  readonly panel: Panel
   readonly session: Session
   readonly onAdded: (animal: Animal) => void
 }
@@ -47,8 +47,8 @@ export function createAddAnimalForm({ panel, session, onAdded }: AddAnimalFormOp
       startNext()
       if (find('#add-another', HTMLInputElement).checked) name.focus()
       // The user may have opened an animal meanwhile.
-      else if (panel().content === 'add-animal') {
-        panel().hide()
+      else if (panel.content === 'add-animal') {
+        panel.hide()
         returnFocus()
       }
       onAdded(added)
@@ -133,12 +133,12 @@ export function createAddAnimalForm({ panel, session, onAdded }: AddAnimalFormOp
       return fieldset.disabled
     },
     open(): void {
-      if (panel().content !== 'add-animal') {
+      if (panel.content !== 'add-animal') {
         opener = document.activeElement
         clearProblems()
         showAddedCount(0)
       }
-      panel().open('add-animal')
+      panel.open('add-animal')
       name.focus()
     },
     returnFocus,

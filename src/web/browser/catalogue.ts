@@ -61,7 +61,6 @@ const loader = createPageLoader({
     listStatus.showPage(undefined, undefined)
   },
 })
-const form = createAddAnimalForm({ panel: () => panel, session, onAdded: showAdded })
 const panel = createPanel({
   canClose: () => !form.isSending,
   onClosed(content) {
@@ -70,6 +69,7 @@ const panel = createPanel({
     navigation.goTo({ ...state.location, animal: undefined })
   },
 })
+const form = createAddAnimalForm({ panel, session, onAdded: showAdded })
 const selection = createSelection({ state, table, panel, navigation, session, notice: message })
 const searchField = createSearchField({
   onSearch(search) {

@@ -51,7 +51,7 @@ export function createPace() {
   }
 }
 
-/** Reads headers such as `ReportedLimit: "key";r=29;t=2` and `ReportedLimit-Policy: "key";q=30;w=60`. */
+/** Reads headers such as `RateLimit: "key";r=29;t=2` and `RateLimit-Policy: "key";q=30;w=60`. */
 function parseRateLimit(headers: Headers): ReportedLimit | undefined {
   const [, remaining] = /;r=(\d+)/.exec(headers.get('ratelimit') ?? '') ?? []
   const [, limit, seconds] = /;q=(\d+);w=(\d+)/.exec(headers.get('ratelimit-policy') ?? '') ?? []

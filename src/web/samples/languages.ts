@@ -60,12 +60,14 @@ function renderCall({ operationId, values, body = '' }: SampleRequest): readonly
     }
     case 'getInventory':
       return ['console.log(await store.inventory())']
-    default:
+    case 'getPet':
       return [
         `// Does not use the deprecated operation, so it works after the removal too.`,
         `const animal = await store.findAnimal(${renderInteger(petId)})`,
         `console.log(animal?.name ?? ${quote('There is no animal with this id.')})`,
       ]
+    default:
+      throw new Error(`there is no sample for ${operationId}`)
   }
 }
 
