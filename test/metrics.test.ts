@@ -9,6 +9,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { createMetrics } from '../src/metrics/metrics.ts'
 import { type CommandOptions, MAIN, run, serve } from './support/command.ts'
 import { childrenOf } from './support/processes.ts'
+import { connectRaw } from './support/raw-http.ts'
 import { assertNoKey } from './support/secrets.ts'
 import { API_KEY, client, parseRaw, sendRaw, startTestService, temporaryFolder } from './support/service.ts'
 import { runSql } from './support/sqlite.ts'
@@ -239,6 +240,15 @@ suite('the listener of the metrics', { concurrency: 3 }, () => {
       const { status, json } = parseRaw(await sendRaw(new URL(url).origin, request))
       assert.deepEqual([status, (json as { code: string }).code], [400, 'invalid_request'])
     }
+  })
+
+  test('logs what it does to connections, and no scrape', async t => {
+    const { url, scrape, printed } = await serveMetrics(t)
+    await scrape()
+    const { origin } = new URL(url)
+    for (let count = 0; count <= 100; count++) connectRaw(origin)
+    await waitUntil(() => printed.out.includes('closed idle connections'), { what: 'it is logged' })
+    assert.doesNotMatch(printed.out, /"msg":"request"/)
   })
 
   test('is not started if its port is taken, and neither is the service', async t => {

@@ -9,7 +9,7 @@ export interface LogStream {
   write(line: string): void
 }
 
-interface LogOutput extends LogStream {
+export interface LogOutput extends LogStream {
   /** How many lines could not be written. */
   droppedLines(): number
   /** Resolves when all lines are written or dropped, at the latest after a second. */

@@ -5,9 +5,13 @@ import type { Metrics } from '../../metrics/metrics.ts'
 import type { Streams } from '../command.ts'
 import type { Settings } from '../settings.ts'
 import { listen } from './listen.ts'
+import type { LogOutput, LogStream } from './log-stream.ts'
 
 /** Without a port there are no metrics. */
-type MetricsSettings = Settings<'metricsPort' | 'metricsHost'>
+type MetricsSettings = Settings<'metricsPort' | 'metricsHost' | 'logLevel'>
+
+/** Scrapes are not logged: they would be most lines of a quiet service. */
+const LEVELS_WITH_SCRAPES: readonly string[] = ['info', 'debug', 'trace']
 
 /**
  * Called in a process that serves requests. Returns what collects its metrics, or undefined if there are none. A worker
@@ -16,35 +20,40 @@ type MetricsSettings = Settings<'metricsPort' | 'metricsHost'>
 export async function startMetrics(
   settings: MetricsSettings,
   say: Streams['say'],
-  droppedLogLines: () => number,
+  logStream: LogOutput,
 ): Promise<Metrics | undefined> {
   if (settings.metricsPort === undefined) return undefined
   // Imported only here, so that a service without metrics starts faster.
   const { createMetrics } = await import('../../metrics/metrics.ts')
-  const metrics = createMetrics(droppedLogLines)
+  const metrics = createMetrics(logStream.droppedLines)
   if (cluster.isWorker) {
     const { answerPrimary } = await import('../../metrics/aggregation.ts')
     answerPrimary(metrics)
-  } else await serveMetrics(settings, say, metrics.render)
+  } else await serveMetrics(settings, say, logStream, metrics.render)
   return metrics
 }
 
 /** Called in the primary process, before it starts the workers. */
-export async function startMetricsOfWorkers(settings: MetricsSettings, say: Streams['say']): Promise<void> {
+export async function startMetricsOfWorkers(
+  settings: MetricsSettings,
+  say: Streams['say'],
+  logStream: LogStream,
+): Promise<void> {
   if (settings.metricsPort === undefined) return
   const { createAggregator } = await import('../../metrics/aggregation.ts')
-  await serveMetrics(settings, say, createAggregator())
+  await serveMetrics(settings, say, logStream, createAggregator())
 }
 
 async function serveMetrics(
-  { metricsPort = 0, metricsHost }: MetricsSettings,
+  { metricsPort = 0, metricsHost, logLevel }: MetricsSettings,
   say: Streams['say'],
+  logStream: LogStream,
   render: () => Promise<string>,
 ): Promise<void> {
   const { createMetricsServer } = await import('../../metrics/listener.ts')
   const { pino } = await import('pino')
-  // Scrapes are not logged: they would be most lines of a quiet service.
-  const { server } = createMetricsServer(render, pino({ level: 'silent' }))
+  const level = LEVELS_WITH_SCRAPES.includes(logLevel) ? 'warn' : logLevel
+  const { server } = createMetricsServer(render, pino({ level, base: null }, logStream))
   const address = await listen(server, metricsHost, metricsPort, '--metrics-port')
   // The listener must not keep the process alive if the service cannot start.
   server.unref()

@@ -42,10 +42,10 @@ export const serve = command({
 /** Starts the primary process, which serves no requests itself, and its workers. */
 async function startPrimary(settings: ServiceSettings, streams: Streams): Promise<void> {
   const { rateLimit, workers } = settings
-  await startMetricsOfWorkers(settings, streams.say)
-  if (rateLimit !== undefined) answerWorkers(rateLimit, workers)
   const { pino } = await import('pino')
   const logStream = createLogOutput(process.stdout, true)
+  await startMetricsOfWorkers(settings, streams.say, logStream)
+  if (rateLimit !== undefined) answerWorkers(rateLimit, workers)
   const log = pino({ level: settings.logLevel, base: null }, logStream)
   // Until the workers have started, there is nothing to finish.
   let stop = async () => killWorkers()
@@ -72,7 +72,7 @@ async function startServing(settings: ServiceSettings, streams: Streams): Promis
   // Imported only here, so that the other commands start faster.
   const { startService } = await import('./service.ts')
   const logStream = createLogOutput(process.stdout, cluster.isWorker)
-  const metrics = await startMetrics(settings, streams.say, logStream.droppedLines)
+  const metrics = await startMetrics(settings, streams.say, logStream)
   const service = await startService({
     ...settings,
     database: settings.databaseUrl,
