@@ -309,6 +309,12 @@ suite('the formats', () => {
       '{"name":"A","categoryId":1}\r{"name":"B","categoryId":2}\r',
       LONE_RETURN,
     ],
+    [
+      'a large file with carriage returns alone',
+      'csv',
+      `name,categoryId\r${'A,1\r'.repeat(70_000)}`,
+      LONE_RETURN,
+    ],
     ['only carriage returns', 'csv', '\r\r\r', LONE_RETURN],
     ['two carriage returns at the end of the header', 'csv', 'categoryId,name\r\r\n1,A\r\n', LONE_RETURN],
     ['two carriage returns at the end of a line', 'csv', 'categoryId,name\r\n1,A\r\r\n', LONE_RETURN],

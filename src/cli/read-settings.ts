@@ -134,7 +134,10 @@ function readFlags(
       problems.push(`${token.rawName} needs a value`)
     } else if (!setting.placeholder && token.value !== undefined)
       problems.push(`${token.rawName} takes no value`)
-    else values.set(token.name, [values.get(token.name) ?? [], token.value ?? ''].flat().join())
+    else {
+      const earlier = values.get(token.name)
+      values.set(token.name, (earlier === undefined ? '' : `${earlier},`) + (token.value ?? ''))
+    }
   }
   for (const missing of operands.slice(found.length))
     if (!missing.startsWith('[')) problems.push(`${missing} is missing; see --help`)

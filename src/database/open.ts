@@ -46,7 +46,8 @@ function checkPath(path: string): void {
     )
   if (path.includes('?'))
     throw new MalformedUrl(`a URL without parameters, such as sqlite:${path.replace(/\?.*$/s, '')}`)
-  if (/[/\\]$/.test(path)) throw new MalformedUrl(`the URL of a file, such as sqlite:${path}animals.db`)
+  if (/[/\\]$/.test(path))
+    throw new MalformedUrl(`the URL of a file, such as sqlite:${path.replace(/^\/+/, '/')}animals.db`)
 }
 
 /** Each environment has its own file. */

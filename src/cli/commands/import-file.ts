@@ -4,7 +4,6 @@ import { isUtf8 } from 'node:buffer'
 import { findProblems, type NewAnimal, parseAnimalJson, parseNewAnimal } from '../../animal.ts'
 import { formatCount } from '../../count.ts'
 import { CSV_COLUMNS, type Separator } from '../../csv.ts'
-import { ServiceError } from '../../error.ts'
 import { canonicalInteger, isObject, parseNumbersAsText } from '../../json.ts'
 import type { FormatName } from '../formats.ts'
 
@@ -132,7 +131,8 @@ async function* readLines(source: AsyncIterable<Buffer>): AsyncGenerator<Lines> 
       yield take(rest.subarray(0, end + 1))
       rest = rest.subarray(end + 1)
     }
-    if (rest.length > MAX_ENTRY_BYTES) throw new InvalidFile(`Line ${number + 1}: ${TOO_LONG}`)
+    if (rest.length > MAX_ENTRY_BYTES)
+      throw new InvalidFile(`Line ${number + 1}: ${hasLoneReturn(rest.toString()) ? LONE_RETURN : TOO_LONG}`)
   }
   if (rest.length > 0) yield take(rest)
 }
@@ -186,16 +186,12 @@ function describeMember(value: unknown, member: string, json: string): string {
 
 /** `show` returns a member as it is in the file. */
 function toAnimal(animal: Record<string, unknown>, show: (member: string) => string): NewAnimal {
-  try {
-    return parseNewAnimal(animal)
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    const problems = findProblems(animal).map(({ member, problem }) =>
-      // The message about null says so itself.
-      [undefined, null].includes(animal[member] as null) ? problem : `${problem} (found ${show(member)})`,
-    )
-    throw new InvalidEntry(`${problems.join('; ')}.`)
-  }
+  const problems = findProblems(animal).map(({ member, problem }) =>
+    // The message about null says so itself.
+    [undefined, null].includes(animal[member] as null) ? problem : `${problem} (found ${show(member)})`,
+  )
+  if (problems.length > 0) throw new InvalidEntry(`${problems.join('; ')}.`)
+  return parseNewAnimal(animal)
 }
 
 function shorten(text: string): string {
