@@ -123,11 +123,12 @@ export interface StoredAnimal {
 
 export type Acknowledged = Pick<StoredAnimal, 'name'> & Partial<StoredAnimal>
 
-export async function readCatalogue(address: string, apiKey = API_KEY): Promise<Animal[]> {
+/** Reads all pages of the list, or of the list with a filter such as `&status=sold`. */
+export async function readCatalogue(address: string, apiKey = API_KEY, filter = ''): Promise<Animal[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const animals: Animal[] = []
   const deadline = performance.now() + READ_TIMEOUT_MS
-  let path: string | undefined = '/v1/pets?limit=100'
+  let path: string | undefined = `/v1/pets?limit=100${filter}`
   while (path !== undefined) {
     const reply = await send(address, agent, 'GET', path, { apiKey })
     if (reply?.status !== 200) {

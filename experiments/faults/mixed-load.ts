@@ -66,6 +66,8 @@ export interface Destination {
   /** An address at which a service listens now. */
   address(): string
   apiKey?(): string
+  /** Begins the name of every animal: two loads on one database need different ones. */
+  readonly prefix?: string
   /** Records every request, and checks them against each other at the end (history.ts). This needs memory. */
   readonly isRecorded?: boolean
 }
@@ -77,7 +79,12 @@ interface Part {
   readonly status?: Status | undefined
 }
 
-export function startLoad({ address, apiKey = () => API_KEY, isRecorded = false }: Destination): Load {
+export function startLoad({
+  address,
+  apiKey = () => API_KEY,
+  prefix = '',
+  isRecorded = false,
+}: Destination): Load {
   const acknowledged: Animal[] = []
   const history: Operation[] = []
   const phases: Phase[] = []
@@ -157,7 +164,7 @@ export function startLoad({ address, apiKey = () => API_KEY, isRecorded = false 
     let creations = 0
 
     function newAnimal(): NewAnimal {
-      const name = `${client}-${creations++}`
+      const name = `${prefix}${client}-${creations++}`
       const status = STATUSES[creations % (STATUSES.length + 1)]
       return { name, categoryId: INT64_MAX - BigInt(creations), ...(status && { status }) }
     }
