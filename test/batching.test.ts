@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { BATCH_LIMITS, batchCreations, createBatcher } from '../src/database/batching.ts'
+import { batchCreations, createBatcher, QUEUE_TIMEOUT_MS } from '../src/database/batching.ts'
 import { LOCK_TIMEOUT_MS } from '../src/database/sqlite/errors.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import { isUnavailable, unavailable } from '../src/error.ts'
@@ -56,7 +56,7 @@ suite('batched creations', () => {
   test('a full batch is sent at once, without waiting for the next event-loop turn', async t => {
     const store = memoryStore(t)
     const batches = t.mock.method(store, 'createAnimals')
-    const batched = batchCreations(store, { size: 10, queueLength: 1_000, queueTimeoutMs: 10_000 })
+    const batched = batchCreations(store, { limits: { size: 10, queueLength: 1_000 } })
     let isNextTurn = false
     setImmediate(() => {
       isNextTurn = true
@@ -73,7 +73,8 @@ suite('batched creations', () => {
 })
 
 suite('batched calls', () => {
-  const LIMITS = { size: 10, queueLength: 1_000, queueTimeoutMs: 30_000, inFlight: 2 }
+  const LIMITS = { size: 10, queueLength: 1_000, inFlight: 2 }
+  const queueTimeoutMs = 30_000
   const overloaded = () => unavailable(undefined, 'overloaded')
 
   test('a call alone is sent in the event-loop turn in which it arrives', async () => {
@@ -82,7 +83,7 @@ suite('batched calls', () => {
       sent.push([...calls])
       return calls
     }
-    const send = createBatcher({ run, limits: LIMITS, turns: 1, overloaded })
+    const send = createBatcher({ run, limits: LIMITS, queueTimeoutMs, turns: 1, overloaded })
     let isLater = false
     const first = send(1)
     setImmediate(() => {
@@ -106,7 +107,7 @@ suite('batched calls', () => {
       running--
       return calls
     }
-    const send = createBatcher({ run, limits: LIMITS, turns: 1, overloaded })
+    const send = createBatcher({ run, limits: LIMITS, queueTimeoutMs, turns: 1, overloaded })
     const hanging = send('stuck')
     await nextTurn()
     const others = Array.from({ length: 35 }, (_, index) => send(`a${index}`))
@@ -126,8 +127,8 @@ suite('batched calls', () => {
       await stuck.promise
       return calls
     }
-    const limits = { ...LIMITS, size: 1, queueTimeoutMs: 100, queueLength: 3 }
-    const send = createBatcher({ run, limits, turns: 1, overloaded })
+    const limits = { ...LIMITS, size: 1, queueLength: 3 }
+    const send = createBatcher({ run, limits, queueTimeoutMs: 100, turns: 1, overloaded })
     const hanging = [1, 2].map(send)
     const waiting = [3, 4, 5].map(send)
     await assert.rejects(send(6), isUnavailable)
@@ -147,7 +148,7 @@ suite('batched calls', () => {
       if (calls[0] === 'down') throw overloaded()
       return calls
     }
-    const send = createBatcher({ run, limits: LIMITS, turns: 1, overloaded })
+    const send = createBatcher({ run, limits: LIMITS, queueTimeoutMs, turns: 1, overloaded })
     const results = await Promise.allSettled(['a', 'bad', 'b', 'down', 'c', 'd'].map(send))
     assert.deepEqual(
       results.map(result => (result.status === 'fulfilled' ? result.value : result.reason.message)),
@@ -162,7 +163,7 @@ suite('batched calls', () => {
       sizes.push(calls.length)
       throw unavailable()
     }
-    const send = createBatcher({ run, limits: LIMITS, turns: 1, overloaded })
+    const send = createBatcher({ run, limits: LIMITS, queueTimeoutMs, turns: 1, overloaded })
     const results = await Promise.allSettled([1, 2, 3].map(send))
     assert.ok(results.every(result => result.status === 'rejected' && isUnavailable(result.reason)))
     assert.deepEqual(sizes, [3])
@@ -174,7 +175,14 @@ suite('batched calls', () => {
       sent.push([...calls])
       return calls
     }
-    const send = createBatcher({ run, limits: LIMITS, sizeOf: size => size, turns: 1, overloaded })
+    const send = createBatcher({
+      run,
+      limits: LIMITS,
+      queueTimeoutMs,
+      sizeOf: size => size,
+      turns: 1,
+      overloaded,
+    })
     assert.deepEqual(await Promise.all([50, 4, 4, 4].map(send)), [50, 4, 4, 4])
     assert.deepEqual(sent, [[50], [4, 4], [4]])
   })
@@ -197,7 +205,7 @@ suite('a creation that repeats the idempotency key of one that is being stored',
       return createAnimals(creations)
     }
     const batches = t.mock.method(store, 'createAnimals')
-    const batched = batchCreations(store, { size: 1, queueLength: 100, queueTimeoutMs })
+    const batched = batchCreations(store, { limits: { size: 1, queueLength: 100 }, queueTimeoutMs })
     return { store, batched, batches, release }
   }
 
@@ -242,7 +250,7 @@ suite('a creation that repeats the idempotency key of one that is being stored',
 
 suite('on SQLite, while a batch waits for a lock, the next creation', () => {
   test('may wait in the queue for longer than that', () => {
-    assert.ok(BATCH_LIMITS.queueTimeoutMs > LOCK_TIMEOUT_MS)
+    assert.ok(QUEUE_TIMEOUT_MS > LOCK_TIMEOUT_MS)
   })
 
   test('waits in the queue, and is stored after the batch has failed', async t => {
@@ -251,7 +259,7 @@ suite('on SQLite, while a batch waits for a lock, the next creation', () => {
     const release = lockForWriting(t, path)
     const batches = t.mock.method(store, 'createAnimals')
     // On a busy machine the batch waits for longer than the lock.
-    const batched = batchCreations(store, { ...BATCH_LIMITS, queueTimeoutMs: 60_000 })
+    const batched = batchCreations(store, { queueTimeoutMs: 60_000 })
     const first = batched.createAnimals([creation('first')])
     await waitUntil(() => batches.mock.callCount() === 1, { what: 'the first batch is sent' })
     const second = batched.createAnimals([creation('second')])

@@ -10,19 +10,22 @@ export interface BatchLimits {
   readonly size: number
   /** The most items in the queue. Calls beyond that are rejected at once. */
   readonly queueLength: number
-  /** How long a call may wait in the queue. */
-  readonly queueTimeoutMs: number
   /** The most batches that run at the same time. The default is 1. */
   readonly inFlight?: number
 }
 
-/** `queueTimeoutMs` is enough for a disk that stalls briefly, and for an earlier batch that waits 2 s for a lock. */
-export const BATCH_LIMITS: BatchLimits = { size: 256, queueLength: 4_096, queueTimeoutMs: 5_000 }
+/** Of creations. */
+export const BATCH_LIMITS: BatchLimits = { size: 256, queueLength: 4_096 }
+
+/** Of creations: enough for a disk that stalls briefly, and for an earlier batch that waits 2 s for a lock. */
+export const QUEUE_TIMEOUT_MS = 5_000
 
 export interface BatchOptions<Call, Result> {
   /** Returns one result for each call, in the same order. */
   readonly run: (calls: readonly Call[]) => Promise<readonly Result[]>
   readonly limits: BatchLimits
+  /** How long a call may wait in the queue. */
+  readonly queueTimeoutMs: number
   /** How many items a call counts for. The default is 1. */
   readonly sizeOf?: (call: Call) => number
   /** For how many event-loop turns, including the current one, a batch waits for further calls, unless it is full. */
@@ -52,6 +55,7 @@ export interface Batcher<Call, Result> {
 export function createBatcher<Call, Result>({
   run,
   limits,
+  queueTimeoutMs,
   sizeOf = () => 1,
   turns,
   overloaded,
@@ -122,7 +126,7 @@ export function createBatcher<Call, Result>({
     const size = sizeOf(call)
     if (queued + size > limits.queueLength) return Promise.reject(overloaded())
     return new Promise((resolve, reject) => {
-      queue.push({ call, size, resolve, reject, expiresAt: performance.now() + limits.queueTimeoutMs })
+      queue.push({ call, size, resolve, reject, expiresAt: performance.now() + queueTimeoutMs })
       queued += size
       startTimer()
       sendBatches()
@@ -174,16 +178,22 @@ export interface BatchedStore extends Store {
   creationsWaiting(): number
 }
 
+interface BatchedStoreOptions {
+  readonly limits?: BatchLimits
+  readonly queueTimeoutMs?: number | undefined
+  /** Gets the number of creations in each commit. */
+  readonly onCommit?: ((creations: number) => void) | undefined
+}
+
 /**
- * Returns the same store with `createAnimals` batched. `onCommit` gets the number of creations in each commit.
+ * Returns the same store with `createAnimals` batched.
  *
  * A batch waits for creations that arrive in this event-loop turn and the next. Clients that were just answered send
  * their next creation then. Without the wait, they would form a second group, and the two groups would commit in turns.
  */
 export function batchCreations(
   store: Store,
-  limits = BATCH_LIMITS,
-  onCommit: (creations: number) => void = () => {},
+  { limits = BATCH_LIMITS, queueTimeoutMs = QUEUE_TIMEOUT_MS, onCommit = () => {} }: BatchedStoreOptions = {},
 ): BatchedStore {
   const createAnimals = createBatcher<readonly Creation[], Outcome[]>({
     async run(calls) {
@@ -196,6 +206,7 @@ export function batchCreations(
       })
     },
     limits,
+    queueTimeoutMs,
     sizeOf: ({ length }) => length,
     turns: 2,
     overloaded: () => unavailable(undefined, 'The animal could not be added in time. Try again shortly.'),

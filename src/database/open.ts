@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Environment } from '../api-key.ts'
 import { type Clock, formatDuration } from '../clock.ts'
 import type { Store, StoreLog } from '../store.ts'
-import { BATCH_LIMITS, type BatchedStore, batchCreations } from './batching.ts'
+import { type BatchedStore, batchCreations } from './batching.ts'
 import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS, type Timeouts } from './postgres/limits.ts'
 import { MalformedUrl, parsePostgresUrl } from './postgres/url.ts'
 import { MEMORY } from './sqlite/files.ts'
@@ -108,8 +108,8 @@ export async function openServiceStore(
   { timeouts = REQUEST_TIMEOUTS, onCommit, ...options }: ServiceStoreOptions,
 ): Promise<BatchedStore> {
   const opened = await open(address, { ...options, timeouts, create: true, isForService: true })
-  const queueTimeoutMs = address.kind === 'postgres' ? timeouts.queueMs : BATCH_LIMITS.queueTimeoutMs
-  const batched = batchCreations(opened, { ...BATCH_LIMITS, queueTimeoutMs }, onCommit)
+  const queueTimeoutMs = address.kind === 'postgres' ? timeouts.queueMs : undefined
+  const batched = batchCreations(opened, { queueTimeoutMs, onCommit })
   const store: BatchedStore = { ...batched, close: () => stopCleanUp().then(batched.close) }
   const stopCleanUp = deleteExpiredIdempotencyKeys(store, options.log)
   return store

@@ -23,7 +23,8 @@ export function createSearchQueue(run: (span: Span) => Promise<JsonPage>, inFlig
       if (isAbandoned()) throw unavailable()
       return [await run(span)]
     },
-    limits: { size: 1, queueLength: QUEUE_LENGTH, queueTimeoutMs: QUEUE_TIMEOUT_MS, inFlight },
+    limits: { size: 1, queueLength: QUEUE_LENGTH, inFlight },
+    queueTimeoutMs: QUEUE_TIMEOUT_MS,
     turns: 1,
     overloaded: () => unavailable(undefined, 'Too many searches are running. Try again shortly.'),
   })

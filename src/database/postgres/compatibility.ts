@@ -63,34 +63,32 @@ function isPreparedStatementRefused(error: unknown): boolean {
 }
 
 /** Fewer than a process has connections, so that other requests get one. */
-const SEPARATE_READS: Omit<BatchLimits, 'queueTimeoutMs'> = { size: 1, queueLength: 4_096, inFlight: 8 }
+const SEPARATE_READS: BatchLimits = { size: 1, queueLength: 4_096, inFlight: 8 }
 
-type SharedOptions = Pick<BatchOptions<never, never>, 'turns' | 'overloaded'> &
-  Pick<BatchLimits, 'queueTimeoutMs'>
+type Queueing = Pick<BatchOptions<never, never>, 'turns' | 'overloaded' | 'queueTimeoutMs'>
 
 interface Reads<Call, Result> {
   readonly together: (calls: readonly Call[]) => Promise<readonly Result[]>
   readonly alone: (call: Call) => Promise<Result>
-  readonly limits: Omit<BatchLimits, 'queueTimeoutMs'>
+  readonly limits: BatchLimits
   readonly sizeOf?: (call: Call) => number
 }
 
 /** Returns a function that batches reads, which run one by one once the engine has refused a statement for several. */
-export function createReadBatching({ queueTimeoutMs, ...shared }: SharedOptions, warn: Warn) {
+export function createReadBatching(queueing: Queueing, warn: Warn) {
   let isBatching = true
 
   const runAlone = createBatcher<() => Promise<unknown>, unknown>({
-    ...shared,
+    ...queueing,
     run: reads => Promise.all(reads.map(read => read())),
-    limits: { ...SEPARATE_READS, queueTimeoutMs },
+    limits: SEPARATE_READS,
   })
 
-  return function batch<Call, Result>({ together, alone, limits, ...options }: Reads<Call, Result>) {
+  return function batch<Call, Result>({ together, alone, ...options }: Reads<Call, Result>) {
     const readAlone = (call: Call) => runAlone(() => alone(call)) as Promise<Result>
     const send = createBatcher<Call, Result>({
-      ...shared,
+      ...queueing,
       ...options,
-      limits: { ...limits, queueTimeoutMs },
       async run(calls) {
         try {
           return await together(calls)

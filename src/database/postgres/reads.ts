@@ -13,15 +13,13 @@ import { countUnlessKept, createReadBatching, readPageAlone } from './compatibil
 import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
 
-type ReadLimits = Omit<BatchLimits, 'queueTimeoutMs'>
-
 /** The items are animals, at most 6 KB each as JSON. So one batch is at most 12 MB. */
-const PAGES: ReadLimits = { size: 2_000, queueLength: 100_000, inFlight: 2 }
-const ANIMALS: ReadLimits = { size: 256, queueLength: 4_096, inFlight: 2 }
+const PAGES: BatchLimits = { size: 2_000, queueLength: 100_000, inFlight: 2 }
+const ANIMALS: BatchLimits = { size: 256, queueLength: 4_096, inFlight: 2 }
 
 const SEARCHES_IN_FLIGHT = 2
 /** Each search has a statement of its own: two in one would take twice as long. */
-const SEARCHES: ReadLimits = { ...PAGES, size: 1 }
+const SEARCHES: BatchLimits = { ...PAGES, size: 1 }
 const COUNT_TIMEOUT_MS = 10_000
 
 export function createAnimalReads(
@@ -30,8 +28,8 @@ export function createAnimalReads(
 ): Pick<Store, 'listAnimals' | 'listAnimalsAsJson' | 'findAnimalAsJson' | 'countAnimals'> {
   const overloaded = () =>
     unavailable(undefined, 'The catalogue could not be read in time. Try again shortly.')
-  const shared = { turns: 1, overloaded, queueTimeoutMs: pool.timeouts.queueMs }
-  const batch = createReadBatching(shared, warn)
+  const queueing = { turns: 1, overloaded, queueTimeoutMs: pool.timeouts.queueMs }
+  const batch = createReadBatching(queueing, warn)
   /** Pages of the same form are read together. */
   const batches: ((span: Span) => Promise<JsonPage>)[] = []
 
@@ -62,9 +60,8 @@ export function createAnimalReads(
       const [[isKept, ...counts] = []] = await pool.rows(sql.READ_INVENTORY, [])
       return Array(calls.length).fill(isKept ? toInventory(counts) : undefined)
     },
-    turns: 1,
-    overloaded,
-    limits: { ...ANIMALS, queueTimeoutMs: pool.timeouts.queueMs },
+    ...queueing,
+    limits: ANIMALS,
   })
 
   async function countAll(): Promise<Inventory> {
@@ -189,8 +186,8 @@ export function createKeyLookups(pool: Pool): Store['findKey'] {
     unavailable(undefined, 'The API key could not be checked in time. Try again shortly.')
 
   function batch(queueLength: number, turns: number) {
-    const limits = { size: KEYS_PER_BATCH, queueLength, queueTimeoutMs: pool.timeouts.queueMs }
-    return createBatcher({ run, limits, turns, overloaded })
+    const limits = { size: KEYS_PER_BATCH, queueLength }
+    return createBatcher({ run, limits, queueTimeoutMs: pool.timeouts.queueMs, turns, overloaded })
   }
 
   const findKnown = batch(KNOWN_KEYS_QUEUE_LENGTH, 1)
