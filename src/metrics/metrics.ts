@@ -9,6 +9,10 @@ const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 /** The largest batch has 256 creations (src/database/batching.ts). */
 const CREATIONS_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 
+const DEPRECATED: ReadonlySet<string> = new Set(
+  OPERATIONS.filter(operation => 'deprecated' in operation).map(({ id }) => id),
+)
+
 const DATABASE_TIMEOUT_MS = 1_000
 
 /** Every key has a time series of its own. Further keys are counted together. */
@@ -108,7 +112,7 @@ export function createMetrics(droppedLogLines: () => number) {
     /** `keyId` is the id of the API key, if the request had a valid one. */
     observeRequest(operation: string, status: number, durationMs: number, keyId: string | undefined): void {
       durations.observe({ operation, status }, durationMs / 1_000)
-      if (operation === 'getPet' && keyId !== undefined) countDeprecated(keyId)
+      if (DEPRECATED.has(operation) && keyId !== undefined) countDeprecated(keyId)
     },
 
     observeCommit: (creations: number) => creationsPerCommit.observe(creations),
