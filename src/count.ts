@@ -5,6 +5,6 @@ export function formatNumber(count: number | bigint): string {
 }
 
 /** Returns the number with its noun. */
-export function formatCount(count: number | bigint, noun = 'animal'): string {
+export function formatCount(count: number | bigint, noun: string): string {
   return `${formatNumber(count)} ${noun}${BigInt(count) === 1n ? '' : 's'}`
 }

@@ -33,7 +33,9 @@ export const backupDatabase = command({
         })
         .finally(progress.end)
       restrictFiles(path, say)
-      say(`Backed up ${formatCount(animals)} (${size(bytes)}) from ${path} to ${file}. The copy is verified.`)
+      say(
+        `Backed up ${formatCount(animals, 'animal')} (${size(bytes)}) from ${path} to ${file}. The copy is verified.`,
+      )
     })
   },
 })
@@ -58,7 +60,7 @@ export const restoreDatabase = command({
         restrictFiles(oldDatabase, say)
         say(`The old database is at ${oldDatabase}.`)
       }
-      say(`Restored ${formatCount(animals)} from ${file} to ${path}. The copy is verified.`)
+      say(`Restored ${formatCount(animals, 'animal')} from ${file} to ${path}. The copy is verified.`)
     })
   },
 })

@@ -51,7 +51,7 @@ export const exportAnimals = command({
         throw isReported ? error : cannotWrite(file === '-' ? 'the output' : file, error)
       }
       const seconds = ((performance.now() - start) / 1000).toFixed(1)
-      say(`${formatCount(exported.count)} exported from ${nameOf(databaseUrl)} in ${seconds} s.`)
+      say(`${formatCount(exported.count, 'animal')} exported from ${nameOf(databaseUrl)} in ${seconds} s.`)
     })
   },
 })

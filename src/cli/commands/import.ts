@@ -133,7 +133,7 @@ export async function importAll(task: Import, store?: Store): Promise<void> {
       (failure: Error) => failure.message,
     )
     const outcome = store
-      ? `${formatCount(stored)} stored in ${database}.${howToResume(error)}`
+      ? `${formatCount(stored, 'animal')} stored in ${database}.${howToResume(error)}`
       : 'Nothing was stored.'
     if (signal.aborted) throw new Interrupted(`${reason} ${outcome}`)
     throw new CommandFailed(`${describeImportFailure(error, source)}\n${outcome}`, { cause: error })
@@ -142,16 +142,18 @@ export async function importAll(task: Import, store?: Store): Promise<void> {
   }
   if (store === undefined) return reportCheck(task, stored, skipped)
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
-  say(`${formatCount(stored)} imported into ${database} in ${seconds} s${describeSkipped(skipped)}.`)
+  say(
+    `${formatCount(stored, 'animal')} imported into ${database} in ${seconds} s${describeSkipped(skipped)}.`,
+  )
 }
 
 function reportCheck({ databaseUrl, skipInvalid, say }: Import, valid: number, invalid: number): void {
   if (invalid > 0 && !skipInvalid)
     throw new CommandFailed(
-      `${formatCount(invalid, 'line')} invalid, ${formatCount(valid)} valid. Nothing was stored, and an import would stop at the first invalid line.`,
+      `${formatCount(invalid, 'line')} invalid, ${formatCount(valid, 'animal')} valid. Nothing was stored, and an import would stop at the first invalid line.`,
     )
   say(
-    `An import would add ${formatCount(valid)} to ${isNewFile(databaseUrl) ? 'the new database ' : ''}${nameOf(databaseUrl)}${describeSkipped(invalid)}. Nothing was stored.`,
+    `An import would add ${formatCount(valid, 'animal')} to ${isNewFile(databaseUrl) ? 'the new database ' : ''}${nameOf(databaseUrl)}${describeSkipped(invalid)}. Nothing was stored.`,
   )
 }
 

@@ -2,6 +2,7 @@
 
 import { MAX_EXAMINED, NAME_PATTERN, PAGE_LIMIT, SEARCH_MAX_LENGTH } from '../../animal.ts'
 import { KEY_PREFIX } from '../../api-key.ts'
+import { formatNumber } from '../../count.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../../store.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/protocol-errors.ts'
 import { REMOVAL_DATE } from './handlers.ts'
@@ -43,7 +44,7 @@ const commonErrors = {
 const listPets = {
   operationId: 'listPets',
   summary: 'List animals',
-  description: `Animals by ascending id, in pages. \`Link\` has the URL of the next page with \`rel="next"\`, and that of the previous one with \`rel="prev"\`. For the newest animals, send the largest int64 as \`before\`. All filters combine. An unknown query parameter is rejected. A request with \`name\` or \`categoryId\` is a search, which examines at most ${MAX_EXAMINED / 1_000},000 animals (with \`status\`: of that status). So its page may be shorter than \`limit\`, or empty, although more matches follow: follow \`rel="next"\` until there is none.`,
+  description: `Animals by ascending id, in pages. \`Link\` has the URL of the next page with \`rel="next"\`, and that of the previous one with \`rel="prev"\`. For the newest animals, send the largest int64 as \`before\`. All filters combine. An unknown query parameter is rejected. A request with \`name\` or \`categoryId\` is a search, which examines at most ${formatNumber(MAX_EXAMINED)} animals (with \`status\`: of that status). So its page may be shorter than \`limit\`, or empty, although more matches follow: follow \`rel="next"\` until there is none.`,
   tags: ['animals'],
   parameters: [
     query('limit', 'Maximum number of animals returned.', { ...int32, ...PAGE_LIMIT }),
