@@ -144,6 +144,7 @@ function renderAddForm(): Html {
 <p id="category-hint" class="hint" data-hint="The number of the category, such as 7."></p>
 <div id="new-status" role="radiogroup" aria-labelledby="new-status-label"><span id="new-status-label" class="label">Status</span>
 <div class="choices">${['', ...STATUSES].map(status => html`<label class="row"><input type="radio" name="status" value="${status}"${status === '' && html` checked`}><span class="status ${status || 'none'}">${status || 'no status'}</span></label>`)}</div></div>
+<p class="hint">An animal cannot be changed after it was added.</p>
 <p id="add-problem" class="problem" role="alert"></p>
 <div class="actions row"><button class="primary" type="submit">Add</button><div class="check row"><input id="add-another" type="checkbox"><label for="add-another">Add another</label></div></div>
 </fieldset>

@@ -127,6 +127,23 @@ suite('the search', () => {
     await page.locator('#panel').waitFor({ state: 'hidden' })
   })
 
+  test('keeps the status when it follows the category of a row, and offers to drop it', async t => {
+    const { page } = await open(t, service(), { path: '/?status=sold&q=zo' })
+    await page.locator('#rows tr').first().getByRole('link', { name: '7' }).click()
+    await waitForList(page, '?status=sold&q=category%3A7', '1201')
+    await search(page, 'category:7 bella')
+    await page.getByRole('heading', { name: 'No sold animal matches “category:7 bella”' }).waitFor()
+    await page.getByRole('link', { name: 'Search all animals' }).click()
+    await waitForList(page, '?q=category%3A7+bella', '1203')
+  })
+
+  test('says what a category is instead of searching names for a mistyped one', async t => {
+    const { page } = await open(t, service(), { path: '/?q=zoe' })
+    await search(page, 'category:seven')
+    await page.getByText('A category is a whole number, such as category:7.').waitFor()
+    assert.equal(new URL(page.url()).search, '?q=zoe')
+  })
+
   test('is a part of the URL, and one step in the history', async t => {
     const { page } = await open(t, service())
     await readRows(page)

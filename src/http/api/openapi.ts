@@ -48,7 +48,11 @@ const listPets = {
   tags: ['animals'],
   parameters: [
     query('limit', 'Maximum number of animals returned.', { ...int32, ...PAGE_LIMIT }),
-    query('status', 'Keeps only animals with this availability status.', schema('Status')),
+    query(
+      'status',
+      'Keeps only animals with this availability status. Only a list without this filter has animals without a status.',
+      schema('Status'),
+    ),
     query(
       'name',
       `Keeps only animals whose name contains this text, whatever its case and accents: \`zoe\` finds \`Zoë\`. No character is a wildcard. 1 to ${SEARCH_MAX_LENGTH} Unicode code points, not blank, and not only accents.`,

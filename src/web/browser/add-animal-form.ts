@@ -44,12 +44,14 @@ export function createAddAnimalForm({ panel, session, onAdded }: AddAnimalFormOp
       setSending(false)
       lastSent = undefined
       showAddedCount(addedCount + 1)
-      startNext()
-      if (find('#add-another', HTMLInputElement).checked) name.focus()
-      // The user may have opened an animal meanwhile.
-      else if (panel.content === 'add-animal') {
-        panel.hide()
-        returnFocus()
+      if (find('#add-another', HTMLInputElement).checked) startNext()
+      else {
+        reset()
+        // The user may have opened an animal meanwhile.
+        if (panel.content === 'add-animal') {
+          panel.hide()
+          returnFocus()
+        }
       }
       onAdded(added)
     } catch (error) {
@@ -77,6 +79,7 @@ export function createAddAnimalForm({ panel, session, onAdded }: AddAnimalFormOp
   function startNext(): void {
     name.value = ''
     clearProblems()
+    name.focus()
   }
 
   /** Shows the hints again, until the user leaves a field. */

@@ -52,8 +52,11 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
     const known = name === marked ? rows : new Map<bigint, HTMLTableRowElement>()
     marked = name
     rows = new Map(page.animals.map(animal => [animal.id, known.get(animal.id) ?? renderRow(animal, name)]))
-    for (const [id, row] of rows)
+    for (const { id, categoryId } of page.animals) {
+      const row = rows.get(id) as HTMLTableRowElement
       find('.name', HTMLAnchorElement, row).href = toUrl({ ...page.location, animal: id })
+      find('.category', HTMLAnchorElement, row).href = toCategoryUrl(categoryId, page.location.status)
+    }
     showRows()
   }
 
@@ -126,7 +129,9 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
       else
         showMessage({
           title: 'Nothing found yet',
-          text: isPaused ? 'Continue searching, or search for something else.' : 'The search goes on.',
+          text: isPaused
+            ? 'Press “Continue searching”, or search for something else.'
+            : 'The search goes on.',
           link: '',
         })
     },
@@ -191,8 +196,13 @@ function describeEmpty(page: ListPage): ListMessage {
     return { title, text, link: 'Show the first page', target: firstPage(location) }
   }
   if (search !== undefined) {
+    const title = `No ${animal} matches “${search}”`
+    if (status !== undefined) {
+      const target = { ...firstPage(location), status: undefined }
+      return { title, text: 'Only these animals were searched.', link: 'Search all animals', target }
+    }
     const text = 'The search finds parts of names. For a category, write category:7.'
-    return { title: `No ${animal} matches “${search}”`, text, ...showAll(page) }
+    return { title, text, ...showAll(page) }
   }
   if (status === undefined)
     return { title: 'No animals yet', text: 'The catalogue is empty. Add the first animal.' }
@@ -204,7 +214,7 @@ function renderRow(
   searched: string | undefined,
 ): HTMLTableRowElement {
   const text = createElement('span', { dir: 'auto' }, ...markMatches(name, searched))
-  const category = { class: 'category', 'data-page': '', href: toCategoryUrl(categoryId) }
+  const category = { class: 'category', 'data-page': '' }
   return createElement(
     'tr',
     {},

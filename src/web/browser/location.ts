@@ -113,9 +113,14 @@ export function toFilters(search = ''): Pick<ListOptions, 'name' | 'categoryId'>
   return { name: name || undefined, categoryId }
 }
 
+/** Whether `category:` is followed by something else than a number of a category. */
+export function isCategoryMistyped(search: string): boolean {
+  return /(?<!\S)category:/i.test(search) && toFilters(search).categoryId === undefined
+}
+
 /** The URL of the list of a category. */
-export function toCategoryUrl(categoryId: bigint): string {
-  return toListUrl({ ...parseListLocation(''), search: `category:${categoryId}` })
+export function toCategoryUrl(categoryId: bigint, status?: Kind): string {
+  return toListUrl({ ...parseListLocation(''), status, search: `category:${categoryId}` })
 }
 
 /** The page that starts with this animal, whatever its status, and the animal in the panel. */

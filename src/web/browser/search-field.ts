@@ -1,6 +1,7 @@
 // The search field in the bar. What is typed is searched for; a number can also be an id to go to.
 
 import { createElement, find } from './elements.ts'
+import { isCategoryMistyped } from './location.ts'
 import { isInteger, parseInteger } from './typed-integer.ts'
 
 const HINT = 'Part of a name, an id, or category:7.'
@@ -36,6 +37,10 @@ export function createSearchField({ onSearch, checkId, onGoToId, onDone }: Searc
 
   function search(): void {
     cancelTimer()
+    if (isCategoryMistyped(typed())) {
+      showProblem('A category is a whole number, such as category:7.')
+      return
+    }
     searched = typed()
     showHint()
     onSearch(searched || undefined)
