@@ -111,12 +111,16 @@ test('the client works on Node.js, Deno and Bun', async t => {
     }),
   )
   const silent = await listen(t, () => {})
-  const unreachable = (address: string) => [address, 'network_error', `Cannot reach ${new URL(address).host}`]
+  const unreachable = (address: string) => [
+    address,
+    'network_error',
+    `No response from ${new URL(address).host}`,
+  ]
   for (const [index, [program = '', ...args]] of RUNTIMES.entries()) {
     const cwd = join(project, `data-${index}`)
     mkdirSync(cwd)
     const { address } = await serve(t, [], { cwd, env: { ANIMAL_STORE_API_KEY: API_KEY } })
-    const host = `Cannot reach ${new URL(address).host}`
+    const host = `No response from ${new URL(address).host}`
     const failures = [
       unreachable(refusing),
       unreachable(closing),

@@ -370,7 +370,7 @@ suite('the client', () => {
     const error = await errorOf(storeAt(`https://${host}`, { retries: 0 }).listAnimals())
     assert.equal(
       error.message,
-      `Cannot reach ${host}: the server speaks http on this port, but the URL begins with https.`,
+      `No response from ${host}: the server speaks http on this port, but the URL begins with https.`,
     )
   })
 
@@ -494,9 +494,9 @@ suite('an error of the client', () => {
       storeAt(address, { retries: 0 }),
     )
     for (const [store, message] of [
-      [refusing, `Cannot reach 127.0.0.1:${port}: connect ECONNREFUSED 127.0.0.1:${port}.`],
-      [closing, `Cannot reach ${new URL(proxy.address).host}: other side closed.`],
-      [closing, `Cannot reach ${new URL(proxy.address).host}: other side closed.`],
+      [refusing, `No response from 127.0.0.1:${port}: connect ECONNREFUSED 127.0.0.1:${port}.`],
+      [closing, `No response from ${new URL(proxy.address).host}: other side closed.`],
+      [closing, `No response from ${new URL(proxy.address).host}: other side closed.`],
     ] as const) {
       const error = await errorOf(store?.listAnimals() ?? Promise.resolve())
       assert.deepEqual([error.code, error.message], ['network_error', message])
@@ -516,7 +516,7 @@ suite('an error of the client', () => {
     ] as const) {
       const store = storeAt('https://animals.example', { retries: 0, fetch: () => Promise.reject(thrown) })
       const error = await errorOf(store.listAnimals())
-      assert.equal(error.message, `Cannot reach animals.example${reason}.`)
+      assert.equal(error.message, `No response from animals.example${reason}.`)
       assert.equal(error.cause, thrown)
     }
   })

@@ -100,15 +100,15 @@ async function attempt(
 }
 
 function describeRequestFailure({ baseUrl, apiKey }: ClientSettings, error: unknown): string {
-  const unreachable = `Cannot reach ${new URL(baseUrl).host}`
+  const noResponse = `No response from ${new URL(baseUrl).host}`
   // Node.js and Deno throw an error that says only "fetch failed". Its cause has the reason.
   const origin = Object((error as Error | undefined)?.cause ?? error) as { code?: unknown; message?: unknown }
   // The error of a host with several addresses has only a code.
   const reason = String(origin.message || (origin.code ?? '')).replace(/[.\s]+$/, '')
   if (HTTP_ON_HTTPS.test(`${origin.code} ${reason}`))
-    return `${unreachable}: the server speaks http on this port, but the URL begins with https.`
+    return `${noResponse}: the server speaks http on this port, but the URL begins with https.`
   // The `fetch` of a program may have put the headers into its message.
-  return reason === '' || reason.includes(apiKey) ? `${unreachable}.` : `${unreachable}: ${reason}.`
+  return reason === '' || reason.includes(apiKey) ? `${noResponse}.` : `${noResponse}: ${reason}.`
 }
 
 /** `Retry-After` is a number of seconds or a date. */
