@@ -135,7 +135,7 @@ async function upgrade(scope: Scope, database: Database): Promise<Figure[]> {
     await startAll(old)
   }
 
-  /** Runs each phase under load, and then checks every answer that any client has ever had. */
+  /** Runs each phase under load, and then looks for every animal that was ever acknowledged. */
   async function runPhases(
     earlier: readonly Acknowledged[],
     phases: Readonly<Record<string, () => Promise<unknown>>>,

@@ -50,13 +50,14 @@ const namePattern = new RegExp(NAME_PATTERN, 'u')
 const FRACTION_OR_EXPONENT = /\d[.eE]/
 
 /**
- * Parses the JSON of a new animal for `parseNewAnimal`: `categoryId` becomes a bigint if its exact value is an int64. Throws a
- * `SyntaxError` for malformed text.
+ * Parses the JSON of a new animal for `parseNewAnimal`: `categoryId` becomes a bigint if its exact value is an int64. All other
+ * members stay. Throws a `SyntaxError` for malformed text.
  */
 export function parseAnimalJson(text: string): unknown {
   const body: unknown = JSON.parse(text)
   if (!isObject(body) || typeof body.categoryId !== 'number') return body
-  return { ...body, categoryId: exactCategoryId(body.categoryId, text) }
+  body.categoryId = exactCategoryId(body.categoryId, text)
+  return body
 }
 
 function exactCategoryId(double: number, text: string): bigint | number {
@@ -74,7 +75,11 @@ export function parseNewAnimal(body: unknown): NewAnimal {
   if (!isObject(body)) throw invalid('The body must be a JSON object with name and categoryId.')
   const problems = findProblems(body)
   if (problems.length > 0) throw invalid(`${problems.map(({ problem }) => problem).join('; ')}.`)
-  const { name, categoryId, status } = body
+  return toNewAnimal(body)
+}
+
+/** Takes a body in which `findProblems` has found none. */
+export function toNewAnimal({ name, categoryId, status }: Record<string, unknown>): NewAnimal {
   const animal = { name: name as string, categoryId: categoryId as bigint }
   return status === undefined ? animal : { ...animal, status: status as Status }
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { batchCreations, createBatcher, QUEUE_TIMEOUT_MS } from '../src/database/batching.ts'
+import { batchCreations, CREATION_QUEUE_TIMEOUT_MS, createBatcher } from '../src/database/batching.ts'
 import { LOCK_TIMEOUT_MS } from '../src/database/sqlite/errors.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import { isUnavailable, unavailable } from '../src/error.ts'
@@ -250,7 +250,7 @@ suite('a creation that repeats the idempotency key of one that is being stored',
 
 suite('on SQLite, while a batch waits for a lock, the next creation', () => {
   test('may wait in the queue for longer than that', () => {
-    assert.ok(QUEUE_TIMEOUT_MS > LOCK_TIMEOUT_MS)
+    assert.ok(CREATION_QUEUE_TIMEOUT_MS > LOCK_TIMEOUT_MS)
   })
 
   test('waits in the queue, and is stored after the batch has failed', async t => {

@@ -7,7 +7,7 @@ import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { defaultText } from '../src/cli/help.ts'
 import { SETTINGS, type Setting } from '../src/cli/settings.ts'
-import { BATCH_LIMITS } from '../src/database/batching.ts'
+import { CREATION_LIMITS } from '../src/database/batching.ts'
 import { STATUS_OF } from '../src/error.ts'
 import { inKib, MAX_BODY_BYTES, MAX_HEADER_BYTES } from '../src/http/server/protocol-errors.ts'
 import { SERVER_LIMITS } from '../src/http/server/server.ts'
@@ -72,7 +72,7 @@ suite('the documentation', () => {
       ['requests in flight', requests.toLocaleString('en')],
       [
         'creations, and reads, that wait for the database',
-        `${BATCH_LIMITS.queueLength.toLocaleString('en')} each`,
+        `${CREATION_LIMITS.queueLength.toLocaleString('en')} each`,
       ],
     ])
       assert.ok(rows.includes(`\n| ${what} | ${limit} |`), what)

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Span, toSpan } from '../src/database/rows.ts'
 import { createSearchQueue } from '../src/database/searches.ts'
+import { type Span, toSpan } from '../src/database/span.ts'
 import { isUnavailable } from '../src/error.ts'
 import type { JsonPage } from '../src/store.ts'
 

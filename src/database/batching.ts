@@ -14,11 +14,10 @@ export interface BatchLimits {
   readonly inFlight?: number
 }
 
-/** Of creations. */
-export const BATCH_LIMITS: BatchLimits = { size: 256, queueLength: 4_096 }
+export const CREATION_LIMITS: BatchLimits = { size: 256, queueLength: 4_096 }
 
-/** Of creations: enough for a disk that stalls briefly, and for an earlier batch that waits 2 s for a lock. */
-export const QUEUE_TIMEOUT_MS = 5_000
+/** Enough for a disk that stalls briefly, and for an earlier batch that waits 2 s for a lock. */
+export const CREATION_QUEUE_TIMEOUT_MS = 5_000
 
 export interface BatchOptions<Call, Result> {
   /** Returns one result for each call, in the same order. */
@@ -193,7 +192,11 @@ interface BatchedStoreOptions {
  */
 export function batchCreations(
   store: Store,
-  { limits = BATCH_LIMITS, queueTimeoutMs = QUEUE_TIMEOUT_MS, onCommit = () => {} }: BatchedStoreOptions = {},
+  {
+    limits = CREATION_LIMITS,
+    queueTimeoutMs = CREATION_QUEUE_TIMEOUT_MS,
+    onCommit = () => {},
+  }: BatchedStoreOptions = {},
 ): BatchedStore {
   const createAnimals = createBatcher<readonly Creation[], Outcome[]>({
     async run(calls) {

@@ -10,7 +10,14 @@ import {
   type HandlerOptions,
   type RequestContext,
 } from './api/handlers.ts'
-import { allowedMethods, type DatabaseUse, OPERATIONS, type OperationId, withHead } from './api/operations.ts'
+import {
+  allowedMethods,
+  type DatabaseUse,
+  isDeprecated,
+  OPERATIONS,
+  type OperationId,
+  withHead,
+} from './api/operations.ts'
 import { type RateLimiter, rateLimited } from './api/rate-limit.ts'
 import { type Document, documentRoute } from './documents.ts'
 import { createOutageLog, createRequestIds } from './log.ts'
@@ -95,7 +102,7 @@ export function createApp(options: AppOptions): HttpServer {
     ...OPERATIONS.map(operation => ({
       ...operation,
       handle: handlers[operation.id],
-      headers: 'deprecated' in operation ? deprecation : undefined,
+      headers: isDeprecated(operation.id) ? deprecation : undefined,
     })),
     { method: 'GET', path: LIVENESS, handle: () => OK },
     { method: 'GET', path: READINESS, handle: checkReadiness, database: 'readiness' },

@@ -2,16 +2,12 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { OPERATIONS } from '../http/api/operations.ts'
+import { isDeprecated, OPERATIONS } from '../http/api/operations.ts'
 
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20]
 
 /** The largest batch has 256 creations (src/database/batching.ts). */
 const CREATIONS_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
-
-const DEPRECATED: ReadonlySet<string> = new Set(
-  OPERATIONS.filter(operation => 'deprecated' in operation).map(({ id }) => id),
-)
 
 const DATABASE_TIMEOUT_MS = 1_000
 
@@ -84,7 +80,7 @@ export function createMetrics(droppedLogLines: () => number) {
   const deprecatedByKey = new Map<string, number>()
   new Counter({
     name: 'animal_store_deprecated_requests_total',
-    help: 'Requests to the deprecated operation getPet, by the id of the API key.',
+    help: 'Requests to deprecated operations (getPet), by the id of the API key.',
     labelNames: ['key_id'],
     registers,
     collect() {
@@ -112,7 +108,7 @@ export function createMetrics(droppedLogLines: () => number) {
     /** `keyId` is the id of the API key, if the request had a valid one. */
     observeRequest(operation: string, status: number, durationMs: number, keyId: string | undefined): void {
       durations.observe({ operation, status }, durationMs / 1_000)
-      if (DEPRECATED.has(operation) && keyId !== undefined) countDeprecated(keyId)
+      if (isDeprecated(operation) && keyId !== undefined) countDeprecated(keyId)
     },
 
     observeCommit: (creations: number) => creationsPerCommit.observe(creations),

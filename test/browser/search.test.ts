@@ -131,6 +131,8 @@ suite('the search', () => {
     const { page } = await open(t, service(), { path: '/?status=sold&q=zo' })
     await page.locator('#rows tr').first().getByRole('link', { name: '7' }).click()
     await waitForList(page, '?status=sold&q=category%3A7', '1201')
+    await page.locator('#rows .name').first().click()
+    assert.match(String(await page.locator('#details-category').getAttribute('href')), /status=sold/)
     await search(page, 'category:7 bella')
     await page.getByRole('heading', { name: 'No sold animal matches “category:7 bella”' }).waitFor()
     await page.getByRole('link', { name: 'Search all animals' }).click()
@@ -139,9 +141,12 @@ suite('the search', () => {
 
   test('says what a category is instead of searching names for a mistyped one', async t => {
     const { page } = await open(t, service(), { path: '/?q=zoe' })
-    await search(page, 'category:seven')
+    const field = page.getByLabel('Search or id')
+    await field.fill('category:seven')
+    await field.press('Enter')
     await page.getByText('A category is a whole number, such as category:7.').waitFor()
     assert.equal(new URL(page.url()).search, '?q=zoe')
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'search-field')
   })
 
   test('is a part of the URL, and one step in the history', async t => {

@@ -1,7 +1,7 @@
 // Reads the animals of an imported file, in any format, with their line numbers and in constant memory.
 
 import { isUtf8 } from 'node:buffer'
-import { findProblems, type NewAnimal, parseAnimalJson, parseNewAnimal } from '../../animal.ts'
+import { findProblems, type NewAnimal, parseAnimalJson, toNewAnimal } from '../../animal.ts'
 import { formatCount } from '../../count.ts'
 import { CSV_COLUMNS, type Separator } from '../../csv.ts'
 import { canonicalInteger, isObject, parseNumbersAsText } from '../../json.ts'
@@ -71,7 +71,7 @@ export async function* readEntries(
   let lineCount = 0
   const ignoredMembers = new Set<string>()
 
-  function animalOf(line: Lines): NewAnimal {
+  function parseAndAnnounce(line: Lines): NewAnimal {
     const { animal, ignored } = parseJsonLine(line)
     for (const member of ignored) {
       if (ignoredMembers.has(member) || ignoredMembers.size >= MAX_SHOWN_COLUMNS) continue
@@ -87,7 +87,7 @@ export async function* readEntries(
     isJson ??= /^\s*[{[]/.test(line.text)
     if (isJson) {
       if (lineCount >= fromLine)
-        yield { firstLine: lineCount, lastLine: lineCount, animal: () => animalOf(line) }
+        yield { firstLine: lineCount, lastLine: lineCount, animal: () => parseAndAnnounce(line) }
     } else if (header === undefined) {
       const named = SEPARATOR_LINE.exec(line.text)?.[1] as Separator | undefined
       separator ??= named ?? guessSeparator(line.text)
@@ -191,7 +191,7 @@ function toAnimal(animal: Record<string, unknown>, show: (member: string) => str
     [undefined, null].includes(animal[member] as null) ? problem : `${problem} (found ${show(member)})`,
   )
   if (problems.length > 0) throw new InvalidEntry(`${problems.join('; ')}.`)
-  return parseNewAnimal(animal)
+  return toNewAnimal(animal)
 }
 
 function shorten(text: string): string {

@@ -65,7 +65,7 @@ interface LogDestination {
 export function createLogOutput({ fd, isTTY = false }: LogDestination, isShared = false): LogOutput {
   const maxWriteBytes = isShared && !fstatSync(fd).isFile() ? MAX_SHARED_WRITE_BYTES : MAX_WRITE_BYTES
   const lines: string[] = []
-  /** The length of all lines that wait to be written, in characters: nearly all of them are ASCII. */
+  /** The size of all lines that wait to be written. It is counted in characters: nearly all of them are ASCII. */
   let waiting = 0
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> | undefined

@@ -10,9 +10,6 @@ import type { LogOutput, LogStream } from './log-stream.ts'
 /** Without a port there are no metrics. */
 type MetricsSettings = Settings<'metricsPort' | 'metricsHost' | 'logLevel'>
 
-/** Scrapes are not logged: they would be most lines of a quiet service. */
-const LEVELS_WITH_SCRAPES: readonly string[] = ['info', 'debug', 'trace']
-
 /**
  * Called in a process that serves requests. Returns what collects its metrics, or undefined if there are none. A worker
  * gives its metrics to the primary process.
@@ -52,8 +49,7 @@ async function serveMetrics(
 ): Promise<void> {
   const { createMetricsServer } = await import('../../metrics/listener.ts')
   const { pino } = await import('pino')
-  const level = LEVELS_WITH_SCRAPES.includes(logLevel) ? 'warn' : logLevel
-  const { server } = createMetricsServer(render, pino({ level, base: null }, logStream))
+  const { server } = createMetricsServer(render, pino({ level: logLevel, base: null }, logStream))
   const address = await listen(server, metricsHost, metricsPort, '--metrics-port')
   // The listener must not keep the process alive if the service cannot start.
   server.unref()

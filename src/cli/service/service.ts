@@ -4,7 +4,7 @@ import type { Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Logger, pino } from 'pino'
 import { type Clock, systemClock } from '../../clock.ts'
-import { BATCH_LIMITS } from '../../database/batching.ts'
+import { CREATION_LIMITS } from '../../database/batching.ts'
 import { type DatabaseAddress, openServiceStore, type ServiceStoreOptions } from '../../database/open.ts'
 import { type BaseUrls, openApiDocument } from '../../http/api/openapi.ts'
 import { createRateLimiter, type RateLimit, type RateLimiter } from '../../http/api/rate-limit.ts'
@@ -93,7 +93,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ],
     state: () => state,
     // More creations would not fit in the queue. At 5,000 per second, the last one waits 0.8 seconds.
-    maxWaiting: BATCH_LIMITS.queueLength,
+    maxWaiting: CREATION_LIMITS.queueLength,
   })
   const { creationsWaiting } = store
   metrics?.attach({ connections: connectionCount, creationsWaiting, checkDatabase })

@@ -13,7 +13,7 @@ import { type AnimalText, foldName, type Inventory, MAX_EXAMINED, renderAnimals 
 import { INT64_MAX, INT64_MIN } from '../../json.ts'
 import type { JsonPage, Warn } from '../../store.ts'
 import { type BatchLimits, type BatchOptions, createBatcher } from '../batching.ts'
-import { EMPTY_PAGE, type Span } from '../rows.ts'
+import { EMPTY_PAGE, type Span } from '../span.ts'
 import { databaseError, isOutdatedPlan, NOT_SUPPORTED } from './errors.ts'
 
 type Send = (config: pg.QueryConfig) => Promise<pg.QueryResult>

@@ -7,8 +7,9 @@ import type { ApiKey } from '../../api-key.ts'
 import { unavailable } from '../../error.ts'
 import type { JsonPage, Store, Warn } from '../../store.ts'
 import { type BatchLimits, createBatcher } from '../batching.ts'
-import { EMPTY_PAGE, formOf, type Span, toAnimal, toAnimalText, toInventory, toKey, toSpan } from '../rows.ts'
+import { toAnimal, toAnimalText, toInventory, toKey } from '../rows.ts'
 import { createSearchQueue } from '../searches.ts'
+import { EMPTY_PAGE, formOf, type Span, toSpan } from '../span.ts'
 import { countUnlessKept, createReadBatching, readPageAlone } from './compatibility.ts'
 import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
@@ -119,7 +120,7 @@ async function readPages(pool: Pool, statement: string, spans: readonly Span[]):
   return positions.map(position => pages.get(position) as JsonPage)
 }
 
-/** The lists that the statement takes. All pages are of the same kind. */
+/** The lists that the statement takes. All pages have the same form. */
 function pageValues(spans: readonly Span[]): unknown[] {
   const values: unknown[] = [
     toArray(spans.map(({ bound }) => bound)),
@@ -134,9 +135,9 @@ function pageValues(spans: readonly Span[]): unknown[] {
   return values
 }
 
-async function list(pool: Pool, { bound, limit, ...kind }: Span): Promise<AnimalText[]> {
-  const values = kind.status === undefined ? [bound, limit] : [bound, limit, kind.status]
-  return (await pool.textRows(sql.listStatement(kind), values)).map(toAnimalText)
+async function list(pool: Pool, { bound, limit, ...form }: Span): Promise<AnimalText[]> {
+  const values = form.status === undefined ? [bound, limit] : [bound, limit, form.status]
+  return (await pool.textRows(sql.listStatement(form), values)).map(toAnimalText)
 }
 
 /** Renders a PostgreSQL array. pg would escape and quote each value, although none of these needs it. */

@@ -1,7 +1,7 @@
 // The SQL statements of the store.
 
 import { MAX_EXAMINED } from '../../animal.ts'
-import type { Span } from '../rows.ts'
+import type { Span } from '../span.ts'
 
 /**
  * Renders the same JSON as `renderAnimal` in animal.ts. `concat` leaves out what is null. With `||` instead, a page takes

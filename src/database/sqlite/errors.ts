@@ -5,8 +5,18 @@ import { unavailable } from '../../error.ts'
 
 /** Codes that are not listed, such as CONSTRAINT, mean a bug in this program. */
 const CODES = {
-  ...{ BUSY: 5, LOCKED: 6, NOMEM: 7, READONLY: 8, INTERRUPT: 9, IOERR: 10 },
-  ...{ CORRUPT: 11, FULL: 13, CANTOPEN: 14, PROTOCOL: 15, SCHEMA: 17, NOTADB: 26 },
+  BUSY: 5,
+  LOCKED: 6,
+  NOMEM: 7,
+  READONLY: 8,
+  INTERRUPT: 9,
+  IOERR: 10,
+  CORRUPT: 11,
+  FULL: 13,
+  CANTOPEN: 14,
+  PROTOCOL: 15,
+  SCHEMA: 17,
+  NOTADB: 26,
 }
 
 /** All statements were valid when the file was opened, so another program has changed the schema since. */

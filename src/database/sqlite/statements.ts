@@ -5,7 +5,8 @@ import { type Animal, isSameAnimal, MAX_EXAMINED, type NewAnimal, searchName } f
 import type { ApiKey, Environment } from '../../api-key.ts'
 import { INT64_MIN } from '../../json.ts'
 import { type Creation, IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
-import { formOf, keyValues, type Span, toAnimal, toKey } from '../rows.ts'
+import { keyValues, toAnimal, toKey } from '../rows.ts'
+import { formOf, type Span } from '../span.ts'
 
 export type Statements = ReturnType<typeof prepareStatements>
 

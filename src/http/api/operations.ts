@@ -1,5 +1,5 @@
-// The table of operations. Routing, `Allow`, CORS, metrics, logs and the tests of the OpenAPI document read it. A new operation
-// is a row here, a handler (handlers.ts) and its description (openapi.ts).
+// The table of operations. Routing, `Allow`, CORS, metrics, logs and the tests of the OpenAPI document read it. docs/architecture.md
+// says what a new operation needs.
 
 export const OPERATIONS = [
   { id: 'listPets', method: 'GET', path: '/v1/pets', success: 200, database: 'read' },
@@ -9,6 +9,11 @@ export const OPERATIONS = [
 ] as const
 
 export type OperationId = (typeof OPERATIONS)[number]['id']
+
+/** Whether an operation will be removed. */
+export function isDeprecated(id: string): boolean {
+  return OPERATIONS.some(operation => operation.id === id && 'deprecated' in operation)
+}
 
 /** What a request needs of the database. The log reports an outage of each kind by itself. */
 export type DatabaseUse = (typeof OPERATIONS)[number]['database'] | 'readiness'

@@ -145,13 +145,13 @@ export function createHttpServer<Context>({
       report(exchange)
     } else {
       if (isWaiting(exchange)) slowReaders.add(connection, response)
-      const onClosed = () => {
+      const endIfClosed = () => {
         if (response.closed) report(exchange)
         if (isDone(exchange)) connections.end(connection, exchange)
       }
-      onClosed()
-      response.once('close', onClosed)
-      request.once('close', onClosed)
+      endIfClosed()
+      response.once('close', endIfClosed)
+      request.once('close', endIfClosed)
     }
   }
 

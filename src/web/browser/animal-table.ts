@@ -55,7 +55,7 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
     for (const { id, categoryId } of page.animals) {
       const row = rows.get(id) as HTMLTableRowElement
       find('.name', HTMLAnchorElement, row).href = toUrl({ ...page.location, animal: id })
-      find('.category', HTMLAnchorElement, row).href = toCategoryUrl(categoryId, page.location.status)
+      find('.category', HTMLAnchorElement, row).href = toCategoryUrl(categoryId, page.location)
     }
     showRows()
   }
@@ -143,10 +143,10 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
 
     /** Marks rows as new for a few seconds. */
     markNew(ids: readonly bigint[]): void {
-      const marked = ids.flatMap(id => rows.get(id) ?? [])
-      for (const row of marked) row.classList.add('new')
+      const newRows = ids.flatMap(id => rows.get(id) ?? [])
+      for (const row of newRows) row.classList.add('new')
       setTimeout(() => {
-        for (const row of marked) row.classList.remove('new')
+        for (const row of newRows) row.classList.remove('new')
       }, NEW_MS)
     },
 

@@ -35,15 +35,17 @@ export function createSearchField({ onSearch, checkId, onGoToId, onDone }: Searc
     timer = undefined
   }
 
-  function search(): void {
+  /** Returns false if what was typed cannot be searched for. */
+  function search(): boolean {
     cancelTimer()
     if (isCategoryMistyped(typed())) {
       showProblem('A category is a whole number, such as category:7.')
-      return
+      return false
     }
     searched = typed()
     showHint()
     onSearch(searched || undefined)
+    return true
   }
 
   async function goToId(id: bigint): Promise<void> {
@@ -114,10 +116,7 @@ export function createSearchField({ onSearch, checkId, onGoToId, onDone }: Searc
     event.preventDefault()
     const id = parseInteger(typedId())
     if (id !== undefined && typed() !== searched) goToId(id)
-    else {
-      search()
-      if (typed() !== '') onDone()
-    }
+    else if (search() && typed() !== '') onDone()
   })
   // A button of the hint can only be clicked while the field keeps the focus.
   hint.addEventListener('mousedown', event => event.preventDefault())

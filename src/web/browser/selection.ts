@@ -55,6 +55,7 @@ export function createSelection(options: SelectionOptions) {
     const isShown = id !== undefined && (shown?.id === id || missing === id)
     const listed = page?.animals.find(animal => animal.id === id)
     find('#not-listed', HTMLElement).hidden = listed !== undefined
+    if (shown !== undefined) showCategoryLink(shown)
     const isOpen = panel.content === 'details' || panel.content === 'missing'
     if (isShown && isOpen) return
     if (isOpen) {
@@ -73,9 +74,7 @@ export function createSelection(options: SelectionOptions) {
     state.animal = animal
     name.textContent = animal.name
     find('#details-id', HTMLElement).textContent = String(animal.id)
-    const category = find('#details-category', HTMLAnchorElement)
-    category.textContent = String(animal.categoryId)
-    category.href = toCategoryUrl(animal.categoryId)
+    showCategoryLink(animal)
     find('#details-status', HTMLElement).replaceChildren(createStatusBadge(animal.status))
     json.replaceChildren(...renderIndented(animal))
     navigation.showTitle()
@@ -83,6 +82,13 @@ export function createSelection(options: SelectionOptions) {
     // A sheet covers the list, which cannot have the focus then.
     if (!panel.isBesideList) name.focus()
     else if (isListed) table.focusRow(animal.id)
+  }
+
+  /** The link keeps the filter, which may change while the animal is shown. */
+  function showCategoryLink({ categoryId }: Animal): void {
+    const link = find('#details-category', HTMLAnchorElement)
+    link.textContent = String(categoryId)
+    link.href = toCategoryUrl(categoryId, state.location)
   }
 
   /** The link stays: it may be shared again, or be corrected. */

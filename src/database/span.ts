@@ -1,0 +1,33 @@
+// A page as both databases read it.
+
+import type { Status } from '../animal.ts'
+import { INT64_MAX, INT64_MIN } from '../json.ts'
+import { isSearch, type JsonPage, type Page } from '../store.ts'
+
+/** The page after the largest id. */
+export const EMPTY_PAGE: JsonPage = { json: '[]', previous: undefined, next: undefined }
+
+/** The animals from an inclusive bound on, or those before an exclusive one. */
+export interface Span {
+  readonly isBackward: boolean
+  readonly bound: bigint
+  /** 0 if the page is after the largest id. */
+  readonly limit: number
+  readonly status: Status | undefined
+  /** Only animals of this category, and with this text in their folded names. Undefined for a page that is no search. */
+  readonly search: Pick<Page, 'categoryId' | 'nameContains'> | undefined
+}
+
+export function toSpan(page: Page): Span {
+  const { after, before, limit, status } = page
+  const search = isSearch(page) ? page : undefined
+  if (before !== undefined) return { isBackward: true, bound: before, limit, status, search }
+  // No id follows the largest one. Others are incremented, because a page may start with the smallest one.
+  const bound = after === undefined ? INT64_MIN : after === INT64_MAX ? after : after + 1n
+  return { isBackward: false, bound, limit: after === INT64_MAX ? 0 : limit, status, search }
+}
+
+/** Spans of the same form have the same statement, with other values. There are eight forms. */
+export function formOf({ isBackward, status, search }: Span): number {
+  return (isBackward ? 1 : 0) + (status === undefined ? 0 : 2) + (search === undefined ? 0 : 4)
+}
