@@ -1,5 +1,12 @@
 // The writer thread: it has its own connection, and runs one write after the other. A write is acknowledged only if all files
 // are the ones that were opened: SQLite goes on writing to files that were removed.
+//
+// | lost          | gets 503  | what happens to its contents                      | ends with                   |
+// | ------------- | --------- | ------------------------------------------------- | --------------------------- |
+// | database      | all       | nothing: its files may have been moved together   | the same file, or a restart |
+// | -wal          | creations | they are copied into the database                 | the same file, or a restart |
+// | -shm          | all       | the -wal stays as it is, for the next start       | a restart                   |
+// | -wal and -shm | all       | those of the -wal are copied, before -shm is lost | a restart                   |
 
 import { renameSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'

@@ -1,5 +1,9 @@
 // Bounds the work of one event-loop turn. Node accepts one connection per turn, so nobody could connect under overload
 // if turns were long (docs/decisions/overload.md).
+//
+// With 1,000 busy connections, each is paused once it was answered, and waits in `others`. Every turn resumes 16 of them, or 8 while
+// new ones arrive, so each is read about every 60th turn. If one sends 100 requests at once, those beyond 16 wait in `queued`: each
+// of the next turns serves 16 of them, and resumes no other connection until none waits.
 
 import type { Connection } from './connections.ts'
 import type { Exchange } from './exchange.ts'
