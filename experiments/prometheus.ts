@@ -11,10 +11,14 @@ import { freePort } from '../test/support/postgres.ts'
 import { isInstalled } from '../test/support/programs.ts'
 import { API_KEY, type Scope, temporaryFolder } from '../test/support/service.ts'
 import { waitUntil } from '../test/support/wait.ts'
+import { send } from './faults/creations.ts'
 import { startLoad } from './faults/mixed-load.ts'
 import { inScope } from './faults/processes.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/** The pause between two requests for the inventory. */
+const INVENTORY_MS = 200
 
 /** The longest that any step may take. */
 const LIMIT_MS = 60_000
@@ -52,13 +56,16 @@ async function main(scope: Scope): Promise<void> {
   const query = queryAt(`http://127.0.0.1:${prometheusPort}`)
   const load = startLoad({ address: () => address })
   scope.after(load.stop)
+  // The clients of the load do not ask for the inventory.
+  const timer = setInterval(() => send(address, false, 'GET', '/v1/store/inventory'), INVENTORY_MS)
+  scope.after(() => clearInterval(timer))
   const isScraped = async () => {
     const [result] = await query(
-      'sum(rate(animal_store_http_request_duration_seconds_count{operation="createPet"}[10s]))',
+      'min(sum by (operation) (rate(animal_store_http_request_duration_seconds_count{operation!="other"}[10s])))',
     )
     return Number(result?.value[1] ?? 0) > 0
   }
-  await waitUntil(isScraped, { what: 'Prometheus knows a rate', timeoutMs: LIMIT_MS })
+  await waitUntil(isScraped, { what: 'Prometheus knows the rate of every operation', timeoutMs: LIMIT_MS })
   await runDashboard(query)
   await load.stop()
   await checkDatabaseAlert(query, folder)
