@@ -18,6 +18,7 @@ import {
   type Section,
 } from './reference-parts.ts'
 import { ERROR_SAMPLES, PAGING_SAMPLES } from './samples/guide.ts'
+import { withClient } from './samples/languages.ts'
 import { KEY_VARIABLE } from './samples/request.ts'
 
 export function guideSections({ api, environment, baseUrl, removal }: ReferenceOptions): readonly Section[] {
@@ -65,7 +66,7 @@ ${renderSamples('paging', ({ id }) => PAGING_SAMPLES[id](baseUrl), 'All animals'
 <p><a href="#getInventory">Count animals by status</a> returns how many animals there are. You need not list them.</p>`,
       code: html`${renderCode('shell', `curl --include --get '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  --data-urlencode 'name=zoë'`, 'Search for a name')}
 ${renderCode('http', 'Link: </v1/pets?limit=20&name=zo%C3%AB&after=10000>; rel="next"', 'Header of an empty page that is not the last')}
-${renderCode('javascript', `for await (const animal of store.animals({ name: 'zoë' })) {\n  console.log(animal.id, animal.name)\n}`, 'All matches, with the client')}`,
+${renderCode('javascript', withClient(baseUrl, "for await (const animal of store.animals({ name: 'zoë' })) {", '  console.log(animal.id, animal.name)', '}'), 'All matches, with the client')}`,
     },
     {
       id: 'idempotency',
@@ -104,7 +105,7 @@ ${renderHeaders('deprecation', { Deprecation, Sunset, Link: DeprecationLinks })}
 <p>Within <code>/v1</code>, responses may get new members, and there may be new error codes. Ignore members that you do not know.</p>`,
       code: html`${renderCode('http', `Deprecation: ${Deprecation?.schema.const}\nSunset: ${Sunset?.schema.const}`, 'Response headers')}
 ${renderCode('shell', `curl '${baseUrl}/pets?after=1233&limit=1' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'The animal with the id 1234, after the removal too')}
-${renderCode('javascript', `const animal = await store.findAnimal(1234n)`, 'The same with the client')}`,
+${renderCode('javascript', withClient(baseUrl, 'console.log(await store.findAnimal(1234n))'), 'The same with the client')}`,
     },
   ]
 }

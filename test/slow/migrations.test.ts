@@ -186,14 +186,15 @@ suite('a PostgreSQL database of 1.0.0', () => {
     })
     await waitUntil(() => end !== undefined, { what: 'the transaction is open' })
     const opening = open(t, url, message => messages.push(message))
-    await waitUntil(() => messages.length > 0, { what: 'the migration waits' })
-    assert.match(messages[0] ?? '', /^Another transaction uses the table animals\. Trying/)
+    await waitUntil(() => messages.length > 1, { what: 'the migration waits' })
+    assert.match(messages[0] ?? '', /^Migrating the PostgreSQL database to schema 7\./)
+    assert.match(messages[1] ?? '', /^Another transaction uses the table animals\. Trying/)
     // A read waits no longer than the migration waits for the lock.
     assert.equal(await countRows('animals', url), ANIMALS)
     end?.()
     await transaction
     await assertMigrated(await opening)
-    assert.equal(messages.length, 1)
+    assert.equal(messages.length, 2)
   })
 
   test('counts and serves what instances of 1.0.0 store after its migration', async t => {

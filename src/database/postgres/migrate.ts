@@ -58,6 +58,10 @@ export async function migrate(pool: Pool, create: boolean, warn: Warn): Promise<
     throw new UnusableDatabase(
       'The PostgreSQL database has no tables yet. Start the service, or run animal-store migrate.',
     )
+  if (version > 0 && version < LATEST_SCHEMA)
+    warn(
+      `Migrating the PostgreSQL database to schema ${LATEST_SCHEMA}. It goes on at the next start if it is interrupted.`,
+    )
   let locked = 0
   for (let attempt = 1; version < LATEST_SCHEMA; ) {
     try {

@@ -1,7 +1,7 @@
 // The programs of the guide in all languages: how to read the error object, and how to follow `Link` from page to page.
 // They are complete, so that a reader can run them.
 
-import type { Language } from './languages.ts'
+import { type Language, withClient } from './languages.ts'
 import { KEY_VARIABLE } from './request.ts'
 
 type GuideSamples = Readonly<Record<Language['id'], (baseUrl: string) => string>>
@@ -88,14 +88,12 @@ while [ "$url" ]; do
   url=\${path:+'${new URL(baseUrl).origin}'$path}
 done`,
 
-  typescript: baseUrl => `import { AnimalStore } from 'animal-store-client'
-
-const store = new AnimalStore({
-  baseUrl: '${baseUrl}',
-  apiKey: process.env.${KEY_VARIABLE} ?? '',
-})
-// Follows the links by itself.
-for await (const animal of store.animals()) console.log(animal.id, animal.name)`,
+  typescript: baseUrl =>
+    withClient(
+      baseUrl,
+      '// Follows the links by itself.',
+      'for await (const animal of store.animals()) console.log(animal.id, animal.name)',
+    ),
 
   javascript: baseUrl => `const headers = { Authorization: \`Bearer \${process.env.${KEY_VARIABLE}}\` }
 let url = '${baseUrl}/pets'

@@ -29,14 +29,19 @@ function quoteShell(text: string): string {
 }
 
 function renderTypeScript(request: SampleRequest): string {
+  return withClient(request.baseUrl, ...renderCall(request))
+}
+
+/** A complete program with our client. */
+export function withClient(baseUrl: string, ...lines: readonly string[]): string {
   return [
     `import { AnimalStore } from ${quote('animal-store-client')}`,
     ``,
     `const store = new AnimalStore({`,
-    `  baseUrl: ${quote(request.baseUrl)},`,
+    `  baseUrl: ${quote(baseUrl)},`,
     `  apiKey: process.env.${KEY_VARIABLE} ?? '',`,
     `})`,
-    ...renderCall(request),
+    ...lines,
   ].join('\n')
 }
 
