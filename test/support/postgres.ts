@@ -235,13 +235,27 @@ function serverUrl(): string {
   return url
 }
 
-export function freePort(): Promise<number> {
+// Systems hand out higher ports for outgoing connections and for "any port".
+const FIRST_PORT = 16_384
+const PORTS = 16_384
+let nextPort = process.pid * 16
+
+/**
+ * A port on which nothing listens. Each process of the tests begins at a different one, so that it is still free when its caller
+ * listens there, which may be half a minute later.
+ */
+export async function freePort(): Promise<number> {
+  const port = FIRST_PORT + (nextPort % PORTS)
+  nextPort += 1
+  return (await isFree(port)) ? port : freePort()
+}
+
+function isFree(port: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const server = createServer()
-      .once('error', reject)
-      .listen(0, '127.0.0.1', () => {
-        const { port } = server.address() as { port: number }
-        server.close(() => resolve(port))
-      })
+      .once('error', (error: NodeJS.ErrnoException) =>
+        error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
+      )
+      .listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
   })
 }
