@@ -70,10 +70,7 @@ suite('the documentation', () => {
       ['connections', connections.toLocaleString('en')],
       ['responses that wait for slow readers', `${waitingBytes / 2 ** 20} MiB in total`],
       ['requests in flight', requests.toLocaleString('en')],
-      [
-        'creations, and reads, that wait for the database',
-        `${CREATION_LIMITS.queueLength.toLocaleString('en')} each`,
-      ],
+      ['creations that wait to be stored', CREATION_LIMITS.queueLength.toLocaleString('en')],
     ])
       assert.ok(rows.includes(`\n| ${what} | ${limit} |`), what)
   })

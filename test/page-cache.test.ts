@@ -67,7 +67,12 @@ test('a search is not cached, because there are as many searches as texts', asyn
       return { json: '[]', previous: undefined, next: undefined }
     },
   }
-  const options = { store: store as unknown as Store, clock: Date.now, basePath: '/v1', maxWaiting: 9 }
+  const options = {
+    store: store as unknown as Store,
+    clock: Date.now,
+    basePath: '/v1',
+    isQueueFull: () => false,
+  }
   const { listPets } = createHandlers(options)
   const list = (query: string) => listPets({ query, response: { destroyed: false } } as Exchange)
   for (const query of ['name=a', 'name=a', 'categoryId=1', 'categoryId=1', 'limit=1', 'limit=1'])

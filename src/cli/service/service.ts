@@ -92,8 +92,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       ...createPages({ environment, document }),
     ],
     state: () => state,
-    // More creations would not fit in the queue. At 5,000 per second, the last one waits 0.8 seconds.
-    maxWaiting: CREATION_LIMITS.queueLength,
+    isQueueFull: () => store.creationsWaiting() >= CREATION_LIMITS.queueLength,
   })
   const { creationsWaiting } = store
   metrics?.attach({ connections: connectionCount, creationsWaiting, checkDatabase })

@@ -59,20 +59,17 @@ export interface HandlerOptions {
   readonly clock: Clock
   /** The path that `Location` and `Link` begin with, such as `/v1`. */
   readonly basePath: string
-  /** The most reads, and the most creations, that wait for the database. */
-  readonly maxWaiting: number
+  /** Whether further creations are refused before their bodies are read (docs/decisions/overload.md). */
+  readonly isQueueFull: () => boolean
 }
 
-export function createHandlers({ store, clock, basePath, maxWaiting }: HandlerOptions) {
+export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerOptions) {
   const firstPages = createPageCache()
-  // Two counts: while the disk stalls, creations wait, and reads go on.
-  const reads = createAdmission(maxWaiting)
-  const creations = createAdmission(maxWaiting)
 
   async function loadPage({ query, response }: Exchange, revision: string | undefined): Promise<Reply> {
     const parsed = parseListQuery(query)
     const { page } = parsed
-    const animals = await reads.run(() => store.listAnimalsAsJson(page, () => response.destroyed))
+    const animals = await store.listAnimalsAsJson(page, () => response.destroyed)
     const links = pageLinks(basePath, parsed, animals)
     const reply = jsonReply(200, animals.json, links === undefined ? [] : ['link', links])
     // There are as many searches as texts, so they would only push pages out of the cache.
@@ -89,14 +86,13 @@ export function createHandlers({ store, clock, basePath, maxWaiting }: HandlerOp
 
     async createPet({ request, response }: Exchange, context: RequestContext): Promise<Reply> {
       const { apiKey } = context
-      creations.check()
+      if (isQueueFull()) throw overloaded()
       const body = await readBody(request, response)
       if (body.length === 0) throw bodyMissing()
       const key = parseIdempotencyKey(joinedHeader(request, 'idempotency-key'))
       const animal = parseNewAnimal(parseBody(body, parseAnimalJson))
       const idempotency = apiKey && key !== undefined ? { scope: apiKey.idempotencyScope, key } : undefined
-      const created = await creations.run(() => store.createAnimals([{ animal, idempotency }]))
-      const [outcome] = created as [Outcome]
+      const [outcome] = (await store.createAnimals([{ animal, idempotency }])) as [Outcome]
       if (outcome.kind === 'unavailable') throw notStored(outcome.cause)
       if (outcome.kind === 'key_reused') throw idempotencyKeyReused()
       const { id } = outcome.animal
@@ -109,14 +105,14 @@ export function createHandlers({ store, clock, basePath, maxWaiting }: HandlerOp
     async getPet(_exchange: Exchange, context: RequestContext): Promise<Reply> {
       if (clock() >= REMOVED_AT.getTime()) throw gone()
       const id = canonicalInteger(context.parameter)
-      const json = id === undefined ? undefined : await reads.run(() => store.findAnimalAsJson(id))
+      const json = id === undefined ? undefined : await store.findAnimalAsJson(id)
       if (json === undefined) throw animalNotFound()
       context.animalId = id
       return jsonReply(200, json)
     },
 
     async getInventory(): Promise<Reply> {
-      return jsonReply(200, renderInventory(await reads.run(() => store.countAnimals())))
+      return jsonReply(200, renderInventory(await store.countAnimals()))
     },
   } satisfies Record<OperationId, Handler>
 }
@@ -129,36 +125,6 @@ export function deprecationHeaders(basePath: string): readonly string[] {
     ['sunset', REMOVED_AT.toUTCString()],
     ['link', `<${docs}>; rel="deprecation"; type="text/html", <${basePath}/pets>; rel="successor-version"`],
   ].flat()
-}
-
-/**
- * Bounds the requests that wait for the database. Requests beyond the limit are refused at once, so that those already waiting
- * are answered in time (docs/decisions/overload.md).
- */
-function createAdmission(limit: number) {
-  let waiting = 0
-
-  function check(): void {
-    if (waiting >= limit) throw overloaded()
-  }
-
-  function leave(): void {
-    waiting--
-  }
-
-  return {
-    /** Throws `unavailable` if too many wait. */
-    check,
-
-    /** Starts the work, and counts it until it is done. Throws `unavailable` if too many wait. */
-    run<Result>(work: () => Promise<Result>): Promise<Result> {
-      check()
-      const result = work()
-      waiting++
-      result.then(leave, leave)
-      return result
-    },
-  }
 }
 
 /** Caches the replies to first pages while the revision of the database is unchanged. Other pages are rarely requested twice. */
