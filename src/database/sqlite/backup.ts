@@ -24,6 +24,7 @@ import { checkOwner, isEmpty } from './connection.ts'
 import { isDamaged, isLocked, LOCK_TIMEOUT_MS } from './errors.ts'
 import {
   createFolderOf,
+  fileStamp,
   fileStats,
   isOpenElsewhere,
   isSameFile,
@@ -36,7 +37,7 @@ import { schemaVersion } from './migrate.ts'
 /** About 8 MiB per step: small enough for a progress bar, and large enough that the steps cost nothing. */
 const PAGES_PER_STEP = 2_000
 
-export interface CopyProgress {
+interface CopyProgress {
   readonly bytes: number
   /** The part that is done, from 0 to 1. */
   readonly share: number
@@ -191,7 +192,7 @@ function requireComplete(file: string): void {
 function replace(target: string, restored: string, now: Date): string | undefined {
   const lock = lockUnused(target)
   try {
-    const aside = `${target}.before-restore-${now.toISOString().replaceAll(/[:.-]/g, '')}`
+    const aside = `${target}.before-restore-${fileStamp(now)}`
     // Side files are left only if SQLite cannot read the database. All files are linked before any is removed, so that
     // nothing is lost at any step.
     const present = ['', ...SIDE_FILES].filter(suffix =>

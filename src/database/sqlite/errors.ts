@@ -3,8 +3,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { unavailable } from '../../error.ts'
 
-/** Codes that are not listed, such as CONSTRAINT, mean a bug in this program. */
-const CODES = {
+/** Codes that mean an unavailable database. Any other, such as CONSTRAINT, means a bug in this program. */
+const UNAVAILABLE = {
   BUSY: 5,
   LOCKED: 6,
   NOMEM: 7,
@@ -28,20 +28,20 @@ export const LOCK_TIMEOUT_MS = 2_000
 const LOCK_INTERVAL_MS = 2
 
 export function isLocked(error: unknown): boolean {
-  return hasCode(error, CODES.BUSY, CODES.LOCKED)
+  return hasCode(error, UNAVAILABLE.BUSY, UNAVAILABLE.LOCKED)
 }
 
 export function isDamaged(error: unknown): boolean {
-  return hasCode(error, CODES.CORRUPT, CODES.NOTADB)
+  return hasCode(error, UNAVAILABLE.CORRUPT, UNAVAILABLE.NOTADB)
 }
 
 export function isReadOnly(error: unknown): boolean {
-  return hasCode(error, CODES.READONLY)
+  return hasCode(error, UNAVAILABLE.READONLY)
 }
 
 /** Another process may be creating or migrating the file, or deleting its WAL. */
 export function isOpening(error: unknown): boolean {
-  return isLocked(error) || hasCode(error, CODES.CANTOPEN)
+  return isLocked(error) || hasCode(error, UNAVAILABLE.CANTOPEN)
 }
 
 /**
@@ -50,11 +50,11 @@ export function isOpening(error: unknown): boolean {
  */
 export function toServiceError(error: unknown): unknown {
   const isSchemaChanged = error instanceof Error && CHANGED_SCHEMA.test(error.message)
-  if (!hasCode(error, ...Object.values(CODES)) && !isSchemaChanged) return error
+  if (!hasCode(error, ...Object.values(UNAVAILABLE)) && !isSchemaChanged) return error
   const cause = isDamaged(error)
     ? new Error('the database file is damaged: stop the service and restore a backup', { cause: error })
     : error
-  return unavailable(cause, undefined, !hasCode(error, CODES.IOERR))
+  return unavailable(cause, undefined, !hasCode(error, UNAVAILABLE.IOERR))
 }
 
 /** When an attempt that begins now gives up waiting for a lock. */

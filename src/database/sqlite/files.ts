@@ -34,6 +34,11 @@ export function walPath(path: string): string {
   return `${path}-wal`
 }
 
+/** For the name of a file that is moved aside. */
+export function fileStamp(time: Date): string {
+  return time.toISOString().replaceAll(/[:.-]/g, '')
+}
+
 /** Returns undefined if there is no file or it cannot be reached. */
 export function fileStats(path: string): Stats | undefined {
   try {
@@ -63,7 +68,7 @@ export function requireFile(path: string, what: 'database' | 'backup' = 'databas
 }
 
 /** While a file is open, no other file can have the same device and inode. */
-export interface OpenedFile {
+interface OpenedFile {
   readonly path: string
   readonly dev: number
   readonly ino: number
@@ -88,7 +93,7 @@ function identify(path: string): OpenedFile {
   return { path, dev, ino }
 }
 
-type Lost = 'removed' | 'replaced'
+export type Lost = 'removed' | 'replaced'
 
 /** Tells what has happened to an opened file. Returns undefined if its path still leads to it. */
 export function lostFile({ path, dev, ino }: OpenedFile, stats = fileStats(path)): Lost | undefined {

@@ -19,6 +19,7 @@ interface Migration {
   readonly adds: readonly string[]
 }
 
+/** Migrations 5 to 7 can run twice: going back to 1.0 drops the inventory and sets the version back to 4 (docs/run.md#upgrade). */
 const MIGRATIONS: readonly Migration[] = [
   { run: animals, adds: ['animals'] },
   { run: apiKeys, adds: ['api_keys'] },

@@ -24,7 +24,7 @@ import {
 } from './statements.ts'
 import { COMMAND_TIMEOUT_MS, openWriter, REQUEST_TIMEOUT_MS } from './writer.ts'
 
-export interface SqliteStoreOptions {
+interface SqliteStoreOptions {
   readonly path: string
   readonly clock: Clock
   /** Create the file and its folder if they do not exist. */

@@ -1,12 +1,13 @@
 // The writer thread: it has its own connection, and runs one write after the other. A write is acknowledged only if all files
 // are the ones that were opened: SQLite goes on writing to files that were removed.
 //
-// | lost          | gets 503  | what happens to its contents                      | ends with                   |
-// | ------------- | --------- | ------------------------------------------------- | --------------------------- |
-// | database      | all       | nothing: its files may have been moved together   | the same file, or a restart |
-// | -wal          | creations | they are copied into the database                 | the same file, or a restart |
-// | -shm          | all       | the -wal stays as it is, for the next start       | a restart                   |
-// | -wal and -shm | all       | those of the -wal are copied, before -shm is lost | a restart                   |
+// | lost          | gets 503  | what happens to the animals in the -wal            | ends with                   |
+// | ------------- | --------- | -------------------------------------------------- | --------------------------- |
+// | database      | all       | nothing: its files may have been moved together    | the same file, or a restart |
+// | -wal          | creations | they are copied into the database                  | the same file, or a restart |
+// | -shm          | all       | nothing: the next start reads the -wal             | a restart                   |
+// | -wal and -shm | all       | they are copied into the database, as long as the  | a restart                   |
+// |               |           | process still has both files                       |                             |
 
 import { renameSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
@@ -16,7 +17,15 @@ import { isUnavailable, unavailable } from '../../error.ts'
 import { waitForLocks } from './complete.ts'
 import { openSecondConnection } from './connection.ts'
 import { lockDeadline, retryWhileLocked } from './errors.ts'
-import { fileStats, isOpenElsewhere, lostFile, MAX_WAL_BYTES, type OpenedFiles } from './files.ts'
+import {
+  fileStamp,
+  fileStats,
+  isOpenElsewhere,
+  type Lost,
+  lostFile,
+  MAX_WAL_BYTES,
+  type OpenedFiles,
+} from './files.ts'
 import { type OpenDatabase, runWrite, type WriteName } from './statements.ts'
 
 interface WriteRequest {
@@ -143,50 +152,57 @@ function requireFiles(): void {
   if (isLost) throw unavailable()
 }
 
-/** Answers the loss of a file: what was lost, what of it is saved, and what the operator is told. */
+/** Answers the loss of files, as in the table above. */
 async function checkFiles(): Promise<void> {
   if (!isShmLost && lostFile(shm) && !lostFile(database)) await delay(MOVE_MS)
-
   const lostDatabase = lostFile(database)
-  const found =
-    lostDatabase === 'removed'
-      ? `The database ${database.path} is gone.`
-      : `Another file is in the place of the database ${database.path}. It is not used.`
-  setProblem(
-    'database',
-    lostDatabase &&
-      `${found} All requests get 503. Move the same file back, or stop the service, run animal-store restore FILE, and start the service. After a volume was detached, restart the service.`,
-  )
+  setProblem('database', lostDatabase && describeLostDatabase(lostDatabase))
   // Without the database, the other files may just have been moved with it.
   if (lostDatabase !== undefined || isShmLost) return
 
-  const lostShm = lostFile(shm)
   const lostWal = lostFile(wal)
+  const lostShm = lostFile(shm)
   if (lostWal === undefined) {
     isWalSaved = false
     setProblem('wal', undefined)
   } else if (!isWalSaved) {
-    let outcome: string
-    try {
-      // Without the common locks, the database would change under a process that uses another WAL.
-      if (lostShm && isOpenElsewhere(wal.path)) throw new Error('another process uses the file in its place')
-      const saved = saveWal() ? `saved in ${database.path}` : 'saved when the service stops'
-      isWalSaved = true
-      outcome = `Its contents are ${saved}. No animal is added until the service is restarted, or the same file is back.`
-    } catch (error) {
-      outcome = `Its contents are not saved yet (${(error as Error).message}). Do not stop the service before the log says that they are.`
-    }
-    setProblem('wal', `${wal.path} was ${lostWal} while the service used it. ${outcome}`)
+    setProblem(
+      'wal',
+      `${wal.path} was ${lostWal} while the service used it. ${tryToSaveWal(lostShm !== undefined)}`,
+    )
   }
-
   // A lost WAL is saved first: no other process can have written to it. One that is there is left to the next start, because
   // other processes may have written to it without locks. A checkpoint would discard that.
-  if (lostShm === undefined || (lostWal !== undefined && !isWalSaved)) return
+  if (lostShm !== undefined && (lostWal === undefined || isWalSaved)) endUseOfShm(lostShm)
+}
+
+function describeLostDatabase(lost: Lost): string {
+  const found =
+    lost === 'removed'
+      ? `The database ${database.path} is gone.`
+      : `Another file is in the place of the database ${database.path}. It is not used.`
+  return `${found} All requests get 503. Move the same file back, or stop the service, run animal-store restore FILE, and start the service. After a volume was detached, restart the service.`
+}
+
+/** Returns what the operator is told. */
+function tryToSaveWal(isShmGone: boolean): string {
+  try {
+    // Without the common locks, the database would change under a process that uses another WAL.
+    if (isShmGone && isOpenElsewhere(wal.path)) throw new Error('another process uses the file in its place')
+    const saved = saveWal() ? `saved in ${database.path}` : 'saved when the service stops'
+    isWalSaved = true
+    return `Its contents are ${saved}. No animal is added until the service is restarted, or the same file is back.`
+  } catch (error) {
+    return `Its contents are not saved yet (${(error as Error).message}). Do not stop the service before the log says that they are.`
+  }
+}
+
+function endUseOfShm(lost: Lost): void {
   isShmLost = true
   send('shm lost')
   send({
     level: 'error',
-    text: `${shm.path} was ${lostShm} while the service used it. SQLite's locks were in it. All requests get 503 until the service is restarted. The write-ahead log has what was acknowledged, and the next start applies it: leave ${wal.path} where it is.`,
+    text: `${shm.path} was ${lost} while the service used it. SQLite's locks were in it. All requests get 503 until the service is restarted. The write-ahead log has what was acknowledged, and the next start applies it: leave ${wal.path} where it is.`,
   })
 }
 
@@ -199,7 +215,7 @@ function saveWal(): boolean {
   if (connection === undefined) return false
   if (!truncateWal(connection.database)) throw new Error('another process is reading')
   if (lostFile(wal) !== 'replaced' || isOpenElsewhere(wal.path)) return true
-  const aside = `${wal.path}.not-applied-${new Date().toISOString().replaceAll(/[:.-]/g, '')}`
+  const aside = `${wal.path}.not-applied-${fileStamp(new Date())}`
   renameSync(wal.path, aside)
   send({
     level: 'warn',

@@ -10,7 +10,7 @@ import type { OpenedFiles } from './files.ts'
 import type { Write } from './statements.ts'
 import type { WriterCommand, WriterMessage } from './writer-thread.ts'
 
-export interface Writer {
+interface Writer {
   readonly write: Write
   /** Starts the thread, unless it is running. */
   start(): void
@@ -30,7 +30,7 @@ const CLOSE_TIMEOUT_MS = 2_000
 
 type Pending = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>
 
-export interface WriterOptions {
+interface WriterOptions {
   readonly files: OpenedFiles
   /** Called after each write, before its promise settles. */
   readonly onWritten: () => void
