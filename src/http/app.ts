@@ -37,7 +37,7 @@ type RequestObserver = (
   keyId: string | undefined,
 ) => void
 
-export interface AppOptions extends AuthenticatorOptions, HandlerOptions {
+interface AppOptions extends AuthenticatorOptions, HandlerOptions {
   /** Rejects if requests cannot be served. */
   readonly checkDatabase: () => Promise<void>
   /** For each API key. By default there is no limit. */
@@ -69,7 +69,7 @@ interface Route {
   /** Headers of every reply: alternating names and values. */
   readonly headers?: readonly string[] | undefined
   /** Undefined if its replies do not show whether the database works. */
-  readonly database?: DatabaseUse
+  readonly needs?: DatabaseUse
 }
 
 interface Resource {
@@ -105,7 +105,7 @@ export function createApp(options: AppOptions): HttpServer {
       headers: isDeprecated(operation.id) ? deprecation : undefined,
     })),
     { method: 'GET', path: LIVENESS, handle: () => OK },
-    { method: 'GET', path: READINESS, handle: checkReadiness, database: 'readiness' },
+    { method: 'GET', path: READINESS, handle: checkReadiness, needs: 'readiness' },
     ...options.documents.map(document => ({ method: 'GET', ...documentRoute(document) }) as const),
   ])
 
@@ -150,11 +150,11 @@ export function createApp(options: AppOptions): HttpServer {
       if (resource === undefined) throw notFound()
       if (route === undefined) throw methodNotAllowed(resource.allow)
       const reply = await route.handle(exchange, context)
-      if (route.database !== undefined && (reply.status === 200 || reply.status === 201))
-        outageLog.succeeded(route.database)
+      if (route.needs !== undefined && (reply.status === 200 || reply.status === 201))
+        outageLog.succeeded(route.needs)
       return reply
     } catch (error) {
-      return reportError(error, exchange.id, route?.database ?? 'read')
+      return reportError(error, exchange.id, route?.needs ?? 'read')
     }
   }
 

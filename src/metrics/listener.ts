@@ -5,7 +5,7 @@ import { ServiceError } from '../error.ts'
 import type { Exchange } from '../http/server/exchange.ts'
 import { methodNotAllowed } from '../http/server/protocol-errors.ts'
 import { API_HEADERS, errorReply, type Reply } from '../http/server/reply.ts'
-import { checkExpectation, checkMessage, isRead } from '../http/server/request.ts'
+import { checkExpectation, checkMessage } from '../http/server/request.ts'
 import { createHttpServer, type HttpServer, type HttpServerOptions } from '../http/server/server.ts'
 import { CONTENT_TYPE } from './metrics.ts'
 
@@ -30,7 +30,7 @@ export function createMetricsServer(
     checkMessage(request)
     checkExpectation(request)
     if (path !== '/metrics') throw new ServiceError('not_found', 'Only /metrics is served here.')
-    if (!isRead(request)) throw methodNotAllowed('GET, HEAD')
+    if (!['GET', 'HEAD'].includes(String(request.method))) throw methodNotAllowed('GET, HEAD')
     const body = Buffer.from(await renderShared())
     const headers = ['content-type', CONTENT_TYPE, 'content-length', String(body.length), ...API_HEADERS]
     return { status: 200, headers, body }

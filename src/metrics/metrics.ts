@@ -16,7 +16,7 @@ const MAX_KEY_IDS = 1_000
 const OTHER_KEYS = 'other'
 
 /** Where the gauges take their values from. */
-export interface Sources {
+interface Sources {
   readonly connections: () => number
   readonly creationsWaiting: () => number
   /** Rejects if the database cannot be used. */

@@ -49,7 +49,8 @@ async function serveMetrics(
 ): Promise<void> {
   const { createMetricsServer } = await import('../../metrics/listener.ts')
   const { pino } = await import('pino')
-  const { server } = createMetricsServer(render, pino({ level: logLevel, base: null }, logStream))
+  const log = pino({ level: logLevel, base: { listener: 'metrics' } }, logStream)
+  const { server } = createMetricsServer(render, log)
   const address = await listen(server, metricsHost, metricsPort, '--metrics-port')
   // The listener must not keep the process alive if the service cannot start.
   server.unref()

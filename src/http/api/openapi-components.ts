@@ -114,7 +114,7 @@ export const HEADERS = {
   CacheControl: textHeader('No cache may store the response.', { const: 'no-store' }),
   ContentTypeOptions: textHeader('A browser must not guess another media type.', { const: 'nosniff' }),
   PageLinks: textHeader(
-    'The URL of the previous page with `rel="prev"` if an animal precedes this page, and that of the next page with `rel="next"` if one follows. Absent if neither does, and on an empty page. Of a search, the page is all that it has examined, so an empty page may have links.',
+    'The URL of the previous page with `rel="prev"` if an animal precedes this page, and that of the next page with `rel="next"` if one follows. Absent if neither does, and on an empty page. For a search, the links lead beyond what it has examined, so an empty page may have them.',
     { pattern: `^<${PATH}/pets\\?[^>]+>; rel="(prev|next)"(, <${PATH}/pets\\?[^>]+>; rel="next")?$` },
     '</v1/pets?limit=20&before=21>; rel="prev", </v1/pets?limit=20&after=40>; rel="next"',
   ),

@@ -2,10 +2,10 @@
 // says what a new operation needs.
 
 export const OPERATIONS = [
-  { id: 'listPets', method: 'GET', path: '/v1/pets', success: 200, database: 'read' },
-  { id: 'createPet', method: 'POST', path: '/v1/pets', success: 201, database: 'creation' },
-  { id: 'getPet', method: 'GET', path: '/v1/pets/{petId}', success: 200, database: 'read', deprecated: true },
-  { id: 'getInventory', method: 'GET', path: '/v1/store/inventory', success: 200, database: 'read' },
+  { id: 'listPets', method: 'GET', path: '/v1/pets', success: 200, needs: 'read' },
+  { id: 'createPet', method: 'POST', path: '/v1/pets', success: 201, needs: 'creation' },
+  { id: 'getPet', method: 'GET', path: '/v1/pets/{petId}', success: 200, needs: 'read', deprecated: true },
+  { id: 'getInventory', method: 'GET', path: '/v1/store/inventory', success: 200, needs: 'read' },
 ] as const
 
 export type OperationId = (typeof OPERATIONS)[number]['id']
@@ -16,7 +16,7 @@ export function isDeprecated(id: string): boolean {
 }
 
 /** What a request needs of the database. The log reports an outage of each kind by itself. */
-export type DatabaseUse = (typeof OPERATIONS)[number]['database'] | 'readiness'
+export type DatabaseUse = (typeof OPERATIONS)[number]['needs'] | 'readiness'
 
 /** A method, and HEAD if it is GET: HEAD is answered like GET. */
 export function withHead(method: string): string[] {

@@ -13,7 +13,7 @@ const FILTERS = ['status', 'name', 'categoryId']
 
 const MAX_SHOWN_LENGTH = 40
 
-export interface ListQuery {
+interface ListQuery {
   readonly page: Page
   /** The filters as they were sent, such as `&status=sold&name=zo%C3%AB`. */
   readonly filters: string

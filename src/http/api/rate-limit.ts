@@ -99,7 +99,7 @@ interface Lease {
   readonly nextAt: number
 }
 
-export interface SharedLimiterOptions {
+interface SharedLimiterOptions {
   /** Gets a portion from the buckets that all workers share, once the primary process answers. Never rejects. */
   readonly ask: (keyId: string) => Promise<Grant>
   readonly workers: number

@@ -32,11 +32,6 @@ export function joinedHeader(request: IncomingMessage, lowerCaseName: string): s
   return values.length === 0 ? undefined : values.join(', ')
 }
 
-/** HEAD is answered like GET; Node leaves the body out. */
-export function isRead({ method }: IncomingMessage): boolean {
-  return method === 'GET' || method === 'HEAD'
-}
-
 /** A path with malformed percent-encoding becomes one that no route matches. */
 export function parseTarget({ url = '/' }: IncomingMessage): {
   readonly path: string
