@@ -25,7 +25,7 @@ export interface Command<Name extends SettingName = SettingName> {
   readonly settings: readonly Name[]
   /** For the help: describes settings that accept less here than in other commands. */
   readonly descriptions?: Partial<Record<Name, string>>
-  /** For the help: the defaults that are others here, in words. */
+  /** For the help, in words: defaults that differ in this command. */
   readonly defaults?: Partial<Record<Name, string>>
   /** Complete command lines for the help, without the name of the program. */
   readonly examples?: readonly string[]

@@ -2,7 +2,7 @@
 
 import { fstatSync, statSync } from 'node:fs'
 import { type ApiKey, type Environment, generateKey, isActive } from '../../api-key.ts'
-import { nameOf } from '../../database/open.ts'
+import { type DatabaseAddress, nameOf } from '../../database/open.ts'
 import type { Store } from '../../store.ts'
 import { CommandFailed, command, interruptible, print, type Streams } from '../command.ts'
 import { reasonOf, redact } from '../messages.ts'
@@ -52,7 +52,7 @@ export const revokeKey = command({
   async run({ json, databaseUrl, environment }, [id = ''], { stdout, say }) {
     await withStore(databaseUrl, { say }, async store => {
       const key = await store.revokeKey(id, environment, new Date())
-      if (key === undefined) throw noSuchKey(id, environment)
+      if (key === undefined) throw noSuchKey(id, environment, databaseUrl)
       if (json) await print(stdout, JSON.stringify(describe(key), null, 2))
       else say(`Revoked ${key.id} (${key.name}) in ${nameOf(databaseUrl)}.`)
     })
@@ -70,7 +70,7 @@ export const rotateKey = command({
       const now = new Date()
       const keys = await store.listKeys(environment)
       const old = keys.find(key => key.id === id)
-      if (old === undefined) throw noSuchKey(id, environment)
+      if (old === undefined) throw noSuchKey(id, environment, databaseUrl)
       if (!isActive(old, now.getTime()))
         throw new CommandFailed(`Key ${id} is ${stateOf(old)}; create a new one instead.`)
       const successors = keys
@@ -199,9 +199,9 @@ function later(time: Date, duration: number): Date {
   return new Date(time.getTime() + duration)
 }
 
-function noSuchKey(id: string, environment: Environment): CommandFailed {
+function noSuchKey(id: string, environment: Environment, database: DatabaseAddress): CommandFailed {
   // A person may have typed the key itself.
   return new CommandFailed(
-    `There is no key ${redact(id)} in ${environment}: \`animal-store keys list\` shows the ids of all keys.`,
+    `There is no key ${redact(id)} in ${environment} (${nameOf(database)}). \`animal-store keys list\`, with the same database URL and environment, shows the ids.`,
   )
 }
