@@ -2,7 +2,7 @@
 // imports and exports that our own sources use, and throws for any other.
 
 /** Returns the JavaScript of a module. Takes its path without extension. */
-export type ReadModule = (path: string) => string
+type ReadModule = (path: string) => string
 
 interface Module {
   /** The constant that has its exports. */

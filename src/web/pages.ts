@@ -7,7 +7,7 @@ import { type Html, html } from './html.ts'
 import { renderReference } from './reference.ts'
 import { createScriptLoader } from './scripts.ts'
 
-export interface PageOptions {
+interface PageOptions {
   readonly environment: Environment
   /** The OpenAPI document. */
   readonly document: () => object

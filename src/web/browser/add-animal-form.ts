@@ -11,7 +11,7 @@ import type { Panel } from './panel.ts'
 import type { Session } from './session.ts'
 import { isInteger, parseInteger } from './typed-integer.ts'
 
-export interface AddAnimalFormOptions {
+interface AddAnimalFormOptions {
   readonly panel: Panel
   readonly session: Session
   readonly onAdded: (animal: Animal) => void

@@ -186,8 +186,8 @@ function showAll({ location }: ListPage) {
 function describeEmpty(page: ListPage): ListMessage {
   const { location } = page
   const { status, after, before, search } = location
-  const which = status === undefined || status === 'none' ? 'animal' : `${status} animal`
-  const animal = status === 'none' ? 'animal without a status' : which
+  const animal =
+    status === undefined ? 'animal' : status === 'none' ? 'animal without a status' : `${status} animal`
   if (!isFirstPage(location)) {
     const place = after === undefined ? `before id ${before}` : `after id ${after}`
     const text =

@@ -52,12 +52,15 @@ export function loadKey(): string | undefined {
   return tabKey.load() ?? deviceKey.load()
 }
 
+export const INVALID_KEY =
+  'This is not a valid key. A key has only ASCII letters, digits and symbols, and no spaces.'
+
 /** People copy a key together with the rest of its header, or with the quotes around it. */
 export function parsePastedKey(text: string): string {
   return text.replace(/^[\s"'`“”‘’]*(?:authorization:\s*)?(?:bearer\s+)?["'`“”‘’]*|[\s"'`“”‘’]+$/gi, '')
 }
 
-export interface TabsOptions {
+interface TabsOptions {
   /** Returns the key that this tab may give to another one: a key that the server has accepted. */
   readonly sharedKey: () => string | undefined
   /** Another tab has answered `askForKey`. */

@@ -15,7 +15,7 @@ import { countOf } from './stock.ts'
 /** The byte order mark tells spreadsheets that the file is UTF-8. */
 const CSV_HEADER = `\ufeff${CSV_COLUMNS.join()}\r\n`
 
-export interface CsvDownloadOptions {
+interface CsvDownloadOptions {
   readonly notice: Notice
   readonly pace: Pace
   readonly session: Session

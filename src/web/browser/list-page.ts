@@ -49,7 +49,7 @@ async function collect(location: ListLocation, options: ListPageOptions): Promis
   const isDescending = request.before !== undefined
   let found: readonly Animal[] = []
   let examined = 0
-  /** Where the page with smaller ids ends, and that with larger ids begins, if there is one. `order` decides which is the next. */
+  /** The `before` of the page with smaller ids, and the `after` of the one with larger ids, if there is one. */
   let older: bigint | undefined
   let newer: bigint | undefined
 

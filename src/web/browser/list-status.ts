@@ -14,7 +14,7 @@ const PROGRESS_MS = 1_000
 /** After each time that it has examined this many animals, a search asks whether it should go on. */
 const ASK_AFTER = 100_000
 
-export interface ListStatusOptions {
+interface ListStatusOptions {
   readonly pace: Pace
   readonly onClear: () => void
   /** A search that takes long has found these animals so far. It is paused, or goes on. */

@@ -102,11 +102,9 @@ export function isFirstPage({ after, before }: ListLocation): boolean {
 
 /** What the API filters by: `category:7` is a category, and the rest is a part of a name. */
 export function toFilters(search = ''): Pick<ListOptions, 'name' | 'categoryId'> {
-  const category = /(?<!\S)category:\s*(\S*)/i.exec(search)
-  const digits = category?.[1] ?? ''
-  const categoryId = parseInteger(digits)
-  // A number may still follow.
-  if (category === null || (categoryId === undefined && digits !== '')) return { name: search || undefined }
+  const category = /(?<!\S)category:\s*(\S+)/i.exec(search)
+  const categoryId = parseInteger(category?.[1] ?? '')
+  if (category === null || categoryId === undefined) return { name: search || undefined }
   const around = [search.slice(0, category.index), search.slice(category.index + category[0].length)]
   const name = around
     .map(text => text.trim())
@@ -115,9 +113,9 @@ export function toFilters(search = ''): Pick<ListOptions, 'name' | 'categoryId'>
   return { name: name || undefined, categoryId }
 }
 
-/** Whether `category:` is followed by something other than the number of a category. */
+/** Whether `category:` is not followed by the number of a category. */
 export function isCategoryMistyped(search: string): boolean {
-  return /(?<!\S)category:\s*\S/i.test(search) && toFilters(search).categoryId === undefined
+  return /(?<!\S)category:/i.test(search) && toFilters(search).categoryId === undefined
 }
 
 /** The URL of the animals of a category in this list: with the same status, order and page size. */

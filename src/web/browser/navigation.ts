@@ -17,7 +17,7 @@ import type { PageState } from './state.ts'
 
 export type Navigation = ReturnType<typeof createNavigation>
 
-export interface NavigationOptions {
+interface NavigationOptions {
   readonly state: PageState
   /** The URL names another page of the list, or another list. */
   readonly onList: () => void

@@ -8,12 +8,12 @@ export const SLOW_MS = 3_000
 /** How long a message stays that needs no answer. */
 export const MESSAGE_MS = 8_000
 
-export interface NoticeAction {
+interface NoticeAction {
   readonly label: string
   readonly run: () => void
 }
 
-export interface NoticeOptions {
+interface NoticeOptions {
   readonly action?: NoticeAction
   /** Hides the notice after this time. By default it stays until it is replaced or hidden. */
   readonly forMs?: number

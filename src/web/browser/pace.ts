@@ -1,5 +1,5 @@
-// How fast the page may send requests that nobody waits for. The user has the same API key, so these requests leave half
-// of its rate limit to the user.
+// How fast the page may send requests by itself: polls, downloads, and the further requests of a search. The user has the same API
+// key, so these requests leave half of its rate limit to the user.
 
 import { wait } from '../../../client/src/wait.ts'
 

@@ -13,7 +13,7 @@ const MAX_RETRY_MS = 15_000
 
 const OFFLINE = 'You are offline. This page continues when the network is back.'
 
-export interface PageLoaderOptions {
+interface PageLoaderOptions {
   readonly state: PageState
   readonly session: Session
   readonly notice: Notice

@@ -8,11 +8,11 @@ const WIDE = '(width >= 45rem)'
 
 const HEADINGS = { details: 'details-name', missing: 'missing-title', 'add-animal': 'add-title' } as const
 
-export type PanelContent = keyof typeof HEADINGS
+type PanelContent = keyof typeof HEADINGS
 
 export type Panel = ReturnType<typeof createPanel>
 
-export interface PanelOptions {
+interface PanelOptions {
   /** Asked before the user closes the panel. */
   readonly canClose: () => boolean
   /** The user has closed the panel. */

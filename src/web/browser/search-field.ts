@@ -9,7 +9,7 @@ const HINT = 'Part of a name, an id, or category:7.'
 /** How long the field waits for further characters. */
 const TYPING_MS = 150
 
-export interface SearchFieldOptions {
+interface SearchFieldOptions {
   /** Called with undefined when the field is empty. */
   readonly onSearch: (search: string | undefined) => void
   /** Resolves with what is wrong, if the list cannot go to this id. */

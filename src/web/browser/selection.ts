@@ -12,7 +12,7 @@ import type { Panel } from './panel.ts'
 import type { Session } from './session.ts'
 import type { PageState } from './state.ts'
 
-export interface SelectionOptions {
+interface SelectionOptions {
   readonly state: PageState
   readonly table: AnimalTable
   readonly panel: Panel

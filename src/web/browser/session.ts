@@ -1,7 +1,7 @@
 // Signing in and out: the API key, the sign-in form, and the switch between this form and the catalogue.
 
 import { AnimalStore } from '../../../client/src/animal-store.ts'
-import { clearKey, connectTabs, loadKey, parsePastedKey, saveKey } from './browser-storage.ts'
+import { clearKey, connectTabs, INVALID_KEY, loadKey, parsePastedKey, saveKey } from './browser-storage.ts'
 import { find } from './elements.ts'
 import type { Pace } from './pace.ts'
 
@@ -11,7 +11,7 @@ const ANSWER_MS = 100
 /** How many characters of a key the menu shows: enough to tell keys apart. */
 const SHOWN_CHARACTERS = 4
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly pace: Pace
   readonly onSignIn: () => void
   /** Requests stop, and the rest of the page stays as it is: the user may sign in again. */
@@ -61,7 +61,7 @@ export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOpt
     try {
       stores = { store: new AnimalStore({ ...options, retries: 0 }), patientStore: new AnimalStore(options) }
     } catch {
-      showSignIn('This is not a valid key. A key has only ASCII letters, digits and symbols, and no spaces.')
+      showSignIn(INVALID_KEY)
       return
     }
     apiKey = key
@@ -185,7 +185,7 @@ export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOpt
     get store() {
       return stores?.store
     },
-    /** The same for a long download: it retries. */
+    /** The same for what needs many requests, such as a download: it retries. */
     get patientStore() {
       return stores?.patientStore
     },

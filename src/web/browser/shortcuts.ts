@@ -3,7 +3,7 @@
 import { find } from './elements.ts'
 
 /** Actions by `key` of a keyboard event. */
-export type Shortcuts = Readonly<Record<string, () => void>>
+type Shortcuts = Readonly<Record<string, () => void>>
 
 const TYPING = 'input:not([type=radio], [type=checkbox]), textarea, select'
 

@@ -5,6 +5,7 @@ import { tokenizeLines } from '../samples/highlight.ts'
 import { LANGUAGES } from '../samples/languages.ts'
 import { buildRequest, type SampleRequest } from '../samples/request.ts'
 import type { ApiKeyField } from './api-key-field.ts'
+import { INVALID_KEY } from './browser-storage.ts'
 import { createElement, find } from './elements.ts'
 
 const TIMEOUT_MS = 30_000
@@ -98,11 +99,7 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     }
     if (key.value === '')
       say('question', 'Nothing was sent yet. Enter your API key: all operations of this page use it.')
-    else
-      sayFailure(
-        'Not sent.',
-        'This is not a valid key. A key has only ASCII letters, digits and symbols, and no spaces.',
-      )
+    else sayFailure('Not sent.', INVALID_KEY)
     key.askIn(sendRow)
     return false
   }

@@ -1,7 +1,7 @@
 // Splits code into tokens, so that the reference can colour them. It needs to know little: comments, strings, numbers,
 // names and a few keywords. Whatever it does not know stays plain text.
 
-export interface Token {
+interface Token {
   /** The CSS class, or undefined for plain text. */
   readonly kind: string | undefined
   readonly text: string

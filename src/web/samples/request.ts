@@ -8,7 +8,7 @@ export interface Field {
   readonly value: string
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly operationId: string
   readonly method: string
   /** The base URL of the API. */
