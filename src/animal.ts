@@ -84,7 +84,7 @@ export function toNewAnimal({ name, categoryId, status }: Record<string, unknown
   return status === undefined ? animal : { ...animal, status: status as Status }
 }
 
-export interface MemberProblem {
+interface MemberProblem {
   readonly member: keyof NewAnimal
   /** Starts with the name of the member. */
   readonly problem: string

@@ -28,7 +28,7 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const RANDOM_LENGTH = 32
 const CHECKSUM_LENGTH = 6
 
-export interface NewKey {
+interface NewKey {
   readonly name: string
   readonly environment: Environment
   readonly createdAt: Date

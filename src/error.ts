@@ -21,7 +21,7 @@ export type ErrorCode = keyof typeof STATUS_OF
 
 const RETRY_AFTER_SECONDS = 1
 
-export interface ServiceErrorOptions extends ErrorOptions {
+interface ServiceErrorOptions extends ErrorOptions {
   /** Headers that belong to this error: alternating names and values. */
   readonly headers?: readonly string[]
   /** It is certain that the write that was rejected stored nothing. */

@@ -39,7 +39,7 @@ export function isSearch({ nameContains, categoryId }: Page): boolean {
   return nameContains !== undefined || categoryId !== undefined
 }
 
-export type PageAfter = Pick<Page, 'limit' | 'after'>
+type PageAfter = Pick<Page, 'limit' | 'after'>
 
 export interface JsonPage {
   /** The animals as a JSON array. */
@@ -74,7 +74,7 @@ export interface Completion {
 
 /**
  * Every method rejects with `unavailable` while the database is unreachable, locked by another process or read-only.
- * The store recovers once the problem is solved.
+ * The store recovers once the problem is solved. After the loss of a file of SQLite it may need a restart (docs/sqlite.md).
  *
  * A write that is rejected was not stored, with one exception: after `unavailable` it may have been stored if its
  * commit was not confirmed, for example because the connection was lost or the disk did not answer in time. If the error

@@ -41,7 +41,7 @@ interface Entry<Call, Result> {
   readonly expiresAt: number
 }
 
-export interface Batcher<Call, Result> {
+interface Batcher<Call, Result> {
   (call: Call): Promise<Result>
   /** Returns the number of items in the queue. */
   waiting(): number

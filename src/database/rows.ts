@@ -3,7 +3,7 @@
 import { type Animal, type AnimalText, type Inventory, isStatus, type Status } from '../animal.ts'
 import { type ApiKey, ENVIRONMENTS } from '../api-key.ts'
 
-export type Row = Readonly<Record<string, unknown>>
+type Row = Readonly<Record<string, unknown>>
 
 /** Takes id, name, category_id and status, in this order. Integers must be `bigint`. */
 export function toAnimal(values: readonly unknown[]): Animal {

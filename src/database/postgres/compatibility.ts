@@ -1,4 +1,4 @@
-// What the service does without, where the database is not a plain PostgreSQL. Each is noticed when it is needed, and logged once.
+// What a pooler or another engine may lack, and what the service does then. Each lack is noticed when it matters, and logged once.
 //
 // - Prepared statements: a pooler may refuse them (PgBouncer before 1.21, or without max_prepared_statements). Statements are then
 //   parsed and planned each time.
@@ -115,7 +115,7 @@ export async function readPageAlone(
 ): Promise<JsonPage> {
   const { isBackward, bound, limit, search } = span
   const size = search === undefined ? limit + 1 : MAX_EXAMINED
-  const examined = limit === 0 ? [] : await list({ ...span, limit: size })
+  const examined = await list({ ...span, limit: size })
   const animals = examined.filter(animal => isMatch(animal, search)).slice(0, limit)
   const farthest = animals.length === limit ? animals.at(-1) : examined.at(-1)
   const nearest = examined[0]

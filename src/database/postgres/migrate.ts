@@ -25,7 +25,7 @@ const runSql = (sql: string) => async (client: ClientBase, lockTimeoutMs: number
   return client.query({ text: sql, query_timeout: NO_TIMEOUT_MS } as QueryConfig)
 }
 
-/** Those of schema 5 and later can run again on what they have changed before: to go back to 1.0, the version is set back. */
+/** Migrations 5 to 7 can run twice: going back to 1.0 sets the version back to 4 (docs/run.md#upgrade). */
 const MIGRATIONS: readonly Migration[] = [
   ...[animals, apiKeys, idempotencyKeys, pagesByStatus, searchNames, inventory].map(sql => ({
     run: runSql(sql),

@@ -42,7 +42,7 @@ export interface Pool {
   close(): Promise<void>
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   /** How many connections the pool opens at most. */
   readonly connections: number
   readonly timeouts: Timeouts

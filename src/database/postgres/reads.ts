@@ -35,6 +35,7 @@ export function createAnimalReads(
   const batches: ((span: Span) => Promise<JsonPage>)[] = []
 
   function readPage(span: Span): Promise<JsonPage> {
+    if (span.limit === 0) return Promise.resolve(EMPTY_PAGE)
     const form = formOf(span)
     batches[form] ??= batchPages(span)
     return batches[form](span)
@@ -46,15 +47,11 @@ export function createAnimalReads(
       together: spans => readPages(pool, statement, spans),
       alone: span => readPageAlone(span, each => list(pool, each)),
       limits: first.search === undefined ? PAGES : SEARCHES,
-      // A page after the largest id has the limit 0, and must count too.
-      sizeOf: ({ limit }) => Math.max(limit, 1),
+      sizeOf: ({ limit }) => limit,
     })
   }
 
-  const search = createSearchQueue(
-    async span => (span.limit === 0 ? EMPTY_PAGE : readPage(span)),
-    SEARCHES_IN_FLIGHT,
-  )
+  const search = createSearchQueue(readPage, SEARCHES_IN_FLIGHT)
 
   const readInventory = createBatcher<undefined, Inventory | undefined>({
     async run(calls) {

@@ -17,7 +17,7 @@ const TEMPORARY_STATES = /^(57P0[1-3]|53300)$/
 /** What PgBouncer answers while its server is down. It has one code, 08P01, for most of its errors. */
 const POOLER_WITHOUT_SERVER = /server_login_retry|query_wait_timeout/
 
-/** What to do about errors of the server, which a sentence follows that ends without a full stop. */
+/** What to do about an error of the server: a sentence without its full stop. */
 const HINTS: Readonly<Record<string, string>> = {
   '3D000': 'Create it, for example with createdb, or correct the URL',
   '42501':
@@ -27,7 +27,7 @@ const HINTS: Readonly<Record<string, string>> = {
 /** pg gives these errors no code. */
 const TEMPORARY_MESSAGE = /time-?out|connection terminated/i
 
-export interface StartOptions {
+interface StartOptions {
   readonly waitMs: number
   /** Called once for each reason to wait. */
   readonly onWait: (reason: string) => void
@@ -47,7 +47,7 @@ export async function retryWhileStarting<Result>(
       return await step()
     } catch (error) {
       const isOver = performance.now() >= deadline
-      if (!isTemporary(causeOf(error)) || (isOver && attempt >= minAttempts)) throw error
+      if (!isTemporary(error) || (isOver && attempt >= minAttempts)) throw error
       const reason = describeConnectFailure(error)
       if (!isOver && !reasons.has(reason)) {
         reasons.add(reason)
@@ -60,7 +60,7 @@ export async function retryWhileStarting<Result>(
 
 /** Returns the reason in one line, without a code of the operating system. */
 export function describeConnectFailure(error: unknown): string {
-  const cause = firstOf(causeOf(error))
+  const cause = rootCause(error)
   if (!(cause instanceof Error)) return String(cause)
   const { code = '', path, message, name } = cause as NodeJS.ErrnoException
   if (isNetworkError(cause)) return describeSystemError(cause)
@@ -71,17 +71,14 @@ export function describeConnectFailure(error: unknown): string {
   return hint === undefined ? reason : `${reason}. ${hint}`
 }
 
-function causeOf(error: unknown): unknown {
-  return error instanceof ServiceError ? error.cause : error
-}
-
-/** If a host name has several addresses, there is one error for each of them. */
-function firstOf(cause: unknown): unknown {
+/** What the server or the network reported. If a host name has several addresses, there is one error for each of them. */
+function rootCause(error: unknown): unknown {
+  const cause = error instanceof ServiceError ? error.cause : error
   return cause instanceof AggregateError && cause.errors.length > 0 ? cause.errors[0] : cause
 }
 
 function isTemporary(error: unknown): boolean {
-  const cause = firstOf(error)
+  const cause = rootCause(error)
   if (isReadOnly(cause)) return true
   if (cause instanceof pg.DatabaseError)
     return TEMPORARY_STATES.test(cause.code ?? '') || POOLER_WITHOUT_SERVER.test(cause.message)

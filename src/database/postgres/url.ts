@@ -37,7 +37,7 @@ export class MalformedUrl extends Error {}
 const EXPECTED =
   'postgres://user:password@host:port/database (user and password percent-encoded), or the same with several hosts separated by commas'
 
-export interface PostgresUrl {
+interface PostgresUrl {
   /** One URL for each host, in the given order, as pg understands it. */
   readonly urls: readonly string[]
   /** The URL without user name, password and parameters, for messages. */
