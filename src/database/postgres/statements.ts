@@ -38,7 +38,17 @@ const IS_MATCH = `
  * for. The sub-query with the limit yields the animals in order; test/store.contract.ts checks that.
  *
  * For a search, PostgreSQL stops at the last match if the page is full. Otherwise it has examined all animals up to the limit. An
- * aggregate is never merged into the query around it, so that each sub-query runs once.
+ * aggregate is never merged into the query around it, so that each sub-query runs once. Forward, and for any status, its statement
+ * is in short:
+ *
+ *     select position, json, <first if an animal precedes it>, <last if an animal follows it>
+ *     from <the lists $1, $2, …> as page (bound, size, wanted_category, wanted_name, position)
+ *     cross join lateral (
+ *       select <the matches as JSON> as json, <the first id that was examined> as first,
+ *         case when <the page is full> then max(id) else <the last id that was examined> end as last
+ *       from (
+ *         select … from (select … from animals where id >= bound order by id limit 10000) as examined
+ *         where <the category and the name match> limit size) as animal) as rendered
  *
  * `(select $1)` hides from the planner how many pages there are. If it knew that there are few, it would make a new plan
  * for them instead of using the prepared one, and planning takes twice as long as reading a page.

@@ -32,7 +32,16 @@ const LIST_ANIMALS = `
  * the order of json_group_array, but the limit forces it to run the inner query in order; test/store.contract.ts checks that.
  *
  * A search examines the first animals of that order, for the category ?4 and the folded text ?5, either of which may be null. SQLite
- * stops at the last match if the page is full. Otherwise the search has examined all animals up to the limit.
+ * stops at the last match if the page is full. Otherwise the search has examined all animals up to the limit. Forward, and for any
+ * status, its statement is in short:
+ *
+ *     select json, <first if an animal precedes it>, <last if an animal follows it>
+ *     from (
+ *       select <the matches as JSON> as json, <the first id that was examined> as first,
+ *         iif(<the page is full>, max(id), <the last id that was examined>) as last
+ *       from (
+ *         select … from (select … from animals where id >= ?1 order by id limit 10000)
+ *         where <the category and the name match> limit ?2))
  */
 function pageAsJson({ isBackward, status, search }: Span): string {
   const ofStatus = status === undefined ? '' : 'status = ?3 and '

@@ -108,7 +108,11 @@ interface SharedLimiterOptions {
 }
 
 /**
- * For a worker. If the primary process has not answered a question in time, the worker has buckets of its own with its share of the
+ * For a worker. With 4 workers and a limit of 600 requests, the first request of a key asks the primary process, which takes 15 out
+ * of the bucket of the key: the lease. The worker grants these without asking again. If the bucket is empty, the lease has none, and
+ * the worker refuses requests by itself until the bucket has one again.
+ *
+ * If the primary process has not answered a question in time, the worker has buckets of its own with its share of the
  * limit, for all keys, until that question is answered.
  */
 export function createSharedRateLimiter(

@@ -1,9 +1,13 @@
 // Bounds the work of one event-loop turn. Node accepts one connection per turn, so nobody could connect under overload
 // if turns were long (docs/decisions/overload.md).
 //
-// With 1,000 busy connections, each is paused once it was answered, and waits in `others`. Every turn resumes 16 of them, or 8 while
-// new ones arrive, so each is read about every 60th turn. If one sends 100 requests at once, those beyond 16 wait in `queued`: each
-// of the next turns serves 16 of them, and resumes no other connection until none waits.
+// | a connection waits in | because                                                 | in each turn                                      |
+// |-----------------------|---------------------------------------------------------|---------------------------------------------------|
+// | queued                | it has requests beyond the 16 of the turn that read it  | 16 of these are served, or 8 while others connect |
+// | others                | it was answered, and is paused                          | the same number is resumed, if none is queued     |
+// | urgent                | the same, and its last request was a health check       | 4 are resumed                                     |
+//
+// So with 1,000 busy connections, each is read about every 60th turn.
 
 import type { Connection } from './connections.ts'
 import type { Exchange } from './exchange.ts'
