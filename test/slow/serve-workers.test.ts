@@ -36,9 +36,12 @@ for (const [database, open] of Object.entries(DATABASES)) {
       return { ...running, options }
     }
 
-    /** Each client has its own connection, so that every worker gets some. */
+    /**
+     * Each client has its own connection, so that every worker gets some. The workers have the time-outs of the service, for which
+     * PostgreSQL may be too slow on a busy machine.
+     */
     function clientsOf(t: Scope, address: string, apiKey?: string) {
-      const clients = Array.from({ length: 12 }, () => client(address, apiKey))
+      const clients = Array.from({ length: 12 }, () => client(address, apiKey, database === 'PostgreSQL'))
       t.after(() => {
         for (const { close } of clients) close()
       })

@@ -119,12 +119,25 @@ export function untilReadiness({ send }: Pick<TestService, 'send'>, status: numb
   return waitUntil(hasStatus, { what: `/readyz answers ${status}` })
 }
 
-/** Sends requests to an address, and checks every response against the OpenAPI document. */
-export function client(address: string, apiKey = API_KEY) {
+/**
+ * Sends requests to an address, and checks every response against the OpenAPI document. A patient client sends a request again that
+ * got 503.
+ */
+export function client(address: string, apiKey = API_KEY, isPatient = false) {
   const agent = new Agent({ keepAlive: true })
   const { hostname, port } = new URL(address)
 
-  async function send(method: string, path: string, { headers = {}, body }: Sent = {}): Promise<Reply> {
+  async function send(method: string, path: string, sent?: Sent): Promise<Reply> {
+    let reply = await sendOnce(method, path, sent)
+    const isServed = async () => {
+      if (reply.status === 503) reply = await sendOnce(method, path, sent)
+      return reply.status !== 503
+    }
+    if (isPatient) await waitUntil(isServed, { what: `${method} ${path} is served` })
+    return reply
+  }
+
+  async function sendOnce(method: string, path: string, { headers = {}, body }: Sent = {}): Promise<Reply> {
     const { authorization = `Bearer ${apiKey}`, ...others } = headers
     const reply = await new Promise<Reply>((resolve, reject) => {
       const outgoing = httpRequest(
