@@ -130,6 +130,18 @@ suite('the log of outages', () => {
       ],
     ],
     [
+      'an outage ends two seconds after the last failure although nothing is requested any more',
+      [
+        [0, 'creation', true, BEGIN],
+        [0.5, 'creation', false, ''],
+        [1, 'creation', true, ''],
+        [1.5, 'creation', false, ''],
+        [2.9, 'read', false, ''],
+        [3.1, 'read', false, END],
+        [3.2, 'creation', true, BEGIN],
+      ],
+    ],
+    [
       'a list that works does not end an outage of creations',
       [
         [0, 'creation', true, BEGIN],
@@ -184,16 +196,19 @@ suite('the log of outages', () => {
       ],
     ],
   ] as [string, Step[]][]) {
-    test(what, () => {
+    test(what, t => {
+      t.mock.timers.enable({ apis: ['setTimeout'] })
       let seconds = 0
       const lines: string[] = []
       const log = pino({ base: null }, { write: line => void lines.push(JSON.parse(line).msg) })
       const outages = createOutageLog(log, () => seconds * 1_000)
       for (const [second, kind, isFailed, logged] of steps) {
-        seconds = second
         lines.length = 0
+        t.mock.timers.tick((second - seconds) * 1_000)
+        seconds = second
         if (isFailed) outages.failed(kind, 'id', unavailable(new Error('x')))
         else outages.succeeded(kind)
+        t.mock.timers.tick(0)
         assert.equal(lines.join(), logged, `${kind} at ${second} s`)
       }
     })

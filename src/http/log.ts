@@ -10,10 +10,7 @@ import { headerValues } from './server/request.ts'
 
 const REQUEST_ID = /^[!-~]{1,128}$/
 
-/**
- * An outage ends with the first success that is at least this long after the last failure. Shortly before the end, some
- * requests succeed and others fail.
- */
+/** An outage ends this long after the last failure, if requests succeed again. Shortly before the end, some succeed and others fail. */
 const QUIET_MS = 2_000
 
 /** Uses the client's own `X-Request-Id` if it is short, visible ASCII and contains no API key. */
@@ -39,29 +36,43 @@ interface Outage {
   hasPartlyEnded: boolean
 }
 
+/** A kind of requests that has failed, and has not worked for long enough since. */
+interface Failing {
+  readonly outage: Outage
+  readonly failedAt: number
+  /** Set once a request has succeeded again. Cleared by another failure. */
+  recovery?: NodeJS.Timeout
+}
+
 /**
  * Logs when the database becomes unavailable and when it is back, instead of a stack for each request that fails. Only its own
  * success ends the failure of a kind. A kind that has failed, and is not requested again, hides no later outage of another kind.
  */
 export function createOutageLog<Kind>(log: Logger, now = () => performance.now()) {
-  /** The outage of each kind that has not succeeded since, and when this kind failed last. */
-  const failing = new Map<Kind, { readonly outage: Outage; readonly failedAt: number }>()
+  const failing = new Map<Kind, Failing>()
 
   function begin(time: number, requestId: string, { cause }: ServiceError): Outage {
     log.error({ requestId, err: cause }, 'the database is unavailable; further failures are only counted')
     return { startedAt: time, lastFailureAt: time, failures: 0, hasPartlyEnded: false }
   }
 
+  function end(kind: Kind, outage: Outage): void {
+    failing.delete(kind)
+    outage.hasPartlyEnded = true
+    if (failing.values().some(other => other.outage === outage)) return
+    const durationMs = Math.round(outage.lastFailureAt - outage.startedAt)
+    log.warn({ failedRequests: outage.failures, durationMs }, 'the database is available again')
+  }
+
   return {
     /** Called for each request that the database failed to answer. */
     failed(kind: Kind, requestId: string, error: ServiceError): void {
       const time = now()
-      const own = failing.get(kind)?.outage
+      const own = failing.get(kind)
+      clearTimeout(own?.recovery)
       const others = failing.values().filter(({ failedAt }) => time - failedAt < QUIET_MS)
-      const current = [own, ...others.map(other => other.outage)].find(
-        outage => outage?.hasPartlyEnded === false,
-      )
-      const outage = current ?? begin(time, requestId, error)
+      const current = [own, ...others].find(other => other?.outage.hasPartlyEnded === false)
+      const outage = current?.outage ?? begin(time, requestId, error)
       outage.failures++
       outage.lastFailureAt = time
       failing.set(kind, { outage, failedAt: time })
@@ -69,14 +80,10 @@ export function createOutageLog<Kind>(log: Logger, now = () => performance.now()
 
     /** Called for each request that the database answered. */
     succeeded(kind: Kind): void {
-      const entry = failing.get(kind)
-      if (entry === undefined || now() - entry.failedAt < QUIET_MS) return
-      failing.delete(kind)
-      const { outage } = entry
-      outage.hasPartlyEnded = true
-      if (failing.values().some(other => other.outage === outage)) return
-      const durationMs = Math.round(outage.lastFailureAt - outage.startedAt)
-      log.warn({ failedRequests: outage.failures, durationMs }, 'the database is available again')
+      const own = failing.get(kind)
+      if (own === undefined || own.recovery !== undefined) return
+      const waitMs = own.failedAt + QUIET_MS - now()
+      own.recovery = setTimeout(() => end(kind, own.outage), waitMs).unref()
     },
   }
 }
