@@ -2,7 +2,18 @@
 // one log line, and loses nothing that it has acknowledged.
 
 import assert from 'node:assert/strict'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
@@ -190,6 +201,30 @@ suite('while the write-ahead log is', { concurrency: true }, () => {
     assert.deepEqual(readFileSync(movedAside(service)), bytes)
     assert.deepEqual(await stored(t, path), ['first', 'second'])
   })
+
+  for (const workers of [1, 2])
+    test(`replaced by a file that another process uses, that file stays where it is, with ${workers} workers`, {
+      skip: existsSync('/proc') ? false : 'only /proc tells which process uses a file',
+    }, async t => {
+      const cwd = temporaryFolder(t)
+      const path = join(cwd, 'data', 'production.db')
+      const env = { ANIMAL_STORE_API_KEY: API_KEY }
+      const service = await serve(t, ['--workers', String(workers)], { cwd, env })
+      const { create, close } = client(service.address)
+      t.after(close)
+      assert.equal((await create({ name: 'first', categoryId: 1 })).status, 201)
+      rmSync(`${path}-wal`)
+      writeFileSync(`${path}-wal`, 'not ours')
+      const used = openSync(`${path}-wal`, 'r')
+      t.after(() => closeSync(used))
+      const saved = () => [...service.printed.out.matchAll(/"msg":"[^"]* are saved /g)].length
+      await waitUntil(() => saved() === workers, { what: 'every process has saved what it has' })
+      service.child.kill('SIGTERM')
+      assert.equal((await service.ended).code, 0)
+      assert.equal(readFileSync(`${path}-wal`, 'utf8'), 'not ours')
+      rmSync(`${path}-wal`)
+      assert.deepEqual(await stored(t, path), ['first'])
+    })
 
   test('gone, what a command stores in a new one is there after a restart', async t => {
     const { service, path } = await start(t)

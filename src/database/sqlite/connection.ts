@@ -13,6 +13,9 @@ import { type OpenDatabase, prepareStatements } from './statements.ts'
 /** How often a start tries again while another process creates or migrates the file. */
 const OPEN_INTERVAL_MS = 20
 
+/** How long a checkpoint waits for readers. */
+const READERS_TIMEOUT_MS = 100
+
 /** SQLite's page cache: enough for the inner pages of ten million animals, and the busiest others. */
 const CACHE_KIB = 16 * 1024
 
@@ -127,6 +130,12 @@ function checkFile(path: string, create: boolean): number {
   const { size } = requireFile(path)
   if (!isWritable(path)) throw new UnusableDatabase(`The database ${path} is read-only.`)
   return size
+}
+
+/** Copies the whole WAL and empties it. Returns false if a reader still used it when the time was up. */
+export function truncateWal(database: DatabaseSync): boolean {
+  const checkpoint = () => database.prepare('pragma wal_checkpoint(truncate)').get()
+  return waitForLocks(database, READERS_TIMEOUT_MS, checkpoint)?.busy === 0
 }
 
 /** Opens the file read-only, so that a rejected file and a WAL that a crash left behind stay unchanged. */

@@ -11,9 +11,17 @@ import { toAnimal, toInventory, toKey } from '../rows.ts'
 import { createSearchQueue } from '../searches.ts'
 import { EMPTY_PAGE, type Span, toSpan } from '../span.ts'
 import { completeAnimals } from './complete.ts'
-import { openConnection } from './connection.ts'
+import { openConnection, truncateWal } from './connection.ts'
 import { isLocked, retryWhileLocked, toServiceError } from './errors.ts'
-import { identifyFiles, lostFile, MEMORY, type OpenedFiles, restrictFiles, restrictFolder } from './files.ts'
+import {
+  identifyFiles,
+  isOpenElsewhere,
+  lostFile,
+  MEMORY,
+  type OpenedFiles,
+  restrictFiles,
+  restrictFolder,
+} from './files.ts'
 import {
   animalColumns,
   type OpenDatabase,
@@ -111,13 +119,15 @@ function openFile(
 ): Access {
   let isShmLost = false
 
-  /**
-   * If the `-shm` is lost, other processes may have written without its locks, and the connection that closes last would discard
-   * that. So this connection stays open: the process ends without the clean-up of Node.js, which would close it.
-   */
+  /** Other processes may have written without the locks of the `-shm`, and the connection that closes last would discard that. */
   function onShmLost(): void {
     if (isShmLost) return
     isShmLost = true
+    stayOpen()
+  }
+
+  /** The process ends without the clean-up of Node.js, which would close this connection. */
+  function stayOpen(): void {
     process.once('exit', code => {
       if (connection.database.isOpen) process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`], {})
     })
@@ -150,8 +160,13 @@ function openFile(
       // must be the one of the writer thread, which may not be open yet.
       await writer.started().catch(() => {})
       if (lostFile(files.shm) && !lostFile(files.database)) onShmLost()
-      if (!isShmLost) reader.close()
+      // SQLite would delete the file in the place of a lost WAL, which belongs to another process.
+      const isWalTaken = lostFile(files.wal) === 'replaced' && isOpenElsewhere(files.wal.path)
+      if (!isShmLost && !isWalTaken) reader.close()
       await writer.close()
+      if (!isWalTaken || isShmLost) return
+      if (truncateWal(connection.database)) stayOpen()
+      else reader.close()
     },
   }
 }

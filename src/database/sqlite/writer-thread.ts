@@ -10,12 +10,10 @@
 // |               |           | process still has both files                       |                             |
 
 import { renameSync } from 'node:fs'
-import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isUnavailable, unavailable } from '../../error.ts'
-import { waitForLocks } from './complete.ts'
-import { openSecondConnection } from './connection.ts'
+import { openSecondConnection, truncateWal } from './connection.ts'
 import { lockDeadline, retryWhileLocked } from './errors.ts'
 import {
   fileStamp,
@@ -58,9 +56,6 @@ const MOVE_MS = 100
 
 /** How often a lost WAL is saved when the service stops, if other processes read. Each attempt waits for them for 0.1 s. */
 const SAVE_ATTEMPTS = 15
-
-/** How long a checkpoint waits for readers. */
-const READERS_TIMEOUT_MS = 100
 
 /** The pause after a checkpoint that timed out, because a reader took longer. */
 const CHECKPOINT_PAUSE_MS = 2_000
@@ -222,12 +217,6 @@ function saveWal(): boolean {
     text: `The file in the place of ${wal.path} is ${aside} now. Its contents are not in the database.`,
   })
   return true
-}
-
-/** Copies the whole WAL and empties it. Returns false if a reader still used it when the time was up. */
-function truncateWal(writer: DatabaseSync): boolean {
-  const checkpoint = () => writer.prepare('pragma wal_checkpoint(truncate)').get()
-  return waitForLocks(writer, READERS_TIMEOUT_MS, checkpoint)?.busy === 0
 }
 
 /**
