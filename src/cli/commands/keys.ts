@@ -3,6 +3,7 @@
 import { fstatSync, statSync } from 'node:fs'
 import { type ApiKey, type Environment, generateKey, isActive } from '../../api-key.ts'
 import { type DatabaseAddress, nameOf } from '../../database/open.ts'
+import { ServiceError } from '../../error.ts'
 import type { Store } from '../../store.ts'
 import { CommandFailed, command, interruptible, print, type Streams } from '../command.ts'
 import { reasonOf, redact } from '../messages.ts'
@@ -96,8 +97,10 @@ export const rotateKey = command({
         const message = `The successor of ${id} is ${apiKey.id}.`
         await printSecret(secret, apiKey, message, { ...streams, json })
         const isRotated = await store.rotateKey(id, apiKey, oldEnd).catch(error => {
+          const isNothingStored = error instanceof ServiceError && error.isNothingStored
+          const unless = isNothingStored ? '' : `, unless \`animal-store keys list\` shows ${apiKey.id}`
           throw new CommandFailed(
-            `Key ${id} was not rotated: ${reasonOf(error)}. The key above is not valid, unless \`animal-store keys list\` shows ${apiKey.id}.`,
+            `Key ${id} was not rotated: ${reasonOf(error)}. The key above is not valid${unless}.`,
             { cause: error },
           )
         })
