@@ -80,10 +80,11 @@ function hasCurrent(request: IncomingMessage, etag: string): boolean {
 
 /** Returns the smallest encoding that the client accepts. A weight of 0 means that it does not (RFC 9110, section 12.4.2). */
 function chooseEncoding(acceptEncoding = ''): Encoding {
-  const accepted = acceptEncoding
-    .toLowerCase()
-    .split(',')
-    .filter(item => !/;\s*q=0(\.0*)?\s*$/.test(item))
-    .map(item => item.split(';')[0]?.trim())
-  return (['br', 'gzip'] as const).find(encoding => accepted.includes(encoding)) ?? 'identity'
+  const weights = new Map<string, number>()
+  for (const item of acceptEncoding.toLowerCase().split(',')) {
+    const [coding = '', weight = 'q=1'] = item.split(';').map(part => part.trim())
+    weights.set(coding, Number(weight.slice('q='.length)))
+  }
+  const weightOf = (encoding: Encoding) => weights.get(encoding) ?? weights.get('*') ?? 0
+  return (['br', 'gzip'] as const).find(encoding => weightOf(encoding) > 0) ?? 'identity'
 }
