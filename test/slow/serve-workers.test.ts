@@ -37,11 +37,11 @@ for (const [database, open] of Object.entries(DATABASES)) {
     }
 
     /**
-     * Each client has its own connection, so that every worker gets some. The workers have the time-outs of the service, for which
-     * PostgreSQL may be too slow on a busy machine.
+     * Each client has its own connection, so that every worker gets some. They are patient because the workers have the time-outs of
+     * the service: on a busy machine, PostgreSQL or the worker that holds the lock of SQLite may be too slow for them.
      */
     function clientsOf(t: Scope, address: string, apiKey?: string) {
-      const clients = Array.from({ length: 12 }, () => client(address, apiKey, database === 'PostgreSQL'))
+      const clients = Array.from({ length: 12 }, () => client(address, apiKey, true))
       t.after(() => {
         for (const { close } of clients) close()
       })
