@@ -165,6 +165,7 @@ function openFile(
       if (!isShmLost && !isWalTaken) reader.close()
       await writer.close()
       if (!isWalTaken || isShmLost) return
+      // What was acknowledged matters more: if it is not in the database yet, closing copies it.
       if (truncateWal(connection.database)) stayOpen()
       else reader.close()
     },
