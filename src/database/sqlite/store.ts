@@ -160,7 +160,7 @@ function openFile(
       // must be the one of the writer thread, which may not be open yet.
       await writer.started().catch(() => {})
       if (lostFile(files.shm) && !lostFile(files.database)) onShmLost()
-      // SQLite would delete the file in the place of a lost WAL, which belongs to another process.
+      // SQLite would delete a file in the place of a lost WAL, even one that another process uses.
       const isWalTaken = lostFile(files.wal) === 'replaced' && isOpenElsewhere(files.wal.path)
       if (!isShmLost && !isWalTaken) reader.close()
       await writer.close()
