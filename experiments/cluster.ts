@@ -27,7 +27,7 @@ await inScope(async scope => {
   scope.after(() => pooler?.stop())
   console.log(`${INSTANCES} instances, ${pooler ? 'PgBouncer in transaction mode' : 'no connection pooler'}`)
   const options = {
-    cwd: temporaryFolder(scope),
+    cwd: temporaryFolder(),
     env: { DATABASE_URL: pooler?.url ?? postgres.url, ANIMAL_STORE_API_KEY: API_KEY },
   }
   const start = () => serve(scope, ['--log-level', 'error'], options)

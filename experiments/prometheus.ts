@@ -42,7 +42,7 @@ checkRules()
 await inScope(main)
 
 async function main(scope: Scope): Promise<void> {
-  const folder = temporaryFolder(scope)
+  const folder = temporaryFolder()
   const [metricsPort, prometheusPort] = [await freePort(), await freePort()]
   const { address } = await serve(scope, ['--workers', '2', '--database-url', 'sqlite:animals.db'], {
     cwd: folder,

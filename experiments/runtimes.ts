@@ -72,7 +72,7 @@ console.log('  can be cancelled, and loaded with require')
 
 /** Packs the client and installs it with the runtimes. */
 async function installProject(t: Scope): Promise<string> {
-  const project = temporaryFolder(t)
+  const project = temporaryFolder()
   writeFileSync(join(project, 'package.json'), '{ "private": true }\n')
   writeFileSync(join(project, 'program.mjs'), PROGRAM)
   // npm needs the settings of this machine, such as its registry and its certificates.

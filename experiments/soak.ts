@@ -57,8 +57,8 @@ const DATABASES: Readonly<Record<string, Database>> = {
     name: 'SQLite',
     instances: 1,
     workers: 2,
-    async open(scope) {
-      const path = `${temporaryFolder(scope)}/animals.db`
+    async open() {
+      const path = `${temporaryFolder()}/animals.db`
       return { url: `sqlite:${path}`, path }
     },
   },
@@ -91,7 +91,7 @@ for (const key of chosen) {
 
 async function soak(scope: Scope, database: Database): Promise<Figure[]> {
   const { url, path } = await database.open(scope)
-  const options = { cwd: temporaryFolder(scope), env: { DATABASE_URL: url } }
+  const options = { cwd: temporaryFolder(), env: { DATABASE_URL: url } }
   const commands = createCommands(scope, options)
   let key = await commands.createKey()
   const services = await startServices(scope, database, options)

@@ -53,8 +53,8 @@ interface Database {
   setBack(): unknown
 }
 
-async function openSqlite(scope: Scope): Promise<Database> {
-  const path = join(temporaryFolder(scope), 'animals.db')
+async function openSqlite(): Promise<Database> {
+  const path = join(temporaryFolder(), 'animals.db')
   const setBack = () => runSql(path, 'drop table inventory; pragma user_version = 4')
   return { url: `sqlite:${path}`, instances: 1, workers: 2, hasBackups: true, setBack }
 }
@@ -67,8 +67,8 @@ async function openPostgres(scope: Scope): Promise<Database> {
 }
 
 /** Returns the command of the old version. */
-function installOld(scope: Scope): string {
-  const folder = join(temporaryFolder(scope), 'old')
+function installOld(): string {
+  const folder = join(temporaryFolder(), 'old')
   mkdirSync(folder)
   const archive = execFileSync('git', ['archive', revision], { maxBuffer: 2 ** 28 })
   execFileSync('tar', ['-x', '-C', folder], { input: archive })
@@ -77,9 +77,9 @@ function installOld(scope: Scope): string {
 }
 
 async function upgrade(scope: Scope, database: Database): Promise<Figure[]> {
-  const old = installOld(scope)
+  const old = installOld()
   const options = {
-    cwd: temporaryFolder(scope),
+    cwd: temporaryFolder(),
     env: { DATABASE_URL: database.url, ANIMAL_STORE_API_KEY: API_KEY },
   }
   const program = (main: string): CommandOptions => ({ ...options, program: [process.execPath, main] })
@@ -229,7 +229,7 @@ async function checkAnswers(when: string, address: string): Promise<Figure[]> {
 
 await runExperiments(
   {
-    'Upgrade from 1.0.0 on SQLite': () => inScope(async scope => upgrade(scope, await openSqlite(scope))),
+    'Upgrade from 1.0.0 on SQLite': () => inScope(async scope => upgrade(scope, await openSqlite())),
     'Upgrade from 1.0.0 on PostgreSQL': () =>
       inScope(async scope => upgrade(scope, await openPostgres(scope))),
   },

@@ -189,61 +189,18 @@ suite('batched calls', () => {
 })
 
 suite('a creation that repeats the idempotency key of one that is being stored', () => {
-  const withKey = (name: string, key = 'k') => ({ ...creation(name), idempotency: { scope: 's', key } })
-
-  /** A store whose first batch runs only when `release` is called. Each creation is a batch of its own. */
-  function slowStore(
-    t: TestContext,
-    { fail, queueTimeoutMs = 10_000 }: { fail?: () => Error; queueTimeoutMs?: number } = {},
-  ) {
+  test('gets the same animal, or is rejected if it differs, in the same batch or a later one', async t => {
     const store = memoryStore(t)
-    const { promise, resolve: release } = Promise.withResolvers<void>()
-    const createAnimals = store.createAnimals
-    store.createAnimals = async creations => {
-      await promise
-      if (fail !== undefined) throw fail()
-      return createAnimals(creations)
-    }
     const batches = t.mock.method(store, 'createAnimals')
-    const batched = batchCreations(store, { limits: { size: 1, queueLength: 100 }, queueTimeoutMs })
-    return { store, batched, batches, release }
-  }
-
-  test('waits for it longer than the queue allows, and gets the same animal', async t => {
-    const { store, batched, batches, release } = slowStore(t, { queueTimeoutMs: 20 })
-    const first = batched.createAnimals([withKey('Bella')])
-    const repeated = batched.createAnimals([withKey('Bella')])
-    const different = batched.createAnimals([withKey('Momo')])
-    // The queue rejects this one, so the others have waited longer than the queue allows.
-    await assert.rejects(batched.createAnimals([withKey('Rex', 'other')]), isUnavailable)
-    release()
-    const [outcome] = await first
-    assert.equal(outcome?.kind, 'created')
-    assert.deepEqual(await repeated, [{ ...outcome, kind: 'replayed' }])
-    assert.deepEqual(await different, [{ kind: 'key_reused' }])
-    assert.equal(batches.mock.callCount(), 1)
-    assert.deepEqual(await names(store), ['Bella'])
-  })
-
-  test('fails like it', async t => {
-    const { batched, batches, release } = slowStore(t, { fail: () => unavailable() })
-    const both = [1, 2].map(() => assert.rejects(batched.createAnimals([withKey('Bella')]), isUnavailable))
-    release()
-    await Promise.all(both)
-    assert.equal(batches.mock.callCount(), 1)
-  })
-
-  test('is looked up if the key already belonged to another animal', async t => {
-    const { store, batched, release } = slowStore(t)
-    release()
-    await batched.createAnimals([withKey('Bella')])
-    const outcomes = await Promise.all(
-      ['Momo', 'Bella', 'Momo'].map(name => batched.createAnimals([withKey(name)])),
-    )
+    const batched = batchCreations(store, { limits: { size: 2, queueLength: 100 } })
+    const create = (name: string) =>
+      batched.createAnimals([{ ...creation(name), idempotency: { scope: 's', key: 'k' } }])
+    const outcomes = (await Promise.all(['Bella', 'Bella', 'Momo', 'Bella'].map(create))).flat()
     assert.deepEqual(
-      outcomes.map(([outcome]) => outcome?.kind),
-      ['key_reused', 'replayed', 'key_reused'],
+      outcomes.map(({ kind }) => kind),
+      ['created', 'replayed', 'key_reused', 'replayed'],
     )
+    assert.equal(batches.mock.callCount(), 2)
     assert.deepEqual(await names(store), ['Bella'])
   })
 })
@@ -254,7 +211,7 @@ suite('on SQLite, while a batch waits for a lock, the next creation', () => {
   })
 
   test('waits in the queue, and is stored after the batch has failed', async t => {
-    const path = join(temporaryFolder(t), 'animals.db')
+    const path = join(temporaryFolder(), 'animals.db')
     const store = openTestStore(t, path)
     const release = lockForWriting(t, path)
     const batches = t.mock.method(store, 'createAnimals')

@@ -54,7 +54,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
   suite(`import and export, on ${database}`, () => {
     for (const format of ['jsonl', 'csv']) {
       test(`an export to ${format} and an import of it change no animal`, async t => {
-        const folder = temporaryFolder(t)
+        const folder = temporaryFolder()
         const input = join(folder, 'input.jsonl')
         writeFileSync(input, ANIMALS)
         const file = join(folder, `animals.${format}`)
@@ -72,7 +72,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
     }
 
     test('an invalid line ends an import, and one that resumes stores every animal once', async t => {
-      const folder = temporaryFolder(t)
+      const folder = temporaryFolder()
       const env = { DATABASE_URL: await open(t, folder, 'one') }
       const file = join(folder, 'input.jsonl')
       const all = lines(2_500)
@@ -96,7 +96,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
 }
 
 test('an import whose connection is lost says that its lines may be stored, and how to resume in either case', async t => {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const url = await newDatabase(t)
   const file = join(folder, 'input.jsonl')
   writeFileSync(file, lines(2_500).join('\n'))
@@ -116,7 +116,7 @@ test('an import whose connection is lost says that its lines may be stored, and 
 })
 
 test('an interrupted import says what was stored and how to resume', async t => {
-  const cwd = temporaryFolder(t)
+  const cwd = temporaryFolder()
   const env = { DATABASE_URL: `sqlite:${join(cwd, 'animals.db')}` }
   const store = await openTestStore(t, parseDatabaseUrl(env.DATABASE_URL))
   const count = async () => (await store.listAnimals({ limit: 10_000 })).length
@@ -470,7 +470,7 @@ suite('import and export, on the command line', () => {
   }
 
   test('--format and --from-line choose how standard input is read', async t => {
-    const options = { cwd: temporaryFolder(t), env: { DATABASE_URL: 'sqlite:animals.db' } }
+    const options = { cwd: temporaryFolder(), env: { DATABASE_URL: 'sqlite:animals.db' } }
     const input = '\ufeffstatus,x,categoryId,name\r\nsold,1,x,Max\r\nsold,1,7,Bella\r\n'
     const failed = await run(t, ['import', '-', '--format', 'csv'], { ...options, input })
     assert.equal(failed.code, 1)
@@ -486,7 +486,7 @@ suite('import and export, on the command line', () => {
   })
 
   test('a file that cannot be read or written is reported in one line, without the errno code', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const env = { DATABASE_URL: 'sqlite:animals.db' }
     const missing = await run(t, ['import', 'nothing.jsonl'], { cwd, env })
     assert.deepEqual(
@@ -505,7 +505,7 @@ suite('import and export, on the command line', () => {
   })
 
   test('an import that the database rejects says which lines may be missing, and exits with 1', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     await importInProcess(cwd, lines(1))
     lockForWriting(t, join(cwd, 'animals.db'))
     const env = { DATABASE_URL: `sqlite:${join(cwd, 'animals.db')}` }
@@ -515,7 +515,7 @@ suite('import and export, on the command line', () => {
   })
 
   test('an export ends without an error if the reader closes the pipe', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const env = { DATABASE_URL: 'sqlite:animals.db' }
     await importInProcess(cwd, lines(20_000))
     const { err, out } = await run(t, ['export'], {

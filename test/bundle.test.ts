@@ -76,8 +76,8 @@ const c = \`
 suite('the scripts of the pages', () => {
   const service = shared(startTestService)
 
-  test('use only names that exist', async t => {
-    const folder = temporaryFolder(t)
+  test('use only names that exist', async () => {
+    const folder = temporaryFolder()
     const names = ['catalogue.js', 'reference.js']
     for (const name of names) {
       const { status, text } = await service().send('GET', `/assets/${name}`)

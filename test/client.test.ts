@@ -175,7 +175,7 @@ suite('the client', () => {
   })
 
   test('finds an animal by its id, without the deprecated operation', async t => {
-    const path = join(temporaryFolder(t), 'animals.db')
+    const path = join(temporaryFolder(), 'animals.db')
     const service = await startTestService(t, { database: { kind: 'sqlite', path } })
     const { proxy, store } = await startProxy(t, service, [])
     const kim: NewAnimal = { name: 'Kim', categoryId: 8n }

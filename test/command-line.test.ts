@@ -111,7 +111,7 @@ suite('animal-store', () => {
 
 suite('settings', { concurrency: 2 }, () => {
   test('reports all invalid settings together, one per line, and creates no files', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const { code, out, err } = await run(
       t,
       ['serve', '--port', 'abc', '--environment', 'test', '--nonsense', '--host'],
@@ -145,7 +145,7 @@ suite('settings', { concurrency: 2 }, () => {
   })
 
   test('are read from --env-file by every command, also by npm start, and a variable that is set wins', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     writeFileSync(
       join(cwd, 'my.env'),
       "DATABASE_URL='sqlite:file.db' # here\nANIMAL_STORE_ENV=staging\nLOG_LEVEL=warn\n",
@@ -162,8 +162,8 @@ suite('settings', { concurrency: 2 }, () => {
     }
   })
 
-  test('are not read from an --env-file that has none, such as one in UTF-16', async t => {
-    const path = join(temporaryFolder(t), 'my.env')
+  test('are not read from an --env-file that has none, such as one in UTF-16', async () => {
+    const path = join(temporaryFolder(), 'my.env')
     for (const contents of [Buffer.from('PORT=9001\n', 'utf16le'), 'DATABASE_URL: sqlite:a.db\n', '']) {
       writeFileSync(path, contents)
       const { code, err } = await runInProcess(['keys', 'list', '--env-file', path], {})
@@ -172,7 +172,7 @@ suite('settings', { concurrency: 2 }, () => {
   })
 
   test('are not read from an --env-file that is missing', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const { code, err } = await run(t, ['keys', 'list', '--env-file', 'missing.env'], { cwd })
     // Node.js itself ends the process.
     assert.deepEqual([code, err], [9, `${process.execPath}: missing.env: not found\n`])
@@ -236,7 +236,7 @@ suite('settings', { concurrency: 2 }, () => {
   })
 
   test('a flag overrides its variable, and an empty variable counts as unset', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const env = { PORT: '1', DATABASE_URL: 'sqlite:from-variable.db', ANIMAL_STORE_ENV: '', HOST: '' }
     const { address, child, ended } = await serve(t, ['--database-url', 'sqlite:from-flag.db'], { cwd, env })
     assert.match(address, /^http:\/\/127\.0\.0\.1:\d{2,5}$/)
@@ -253,7 +253,7 @@ suite('settings', { concurrency: 2 }, () => {
       { args: [], env: { CORS_ORIGIN: ORIGINS.join(', ') } },
     ]
     for (const { args, env } of ways) {
-      const { address } = await serve(t, args, { cwd: temporaryFolder(t), env })
+      const { address } = await serve(t, args, { cwd: temporaryFolder(), env })
       for (const origin of ORIGINS) {
         const { headers } = await fetch(`${address}/v1/pets`, { headers: { origin } })
         assert.equal(headers.get('access-control-allow-origin'), origin)
@@ -262,7 +262,7 @@ suite('settings', { concurrency: 2 }, () => {
   })
 
   test('accepts the key from the environment variable, and creates no first key then', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const key = 'a-secret-of-my-own-choosing'
     const { address, printed } = await serve(t, [], { cwd, env: { ANIMAL_STORE_API_KEY: key } })
     const { send, close } = client(address, key)

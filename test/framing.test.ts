@@ -38,7 +38,7 @@ async function count(service: TestService): Promise<number> {
 
 /** A service whose creations wait until `unlock` is called. */
 async function startLockedService(t: TestContext) {
-  const path = join(temporaryFolder(t), 'animals.db')
+  const path = join(temporaryFolder(), 'animals.db')
   const service = await startTestService(t, { database: { kind: 'sqlite', path } })
   return { service, unlock: lockForWriting(t, path) }
 }

@@ -105,8 +105,8 @@ interface Shared {
 }
 
 const DATABASES: Record<string, (t: Scope) => Promise<Shared>> = {
-  SQLite: async t => {
-    const path = join(temporaryFolder(t), 'a.db')
+  SQLite: async () => {
+    const path = join(temporaryFolder(), 'a.db')
     return { database: { kind: 'sqlite', path }, runSql: sql => runSql(path, sql) }
   },
   PostgreSQL: async t => {
@@ -196,7 +196,7 @@ for (const [name, open] of Object.entries(DATABASES)) {
 }
 
 test('the inventory on SQLite is unavailable without its row, which `animal-store migrate` restores', async t => {
-  const path = join(temporaryFolder(t), 'a.db')
+  const path = join(temporaryFolder(), 'a.db')
   const service = await startTestService(t, { database: { kind: 'sqlite', path } })
   await createMany(service, 'a', 8)
   runSql(path, 'delete from inventory')

@@ -23,7 +23,7 @@ async function createIn(cwd: string, ...args: readonly string[]) {
 suite('keys', { concurrency: 2 }, () => {
   /** A running service, and the folder with its database. */
   const running = shared(async scope => {
-    const cwd = temporaryFolder(scope)
+    const cwd = temporaryFolder()
     const { address } = await serve(scope, [], { cwd })
     return { cwd, address }
   })
@@ -43,7 +43,7 @@ suite('keys', { concurrency: 2 }, () => {
   })
 
   test('create, list, rotate and revoke print JSON with --json', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const json = async (...args: string[]) => {
       const { code, out, err } = await run(t, ['keys', ...args, '--json'], { cwd })
       assert.equal(code, 0, err)
@@ -71,8 +71,8 @@ suite('keys', { concurrency: 2 }, () => {
     assert.deepEqual(states, ['active', 'revoked'])
   })
 
-  test('rotate gives each successor the original lifetime', async t => {
-    const cwd = temporaryFolder(t)
+  test('rotate gives each successor the original lifetime', async () => {
+    const cwd = temporaryFolder()
     const rotate = async (id: string) => JSON.parse((await runIn(cwd, 'rotate', id, '--json')).out)
     const lifetimeOf = ({ createdAt, expiresAt }: { createdAt: string; expiresAt: string | null }) =>
       expiresAt === null ? 'unlimited' : Date.parse(expiresAt) - Date.parse(createdAt)
@@ -90,8 +90,8 @@ suite('keys', { concurrency: 2 }, () => {
     }
   })
 
-  test('rotate says when the old key ends, and refuses a key that was rotated already', async t => {
-    const cwd = temporaryFolder(t)
+  test('rotate says when the old key ends, and refuses a key that was rotated already', async () => {
+    const cwd = temporaryFolder()
     const { id } = await createIn(cwd, '--name', 'x')
     const before = Date.now()
     const first = await runIn(cwd, 'rotate', id, '--overlap', '1h')
@@ -111,7 +111,7 @@ suite('keys', { concurrency: 2 }, () => {
   })
 
   test('rotate has one successor, however many processes rotate a key at the same moment', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const { id } = await createIn(cwd, '--name', 'x')
     const attempts = await Promise.all(
       Array.from({ length: 4 }, () => run(t, ['keys', 'rotate', id], { cwd })),
@@ -129,7 +129,7 @@ suite('keys', { concurrency: 2 }, () => {
   })
 
   test('rotate changes nothing if the successor cannot be stored, and says that its key is not valid', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const { id } = await createIn(cwd, '--name', 'x')
     const before = (await runIn(cwd, 'list', '--json')).out
     const unlock = lockForWriting(t, join(cwd, 'data/production.db'))
@@ -143,7 +143,7 @@ suite('keys', { concurrency: 2 }, () => {
   })
 
   test('list prints a table of the keys of one environment', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     await createIn(cwd, '--name', 'one')
     await createIn(cwd, '--name', 'two', '--expires', '1s')
     const { out } = await run(t, ['keys', 'list'], { cwd })
@@ -205,8 +205,8 @@ suite('keys', { concurrency: 2 }, () => {
     [['revoke', 'x'], 1, /^There is no database at/],
     [['create', '--name', 'x', '--database-url', 'sqlite::memory:'], 1, /use a file/],
   ]
-  test('failures exit with 2 if the command line is wrong, otherwise with 1, and create no files', async t => {
-    const cwd = temporaryFolder(t)
+  test('failures exit with 2 if the command line is wrong, otherwise with 1, and create no files', async () => {
+    const cwd = temporaryFolder()
     for (const [args, expected, message] of failures) {
       const { code, err, out } = await runIn(cwd, ...args)
       assert.equal(code, expected, args.join(' '))
@@ -216,8 +216,8 @@ suite('keys', { concurrency: 2 }, () => {
     assert.deepEqual(readdirSync(cwd), [])
   })
 
-  test('rotate and revoke fail with 1 for an unknown key, and rotate for a revoked one', async t => {
-    const cwd = temporaryFolder(t)
+  test('rotate and revoke fail with 1 for an unknown key, and rotate for a revoked one', async () => {
+    const cwd = temporaryFolder()
     const { id } = await createIn(cwd, '--name', 'x')
     await runIn(cwd, 'revoke', id)
     for (const [args, message] of [
@@ -231,8 +231,8 @@ suite('keys', { concurrency: 2 }, () => {
     }
   })
 
-  test('revoke, rotate and list do not print a key that is given instead of its id', async t => {
-    const cwd = temporaryFolder(t)
+  test('revoke, rotate and list do not print a key that is given instead of its id', async () => {
+    const cwd = temporaryFolder()
     const { key } = await createIn(cwd, '--name', 'x')
     const [prefix, secret] = [key.slice(0, 8), key.slice(8)]
     for (const args of [
@@ -247,7 +247,7 @@ suite('keys', { concurrency: 2 }, () => {
   })
 
   test('create exits with 1 if the folder of the database cannot be created', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     writeFileSync(join(cwd, 'data'), '')
     const { code, err } = await run(t, ['keys', 'create', '--name', 'x'], { cwd })
     assert.equal(code, 1)

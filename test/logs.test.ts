@@ -4,12 +4,13 @@ import assert from 'node:assert/strict'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { stripVTControlCharacters } from 'node:util'
 import { pino } from 'pino'
 import { renderAnimal } from '../src/animal.ts'
 import { createLogOutput, formatForTerminal } from '../src/cli/service/log-stream.ts'
 import { unavailable } from '../src/error.ts'
-import { createOutageLog } from '../src/http/log.ts'
+import { createOutages } from '../src/http/outages.ts'
 import { startTestServer } from './support/http-server.ts'
 import { requestHead } from './support/raw-http.ts'
 import { API_KEY, errorCode, sendRaw, startTestService, temporaryFolder } from './support/service.ts'
@@ -114,102 +115,100 @@ suite('the log', () => {
 })
 
 suite('the log of outages', () => {
-  type Step = [second: number, kind: 'creation' | 'read' | 'readiness', isFailed: boolean, logged: string]
+  type What = 'read fails' | 'write fails' | 'write stores' | 'database works' | 'time passes'
+  type Step = [second: number, what: What, logged: string]
   const BEGIN = 'the database is unavailable; further failures are only counted'
   const END = 'the database is available again'
 
   for (const [what, steps] of [
     [
-      'an outage ends with a success that is two seconds after the last failure',
+      'an outage ends by itself when the database works, two seconds after the last failure',
       [
-        [0, 'read', true, BEGIN],
-        [1, 'read', true, ''],
-        [2, 'read', false, ''],
-        [3.1, 'read', false, END],
-        [4, 'read', false, ''],
+        [0, 'read fails', BEGIN],
+        [3, 'read fails', ''],
+        [4, 'database works', ''],
+        [5, 'time passes', END],
+        [7, 'read fails', BEGIN],
       ],
     ],
     [
-      'an outage ends two seconds after the last failure although nothing is requested any more',
+      'an outage goes on while the database does not answer, although nothing is requested',
       [
-        [0, 'creation', true, BEGIN],
-        [0.5, 'creation', false, ''],
-        [1, 'creation', true, ''],
-        [1.5, 'creation', false, ''],
-        [2.9, 'read', false, ''],
-        [3.1, 'read', false, END],
-        [3.2, 'creation', true, BEGIN],
+        [0, 'read fails', BEGIN],
+        [60, 'time passes', ''],
+        [61, 'database works', ''],
+        [62, 'time passes', END],
       ],
     ],
     [
-      'a list that works does not end an outage of creations',
+      'an outage in which writes failed ends only after a write has stored something',
       [
-        [0, 'creation', true, BEGIN],
-        [5, 'read', false, ''],
-        [6, 'creation', true, ''],
-        [9, 'readiness', false, ''],
-        [9, 'creation', false, END],
+        [0, 'database works', ''],
+        [1, 'write fails', BEGIN],
+        [2, 'read fails', ''],
+        [3_600, 'time passes', ''],
+        [3_601, 'write stores', ''],
+        [3_602, 'time passes', END],
       ],
     ],
     [
-      'a list that works does not end an outage that only readiness has noticed',
+      'a write that fails after another one has stored something keeps the outage open',
       [
-        [0, 'readiness', true, BEGIN],
-        [5, 'read', false, ''],
-        [10, 'readiness', true, ''],
-        [20, 'readiness', false, END],
+        [0, 'database works', ''],
+        [1, 'write fails', BEGIN],
+        [2, 'write stores', ''],
+        [2, 'write fails', ''],
+        [60, 'time passes', ''],
+        [61, 'write stores', ''],
+        [62, 'time passes', END],
+        [63, 'write stores', ''],
       ],
     ],
     [
-      'a failure that nobody repeats does not hide the next outage of another kind',
+      'what stores something outside an outage says nothing',
       [
-        [0, 'readiness', true, BEGIN],
-        [60, 'read', false, ''],
-        [70, 'read', true, BEGIN],
-        [71, 'creation', true, ''],
-        [80, 'read', false, ''],
-        [80, 'creation', false, END],
-        [90, 'creation', true, BEGIN],
-        [95, 'readiness', false, END],
-        [95, 'creation', false, END],
-      ],
-    ],
-    [
-      'a creation that fails again long after lists have recovered begins another outage, and lists join it',
-      [
-        [0, 'creation', true, BEGIN],
-        [0, 'read', true, ''],
-        [3, 'read', false, ''],
-        [21_600, 'creation', true, BEGIN],
-        [21_601, 'read', true, ''],
-        [21_605, 'read', false, ''],
-        [21_605, 'creation', false, END],
-      ],
-    ],
-    [
-      'an outage of several kinds is one, and ends when all work again',
-      [
-        [0, 'creation', true, BEGIN],
-        [0, 'read', true, ''],
-        [3, 'creation', false, ''],
-        [3, 'read', false, END],
+        [0, 'write stores', ''],
+        [9, 'time passes', ''],
       ],
     ],
   ] as [string, Step[]][]) {
-    test(what, t => {
+    test(what, async t => {
       t.mock.timers.enable({ apis: ['setTimeout'] })
       let seconds = 0
-      const lines: string[] = []
-      const log = pino({ base: null }, { write: line => void lines.push(JSON.parse(line).msg) })
-      const outages = createOutageLog(log, () => seconds * 1_000)
-      for (const [second, kind, isFailed, logged] of steps) {
+      let isWorking = false
+      const lines: { msg: string; failedRequests?: number; durationMs?: number }[] = []
+      const log = pino({ base: null }, { write: line => void lines.push(JSON.parse(line)) })
+      const checkDatabase = async () => {
+        if (!isWorking) throw unavailable(new Error('x'))
+      }
+      const outages = createOutages(log, checkDatabase, () => seconds * 1_000)
+      const happen: Record<What, () => void> = {
+        'read fails': () => outages.failed(unavailable(new Error('x')), { requestId: 'id' }),
+        'write fails': () => outages.failed(unavailable(new Error('x')), { requestId: 'id', isWrite: true }),
+        'write stores': () => outages.stored(),
+        'database works': () => {
+          isWorking = true
+        },
+        'time passes': () => {},
+      }
+      let [failures, startedAt] = [0, 0]
+      for (const [second, event, logged] of steps) {
         lines.length = 0
-        t.mock.timers.tick((second - seconds) * 1_000)
-        seconds = second
-        if (isFailed) outages.failed(kind, 'id', unavailable(new Error('x')))
-        else outages.succeeded(kind)
-        t.mock.timers.tick(0)
-        assert.equal(lines.join(), logged, `${kind} at ${second} s`)
+        while (seconds < second) {
+          seconds++
+          t.mock.timers.tick(1_000)
+          // The check of the database is a promise.
+          await nextTurn()
+        }
+        happen[event]()
+        if (logged === BEGIN) [failures, startedAt] = [0, second]
+        if (event.endsWith('fails')) failures++
+        assert.equal(lines.map(({ msg }) => msg).join(), logged, `${event} at ${second} s`)
+        if (logged !== END) continue
+        assert.deepEqual(
+          [lines[0]?.failedRequests, lines[0]?.durationMs],
+          [failures, (second - startedAt) * 1_000],
+        )
       }
     })
   }
@@ -263,7 +262,7 @@ suite('log lines on a terminal', () => {
   })
 
   test('are written to a terminal only, and JSON to everything else', async t => {
-    const path = join(temporaryFolder(t), 'log')
+    const path = join(temporaryFolder(), 'log')
     const fd = openSync(path, 'a')
     t.after(() => closeSync(fd))
     const terminal = createLogOutput({ fd, isTTY: true })

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { renameSync } from 'node:fs'
+import { renameSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
@@ -197,9 +197,9 @@ suite('the listener of the metrics', { concurrency: 3 }, () => {
     args: readonly string[] = [],
     options: Partial<CommandOptions> = {},
   ) {
-    const running = await serve(t, ['--metrics-port', '0', '--shutdown-delay', '0s', ...args], {
-      cwd: temporaryFolder(t),
-      env: { ANIMAL_STORE_API_KEY: API_KEY },
+    const running = await serve(t, ['--metrics-port', '0', ...args], {
+      cwd: temporaryFolder(),
+      env: { ANIMAL_STORE_API_KEY: API_KEY, SHUTDOWN_DELAY: '0s' },
       isGroup: true,
       ...options,
     })
@@ -220,6 +220,8 @@ suite('the listener of the metrics', { concurrency: 3 }, () => {
     assert.equal(await head.text(), '')
     for (const [method, path, status, code] of [
       ['GET', '/v1/pets', 404, 'not_found'],
+      ['GET', '/', 404, 'not_found'],
+      ['POST', '/readyz', 405, 'method_not_allowed'],
       ['GET', '/metrics/', 404, 'not_found'],
       ['POST', '/metrics', 405, 'method_not_allowed'],
     ] as const) {
@@ -232,6 +234,53 @@ suite('the listener of the metrics', { concurrency: 3 }, () => {
     assert.equal((await fetch(`${address}/metrics`)).status, 404)
     child.kill('SIGTERM')
     assert.equal((await ended).code, 0)
+  })
+
+  for (const workers of ['1', '2']) {
+    test(`serves the health checks, with ${workers} workers`, async t => {
+      const cwd = temporaryFolder()
+      const { url, child, address } = await serveMetrics(
+        t,
+        ['--workers', workers, '--shutdown-delay', '5s'],
+        {
+          cwd,
+        },
+      )
+      const check = (path: string, origin = url) => fetch(new URL(path, origin))
+      const isReady = async () => (await check('/readyz')).status === 200
+      await waitUntil(isReady, { what: 'it is ready' })
+      const live = await check('/livez')
+      assert.deepEqual([live.status, await live.text()], [200, '{"status":"ok"}'])
+      const head = await fetch(new URL('/readyz', url), { method: 'HEAD' })
+      assert.deepEqual([head.status, await head.text()], [200, ''])
+
+      rmSync(join(cwd, 'data', 'production.db-wal'))
+      const isUnready = async () => (await check('/readyz')).status === 503
+      await waitUntil(isUnready, { what: 'it is not ready' })
+      const refused = await check('/readyz')
+      assert.equal(((await refused.json()) as { code: string }).code, 'unavailable')
+      assert.equal((await check('/livez')).status, 200)
+      child.kill('SIGTERM')
+      await waitUntil(async () => (await check('/livez', address)).headers.get('connection') === 'close', {
+        what: 'it stops',
+      })
+      assert.equal((await check('/livez')).status, 200)
+      assert.equal((await check('/readyz')).status, 503)
+    })
+  }
+
+  test('starts an outage in the log with a health check that fails', async t => {
+    const cwd = temporaryFolder()
+    const { url, printed } = await serveMetrics(t, [], { cwd })
+    runSql(join(cwd, 'data', 'production.db'), 'alter table inventory rename to elsewhere')
+    const isUnready = async () => (await fetch(new URL('/readyz', url))).status === 503
+    await waitUntil(isUnready, { what: 'it is not ready' })
+    const isLogged = () => printed.out.includes('the database is unavailable')
+    await waitUntil(isLogged, { what: 'it is logged' })
+    runSql(join(cwd, 'data', 'production.db'), 'alter table elsewhere rename to inventory')
+    await waitUntil(() => printed.out.includes('the database is available again'), {
+      what: 'its end is logged',
+    })
   })
 
   test('answers malformed requests with the error object', async t => {
@@ -258,7 +307,7 @@ suite('the listener of the metrics', { concurrency: 3 }, () => {
     const { port } = taken.address() as { port: number }
     for (const workers of ['1', '2']) {
       const args = ['serve', '--port', '0', '--metrics-port', String(port), '--workers', workers]
-      const { code, err } = await run(t, args, { cwd: temporaryFolder(t) })
+      const { code, err } = await run(t, args, { cwd: temporaryFolder() })
       assert.equal(code, 1)
       assert.equal(
         err,
@@ -277,7 +326,7 @@ suite('the listener of the metrics', { concurrency: 3 }, () => {
   })
 
   test('says that the database is down if one of the workers cannot use it', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const { address, child, scrape } = await serveMetrics(t, ['--workers', '2'], { cwd })
     const up = async () => sampleOf(await scrape(), 'animal_store_database_up')
     await waitUntil(async () => (await up()) === 1, { what: 'both workers can use the database' })

@@ -1,4 +1,4 @@
-// Overload: event-loop turns stay short, every connection gets its turn, and requests beyond the limit get 503.
+// Overload: pipelined requests and requests that wait for the database are bounded, and those beyond the limit get 503.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -8,72 +8,13 @@ import { pino } from 'pino'
 import { batchCreations } from '../src/database/batching.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import { createApp } from '../src/http/app.ts'
+import { createOutages } from '../src/http/outages.ts'
 import { jsonReply } from '../src/http/server/reply.ts'
 import type { Store } from '../src/store.ts'
 import { startTestServer } from './support/http-server.ts'
-import { connectRaw, type RawConnection, requestHead, statusesOf } from './support/raw-http.ts'
+import { connectRaw, requestHead, statusesOf } from './support/raw-http.ts'
 import { API_KEY, client } from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
-
-const CONNECTIONS = 300
-
-/** Sends a request, and the next one whenever it was answered. Returns the number of answers so far. */
-function retryForever({ socket }: RawConnection, path: string): () => number {
-  const request = requestHead(`GET ${path} HTTP/1.1`, 'host: x')
-  let answers = 0
-  socket.on('data', () => {
-    answers++
-    socket.write(request)
-  })
-  socket.write(request)
-  return () => answers
-}
-
-async function countingServer(t: TestContext) {
-  const requestsPerTurn: number[] = []
-  let requests = 0
-  function answer() {
-    if (requests++ === 0) {
-      setImmediate(() => {
-        requestsPerTurn.push(requests)
-        requests = 0
-      })
-    }
-    return jsonReply(200, '{}')
-  }
-  const server = await startTestServer(t, { answer, isUrgent: path => path === '/urgent' })
-  return { ...server, requestsPerTurn }
-}
-
-suite('hundreds of connections that retry at once', () => {
-  async function overloadedServer(t: TestContext) {
-    const server = await countingServer(t)
-    const opened = await server.openSeveral(CONNECTIONS)
-    return { ...server, answersOf: opened.map(each => retryForever(each, '/')) }
-  }
-
-  test('are read in rotation, a few in each event-loop turn', async t => {
-    const { requestsPerTurn, answersOf } = await overloadedServer(t)
-    const answers = () => answersOf.map(count => count())
-    await waitUntil(() => answers().every(count => count >= 2), { what: 'each was answered twice' })
-    const firstTurns = requestsPerTurn.length
-    await waitUntil(() => answers().every(count => count >= 7), { what: 'each was answered five times more' })
-    const most = Math.max(...requestsPerTurn.slice(firstTurns))
-    assert.ok(most <= 64, `${most} requests in one turn`)
-    assert.ok(Math.max(...answers()) <= 2 * Math.min(...answers()) + 2, String(answers()))
-  })
-
-  test('do not delay health checks', async t => {
-    const { open, answersOf } = await overloadedServer(t)
-    await waitUntil(() => answersOf.every(count => count() >= 2), { what: 'each was answered twice' })
-    const checks = retryForever(await open(), '/urgent')
-    await waitUntil(() => checks() >= 1, { what: 'the first check is answered' })
-    const [other = () => 0] = answersOf
-    const [checksBefore, othersBefore] = [checks(), other()]
-    await waitUntil(() => other() >= othersBefore + 5, { what: 'another connection is answered five times' })
-    assert.ok(checks() - checksBefore >= 10, `${checks() - checksBefore} checks were answered`)
-  })
-})
 
 test('beyond the limit, a connection closes after the pipelined requests that were accepted', async t => {
   const gate = Promise.withResolvers<void>()
@@ -104,20 +45,6 @@ test('beyond the limit, a connection closes after the pipelined requests that we
   await waitUntil(() => statusesOf(other.received()).length === 2, { what: 'the other one is served' })
 })
 
-test('connections that pipeline are served a few requests in each event-loop turn', async t => {
-  const { openSeveral, requestsPerTurn } = await countingServer(t)
-  // Node reads up to 64 KiB at once: 64 requests.
-  const request = requestHead('GET /urgent HTTP/1.1', 'host: x'.padEnd(1_000))
-  assert.equal(request.length, 1_026)
-  const connections = await openSeveral(20)
-  for (const { socket } of connections) socket.write(request.repeat(320))
-  const total = () => requestsPerTurn.reduce((sum, requests) => sum + requests, 0)
-  await waitUntil(() => total() === 20 * 320, { what: 'all requests are answered' })
-  assert.ok(requestsPerTurn.length >= 50, `all requests were served in ${requestsPerTurn.length} turns`)
-  const most = Math.max(...requestsPerTurn)
-  assert.ok(most <= 64, `${most} requests in one turn`)
-})
-
 suite('requests that wait for the database', () => {
   async function startApp(t: TestContext) {
     const gate = Promise.withResolvers<void>()
@@ -139,17 +66,19 @@ suite('requests that wait for the database', () => {
       createAnimals: blocked(stored.createAnimals),
     }
     const store = batchCreations(blockedStore, { limits: { size: 1, queueLength: 2 } })
+    const log = pino({ level: 'silent' })
     const { server } = createApp({
       store,
-      checkDatabase: stored.ping,
+      outages: createOutages(log, stored.ping),
+      checkReadiness: stored.ping,
       clock: Date.now,
       environment: 'production',
       basePath: '/v1',
       extraKey: API_KEY,
       corsOrigins: [],
-      log: pino({ level: 'silent' }),
+      log,
       documents: [],
-      state: () => 'ready',
+      isAccepting: () => true,
       isQueueFull: () => store.creationsWaiting() >= 2,
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')

@@ -33,7 +33,7 @@ suite('a file or a folder without permissions is named', {
 }, () => {
   /** Databases with one animal in folders of their own, and a backup. */
   async function folderWithDatabases(t: TestContext) {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const at = (...names: string[]) => join(cwd, ...names)
     const store = openTestStore(t, at('a.db'))
     await addAnimal(store, 'a')
@@ -93,7 +93,7 @@ suite('the files of a SQLite database', () => {
   const program = [...OPEN_UMASK, execPath, fileURLToPath(new URL('../bin/animal-store.js', import.meta.url))]
 
   test('are created for the user of the service only, and so are their folders', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const path = join('new', 'folder', 'animals.db')
     const { address } = await serve(t, ['--database-url', `sqlite:${path}`], { cwd, env, program })
     const { send, close } = client(address)
@@ -109,7 +109,7 @@ suite('the files of a SQLite database', () => {
   })
 
   test('that exist are closed to other users with a notice, and so is the default folder, but no other folder', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     for (const folder of ['data', 'other']) {
       mkdirSync(join(cwd, folder))
       const path = join(cwd, folder, 'production.db')
@@ -128,7 +128,7 @@ suite('the files of a SQLite database', () => {
   })
 
   test('are closed to other users with a notice by the commands that copy them too', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const path = join(cwd, 'a.db')
     await addAnimal(openTestStore(t, path), 'a')
     for (const args of [['export'], ['backup', 'backup.db']]) {
@@ -151,7 +151,7 @@ suite('the files of a SQLite database', () => {
   })
 
   test('that were rejected keep their mode', t => {
-    const path = join(temporaryFolder(t), 'a.db')
+    const path = join(temporaryFolder(), 'a.db')
     runSql(path, 'create table songs (title text)')
     chmodSync(path, 0o644)
     assert.throws(() => openTestStore(t, path), /belongs to another program/)

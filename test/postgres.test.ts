@@ -106,7 +106,7 @@ suite('the schema on PostgreSQL', () => {
 
   test('is created by `animal-store migrate`', async t => {
     const url = await newDatabase(t)
-    const { code, err } = await run(t, ['migrate', '--database-url', url], { cwd: temporaryFolder(t) })
+    const { code, err } = await run(t, ['migrate', '--database-url', url], { cwd: temporaryFolder() })
     assert.equal(code, 0, err)
     const { rows } = await administer('select version from animal_store_schema', url)
     assert.deepEqual(rows, [{ version: LATEST_SCHEMA }])
@@ -135,7 +135,7 @@ suite('an unusable PostgreSQL database ends the start with one line and exit cod
   test('no server listens', async t => {
     const url = `postgres://user:HUNTER2@127.0.0.1:${await freePort()}/animals`
     const { code, err } = await run(t, ['serve', '--port', '0'], {
-      cwd: temporaryFolder(t),
+      cwd: temporaryFolder(),
       env: { DATABASE_URL: url, DATABASE_WAIT: '0s' },
     })
     assert.equal(code, 1)
@@ -145,7 +145,7 @@ suite('an unusable PostgreSQL database ends the start with one line and exit cod
 
   test('the database does not exist', async t => {
     const url = (await newDatabase(t)).replace(/test_/, 'nothing_')
-    const { code, err } = await run(t, ['keys', 'list', '--database-url', url], { cwd: temporaryFolder(t) })
+    const { code, err } = await run(t, ['keys', 'list', '--database-url', url], { cwd: temporaryFolder() })
     assert.equal(code, 1)
     assert.match(
       err,

@@ -203,7 +203,7 @@ suite('connections', () => {
 
 suite('connections with a request that waits for the database', () => {
   async function startLockedService(t: TestContext) {
-    const path = join(temporaryFolder(t), 'animals.db')
+    const path = join(temporaryFolder(), 'animals.db')
     const service = await startTestService(t, { database: { kind: 'sqlite', path } })
     return { service, unlock: lockForWriting(t, path) }
   }

@@ -299,7 +299,7 @@ suite('the rate limit', () => {
     test(`is shared by workers: a client gets all of it on ${where}`, async t => {
       const env = { ANIMAL_STORE_API_KEY: API_KEY, SHUTDOWN_DELAY: '0s' }
       const args = ['--workers', '2', '--rate-limit', '200/1h']
-      const { address } = await serve(t, args, { cwd: temporaryFolder(t), env, isGroup: true })
+      const { address } = await serve(t, args, { cwd: temporaryFolder(), env, isGroup: true })
       const one = client(address)
       t.after(one.close)
       const statuses: number[] = []
@@ -325,7 +325,7 @@ suite('with a rate limit and workers, no request hangs while the primary process
   async function startTwo(t: TestContext) {
     const args = ['--workers', '2', '--rate-limit', '200/1h', '--shutdown-delay', '5s']
     const env = { ANIMAL_STORE_API_KEY: API_KEY }
-    const running = await serve(t, args, { cwd: temporaryFolder(t), env, isGroup: true })
+    const running = await serve(t, args, { cwd: temporaryFolder(), env, isGroup: true })
     const { send, close } = client(running.address)
     t.after(close)
     return { ...running, send }

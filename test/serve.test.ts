@@ -18,7 +18,7 @@ suite('serve', { concurrency: 2 }, () => {
     ['staging', 'as_test_'],
   ] as const) {
     test(`the first run in ${environment} creates the database and a key, and prints the key once`, async t => {
-      const cwd = temporaryFolder(t)
+      const cwd = temporaryFolder()
       const args = environment === 'staging' ? ['--environment', 'staging'] : []
       const first = await serve(t, args, { cwd })
       const key = await first.said(new RegExp(`(${prefix}\\w{38})`))
@@ -47,22 +47,22 @@ suite('serve', { concurrency: 2 }, () => {
   }
 
   test('the printed curl command gets []', { skip: skipWithout('curl') }, async t => {
-    const { said } = await serve(t, [], { cwd: temporaryFolder(t) })
+    const { said } = await serve(t, [], { cwd: temporaryFolder() })
     const command = await said(/(curl .*)/)
     const { out } = await run(t, ['-c', `${command} -s`], {
-      cwd: temporaryFolder(t),
+      cwd: temporaryFolder(),
       program: ['sh'],
     })
     assert.equal(out, '[]')
   })
 
   test('the printed curl command quotes the brackets of an IPv6 address', async t => {
-    const { address, said } = await serve(t, ['--host', '::1'], { cwd: temporaryFolder(t) })
+    const { address, said } = await serve(t, ['--host', '::1'], { cwd: temporaryFolder() })
     assert.ok((await said(/(curl .*)/)).endsWith(` '${address}/v1/pets'`))
   })
 
   test('serves from memory without creating files', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const { address, said } = await serve(t, ['--database-url', 'sqlite::memory:'], { cwd })
     const { send, close } = client(address, await said(/(as_live_\w{38})/))
     t.after(close)
@@ -71,7 +71,7 @@ suite('serve', { concurrency: 2 }, () => {
   })
 
   test('a file that is not a database makes every command exit with 1 and one line, and stays unchanged', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const path = join(cwd, 'a.db')
     writeFileSync(path, 'hello'.repeat(1000))
     const before = readFileSync(path)
@@ -93,7 +93,7 @@ suite('serve', { concurrency: 2 }, () => {
   })
 
   test('exits with 1 and one line if the database stays locked, and creates no key', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const env = { DATABASE_URL: `sqlite:${join(cwd, 'a.db')}` }
     await runInProcess(['migrate'], env)
     const other = new DatabaseSync(join(cwd, 'a.db'))
@@ -108,7 +108,7 @@ suite('serve', { concurrency: 2 }, () => {
   })
 
   test('treats a database path that looks like a URI as a file name', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const { address, said } = await serve(t, ['--database-url', 'sqlite:file:x.db'], { cwd })
     const { send, close } = client(address, await said(/(as_live_\w{38})/))
     t.after(close)
@@ -121,7 +121,7 @@ suite('serve', { concurrency: 2 }, () => {
     t.after(() => blocker.close())
     await new Promise(resolve => blocker.once('listening', resolve))
     const { port } = blocker.address() as { port: number }
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const { code, err } = await run(t, ['serve', '--port', String(port)], { cwd })
     assert.equal(code, 1)
     assert.equal(
@@ -141,7 +141,7 @@ suite('serve', { concurrency: 2 }, () => {
       '--database-url',
       'sqlite::memory:',
     ]
-    const { code, err } = await run(t, args, { cwd: temporaryFolder(t) })
+    const { code, err } = await run(t, args, { cwd: temporaryFolder() })
     assert.equal(code, 1)
     assert.match(
       err,

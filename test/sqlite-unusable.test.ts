@@ -10,7 +10,7 @@ import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
 import { UnusableDatabase } from '../src/store.ts'
 import { shared, startTestService, temporaryFolder } from './support/service.ts'
-import { addAnimal, openDatabase, openTestStore, runSql } from './support/sqlite.ts'
+import { addAnimal, animalNames, openDatabase, openTestStore, runSql } from './support/sqlite.ts'
 
 const PAGE = 4096
 
@@ -33,8 +33,8 @@ function damage(path: string, fromPage: number, pages: number): void {
 
 suite('an unusable SQLite file is rejected in one line and not changed', () => {
   /** Databases with one animal and a thousand, to be copied. */
-  const databases = shared(async t => {
-    const folder = temporaryFolder(t)
+  const databases = shared(async () => {
+    const folder = temporaryFolder()
     const paths = {
       one: join(folder, 'one.db'),
       thousand: join(folder, '1k.db'),
@@ -93,7 +93,7 @@ suite('an unusable SQLite file is rejected in one line and not changed', () => {
   ]
   for (const [what, reason, prepare] of rows) {
     test(what, t => {
-      const path = join(temporaryFolder(t), 'a.db')
+      const path = join(temporaryFolder(), 'a.db')
       prepare(path)
       const before = what === 'a folder' ? undefined : readFileSync(path)
       assert.throws(
@@ -111,7 +111,7 @@ suite('an unusable SQLite file is rejected in one line and not changed', () => {
   }
 
   test('with the write-ahead log of a crash, which is not changed either', async t => {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     const path = join(folder, 'a.db')
     await addAnimal(openTestStore(t, path), 'a')
     openDatabase(t, path).exec('pragma user_version = 99')
@@ -123,7 +123,7 @@ suite('an unusable SQLite file is rejected in one line and not changed', () => {
   })
 
   test('in a folder that cannot be created', t => {
-    const folder = temporaryFolder(t)
+    const folder = temporaryFolder()
     writeFileSync(join(folder, 'file'), '')
     const path = join(folder, 'file', 'a.db')
     assert.throws(() => openTestStore(t, path), /The folder of the database .* cannot be created/)
@@ -131,7 +131,7 @@ suite('an unusable SQLite file is rejected in one line and not changed', () => {
 })
 
 test('a file with the tables that Litestream adds can be used', async t => {
-  const path = join(temporaryFolder(t), 'a.db')
+  const path = join(temporaryFolder(), 'a.db')
   await createDatabase(path, 1)
   runSql(path, 'create table _litestream_seq (id integer primary key, seq integer)')
   runSql(path, 'create table _litestream_lock (id integer)')
@@ -139,7 +139,7 @@ test('a file with the tables that Litestream adds can be used', async t => {
 })
 
 test('damage is not looked for when a file is opened: what needs it gets 503, and the log says to restore a backup', async t => {
-  const path = join(temporaryFolder(t), 'a.db')
+  const path = join(temporaryFolder(), 'a.db')
   await createDatabase(path, 1_000)
   damage(path, 20, 20)
   const service = await startTestService(t, { database: { kind: 'sqlite', path } })
@@ -150,4 +150,18 @@ test('damage is not looked for when a file is opened: what needs it gets 503, an
   assert.deepEqual([...statuses].sort(), [200, 503])
   const errors = service.logs.filter(({ level }) => Number(level) === 50)
   assert.match(inspect(errors), /the database file is damaged: stop the service and restore a backup/)
+})
+
+test('a file that was being created when its process was killed is opened by the next start', async t => {
+  const folder = temporaryFolder()
+  const [unfinished, left] = [join(folder, 'unfinished.db'), join(folder, 'left.db')]
+  const database = openDatabase(t, unfinished)
+  // The cache is so small that pages are written before the commit, and so the rollback journal is needed.
+  database.exec('pragma cache_size = 1; begin; create table animals (name text)')
+  const insert = database.prepare('insert into animals values (randomblob(500))')
+  for (let count = 0; count < 100; count++) insert.run()
+  for (const suffix of ['', '-journal']) copyFileSync(unfinished + suffix, left + suffix)
+  const store = openTestStore(t, left)
+  await addAnimal(store, 'Bella')
+  assert.deepEqual(await animalNames(store), ['Bella'])
 })

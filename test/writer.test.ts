@@ -2,95 +2,46 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { suite, type TestContext, test } from 'node:test'
-import { Worker } from 'node:worker_threads'
+import { suite, test } from 'node:test'
 import { systemClock } from '../src/clock.ts'
-import { identifyFiles, type OpenedFiles } from '../src/database/sqlite/files.ts'
-import { animalColumns } from '../src/database/sqlite/statements.ts'
 import { openSqliteStore } from '../src/database/sqlite/store.ts'
-import { openWriter, REQUEST_TIMEOUT_MS } from '../src/database/sqlite/writer.ts'
 import { isUnavailable, ServiceError } from '../src/error.ts'
 import { MAIN, serve } from './support/command.ts'
 import { connectRaw } from './support/raw-http.ts'
 import { API_KEY, client, startTestService, temporaryFolder } from './support/service.ts'
-import {
-  addAnimal,
-  animalNames,
-  countAnimals,
-  lockForWriting,
-  openDatabase,
-  openTestStore,
-} from './support/sqlite.ts'
-
-const BELLA = animalColumns({ name: 'Bella', categoryId: 7n })
-const IDLE = { onWritten() {}, onShmLost() {}, log: { warn() {}, error() {} }, timeoutMs: REQUEST_TIMEOUT_MS }
-
-async function createFile(path: string): Promise<void> {
-  await openSqliteStore({ path, clock: systemClock, create: true }).close()
-}
-
-/** Creates a database that is open until the end of the test, and identifies its files. */
-async function createDatabase(t: TestContext): Promise<OpenedFiles> {
-  const path = join(temporaryFolder(t), 'animals.db')
-  await createFile(path)
-  openDatabase(t, path).exec('select * from animals')
-  return identifyFiles(path)
-}
+import { addAnimal, animalNames, countAnimals, lockForWriting, openTestStore } from './support/sqlite.ts'
 
 suite('the writer thread', () => {
-  test('is started again by the next write after it ended or could not start, and says so once', async t => {
-    const files = await createDatabase(t)
-    const messages: string[] = []
-    const log = (message: string) => void messages.push(message)
-    let starts = 0
-    const writer = openWriter({
-      ...IDLE,
-      files,
-      log: { warn: log, error: log },
-      startThread(workerData) {
-        starts++
-        if (starts === 1) throw new Error('too many open files')
-        if (starts === 2) return new Worker('process.exit(1)', { eval: true })
-        return new Worker(new URL('../src/database/sqlite/writer-thread.ts', import.meta.url), { workerData })
-      },
-    })
-    t.after(() => writer.close())
-    writer.start()
-    await assert.rejects(writer.started(), isUnavailable)
-    await assert.rejects(writer.write('createAnimals', BELLA), isUnavailable)
-    assert.deepEqual(await writer.write('createAnimals', BELLA), [1n])
-    assert.deepEqual(messages, [
-      'The writer thread has ended unexpectedly (too many open files). Creations get 503 until it runs again.',
-      'The writer thread runs again.',
-    ])
-  })
-
-  test('is waited for only for a limited time if the disk stalls while it opens the file', async t => {
-    const writer = openWriter({
-      ...IDLE,
-      files: await createDatabase(t),
-      // It ends when it is told to close.
-      startThread: () =>
-        new Worker("require('node:worker_threads').parentPort.once('message', () => {})", { eval: true }),
-    })
-    writer.start()
-    t.mock.timers.enable({ apis: ['setTimeout'] })
-    const started = assert.rejects(writer.started(), isUnavailable)
-    t.mock.timers.tick(10_000)
-    await started
-    t.mock.timers.reset()
-    await writer.close()
+  test('ends the process if it ends unexpectedly, with one line in the log', async t => {
+    const cwd = temporaryFolder()
+    const preload = join(cwd, 'fail-in-thread.mjs')
+    writeFileSync(
+      preload,
+      `import { parentPort } from 'node:worker_threads'
+       parentPort?.on('message', () => { throw new Error('out of order') })`,
+    )
+    const env = { ANIMAL_STORE_API_KEY: API_KEY, NODE_OPTIONS: `--import ${preload}` }
+    const { address, ended } = await serve(t, [], { cwd, env })
+    const { create, close } = client(address)
+    t.after(close)
+    assert.equal((await create({ name: 'Bella', categoryId: 7 })).status, 503)
+    const { code, out } = await ended
+    assert.equal(code, 1)
+    const fatal = out.split('\n').filter(line => line.startsWith('{"level":60'))
+    assert.equal(fatal.length, 1, out)
+    assert.match(String(fatal[0]), /the writer thread has ended.*out of order/)
   })
 
   test('stores animals although the process has no file descriptor left', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const script = 'ulimit -n 60; exec "$@"'
     const program = ['sh', '-c', script, 'sh', process.execPath, MAIN]
     const { address } = await serve(t, [], { cwd, env: { ANIMAL_STORE_API_KEY: API_KEY }, program })
-    const { send, create, close } = client(address)
+    const { create, close } = client(address)
     t.after(close)
-    assert.equal((await send('GET', '/readyz')).status, 200)
+    assert.equal((await create({ name: 'Bella', categoryId: 7 })).status, 201)
     // More connections than descriptors: the kernel accepts them, the service cannot.
     for (let count = 0; count < 80; count++) {
       const { socket } = connectRaw(address)
@@ -100,8 +51,8 @@ suite('the writer thread', () => {
     assert.equal((await create({ name: 'Bella', categoryId: 7 })).status, 201)
   })
 
-  test('finishes pending writes before it closes', async t => {
-    const path = join(temporaryFolder(t), 'animals.db')
+  test('finishes pending writes before it closes', async () => {
+    const path = join(temporaryFolder(), 'animals.db')
     const store = openSqliteStore({ path, clock: systemClock, create: true })
     const creations = Array.from({ length: 5 }, (_, index) =>
       store.createAnimals([{ animal: { name: `animal ${index}`, categoryId: 1n } }]),
@@ -113,7 +64,7 @@ suite('the writer thread', () => {
   })
 
   test('delays neither listings nor readiness while it waits for the lock of another process', async t => {
-    const path = join(temporaryFolder(t), 'animals.db')
+    const path = join(temporaryFolder(), 'animals.db')
     const service = await startTestService(t, { database: { kind: 'sqlite', path } })
     await service.create({ name: 'Bella', categoryId: 7 })
     const unlock = lockForWriting(t, path)
@@ -133,7 +84,7 @@ suite('the writer thread', () => {
   })
 
   test('waits for the lock of another process, and rejects a write that waits too long', async t => {
-    const path = join(temporaryFolder(t), 'a.db')
+    const path = join(temporaryFolder(), 'a.db')
     const store = openTestStore(t, path)
     await addAnimal(store, 'a')
     const unlock = lockForWriting(t, path)
@@ -151,7 +102,7 @@ suite('the writer thread', () => {
   })
 
   test('reports an invalid value from our own code as a bug, and stores nothing of its batch', async t => {
-    const store = openTestStore(t, join(temporaryFolder(t), 'a.db'))
+    const store = openTestStore(t, join(temporaryFolder(), 'a.db'))
     const badStatus = { name: 'a', categoryId: 1n, status: 'lost' as 'sold' }
     await assert.rejects(
       store.createAnimals([{ animal: { name: 'x', categoryId: 1n } }, { animal: badStatus }]),

@@ -50,7 +50,7 @@ function removed(
   workers: number,
 ): (scope: Scope) => Promise<Figure> {
   return async scope => {
-    const cwd = temporaryFolder(scope)
+    const cwd = temporaryFolder()
     const path = `${cwd}/data/production.db`
     const options = { cwd, env, isGroup: true }
     const args = ['--log-level', 'warn', '--workers', String(workers)]
@@ -93,7 +93,7 @@ async function storeByCommands(scope: Scope, cwd: string, name: string): Promise
 
 function diskErrors(count: number): (scope: Scope) => Promise<Figure> {
   return async scope => {
-    const cwd = temporaryFolder(scope)
+    const cwd = temporaryFolder()
     const service = await serve(scope, ['--log-level', 'silent'], { cwd, env })
     let { address } = service
     const creations = createContinuously(() => address)
@@ -124,7 +124,7 @@ function diskErrors(count: number): (scope: Scope) => Promise<Figure> {
  */
 function stalled(what: 'writes' | 'reads', calls: string): (scope: Scope) => Promise<Figure> {
   return async scope => {
-    const cwd = temporaryFolder(scope)
+    const cwd = temporaryFolder()
     const first = await serve(scope, ['--log-level', 'silent'], { cwd, env })
     let { address } = first
     const creations = createContinuously(() => address)

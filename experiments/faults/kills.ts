@@ -13,7 +13,7 @@ const MAX_PAUSE_MS = 400
 export async function kills({ quick }: Options): Promise<Figure[]> {
   const count = quick ? 4 : 160
   return [
-    await inScope(scope => killOn(scope, 'SQLite', `sqlite:${temporaryFolder(scope)}/animals.db`, count)),
+    await inScope(scope => killOn(scope, 'SQLite', `sqlite:${temporaryFolder()}/animals.db`, count)),
     await inScope(async scope => {
       const postgres = await startPostgres([])
       scope.after(() => postgres.stop())
@@ -23,7 +23,7 @@ export async function kills({ quick }: Options): Promise<Figure[]> {
 }
 
 async function killOn(scope: Scope, database: string, url: string, count: number): Promise<Figure> {
-  const cwd = temporaryFolder(scope)
+  const cwd = temporaryFolder()
   const env = { ANIMAL_STORE_API_KEY: API_KEY, DATABASE_URL: url }
   const start = () => serve(scope, ['--log-level', 'warn'], { cwd, env })
   let service = await start()

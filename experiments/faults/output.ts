@@ -26,7 +26,7 @@ export async function output({ quick }: Options): Promise<Figure[]> {
 
 /** Each time is followed by a restart: after one signal and after two in turns. */
 async function stall(scope: Scope, times: number): Promise<Figure[]> {
-  const cwd = temporaryFolder(scope)
+  const cwd = temporaryFolder()
   const port = await freePort()
   const address = `http://127.0.0.1:${port}`
   const startService = async () => {

@@ -21,7 +21,7 @@ export async function inScope<Result>(work: (scope: Scope) => Promise<Result>): 
 /** Starts the service, by default on a new SQLite file. */
 export async function startService(scope: Scope, databaseUrl = 'sqlite:animals.db') {
   const env = { ANIMAL_STORE_API_KEY: API_KEY, DATABASE_URL: databaseUrl }
-  const { address, child } = await serve(scope, ['--log-level', 'warn'], { cwd: temporaryFolder(scope), env })
+  const { address, child } = await serve(scope, ['--log-level', 'warn'], { cwd: temporaryFolder(), env })
   return { address, pid: Number(child.pid) }
 }
 

@@ -1,7 +1,7 @@
 // The application: the checks that every request passes, in a fixed order, and the routes behind them.
 
 import type { Logger } from 'pino'
-import { ServiceError, unavailable } from '../error.ts'
+import { ServiceError } from '../error.ts'
 import { type AuthenticatorOptions, createAuthenticator, unauthorized } from './api/authentication.ts'
 import {
   createHandlers,
@@ -10,22 +10,16 @@ import {
   type HandlerOptions,
   type RequestContext,
 } from './api/handlers.ts'
-import {
-  allowedMethods,
-  type DatabaseUse,
-  isDeprecated,
-  OPERATIONS,
-  type OperationId,
-  withHead,
-} from './api/operations.ts'
+import { allowedMethods, isDeprecated, OPERATIONS, type OperationId, withHead } from './api/operations.ts'
 import { type RateLimiter, rateLimited } from './api/rate-limit.ts'
 import { type Document, documentRoute } from './documents.ts'
-import { createOutageLog, createRequestIds } from './log.ts'
+import type { Outages } from './outages.ts'
+import { createRequestIds } from './request-ids.ts'
 import { createClientAddress } from './server/client-address.ts'
 import { createCors } from './server/cors.ts'
 import type { Exchange } from './server/exchange.ts'
 import { internalError, methodNotAllowed, notFound } from './server/protocol-errors.ts'
-import { errorReply, jsonReply, type Reply } from './server/reply.ts'
+import { errorReply, OK_REPLY, type Reply } from './server/reply.ts'
 import { checkExpectation, checkMessage, headerValues } from './server/request.ts'
 import { createHttpServer, type HttpServer } from './server/server.ts'
 
@@ -38,8 +32,9 @@ type RequestObserver = (
 ) => void
 
 interface AppOptions extends AuthenticatorOptions, HandlerOptions {
-  /** Rejects if requests cannot be served. */
-  readonly checkDatabase: () => Promise<void>
+  readonly outages: Outages
+  /** Rejects with `unavailable` if the service should get no requests. */
+  readonly checkReadiness: () => Promise<void>
   /** For each API key. By default there is no limit. */
   readonly rateLimiter?: RateLimiter | undefined
   /** The origins whose pages may use the API from a browser, in addition to the service's own. `*` allows all. */
@@ -51,11 +46,9 @@ interface AppOptions extends AuthenticatorOptions, HandlerOptions {
   readonly writeLogLine?: ((line: string) => void) | undefined
   readonly onRequest?: RequestObserver | undefined
   readonly documents: readonly Document[]
-  readonly state: () => ServiceState
+  /** False once the service is stopping. */
+  readonly isAccepting: () => boolean
 }
-
-/** While it is starting, it serves requests, but load balancers should wait. */
-export type ServiceState = 'starting' | 'ready' | 'stopping'
 
 /** What is done with requests of one method to one path. */
 interface Route {
@@ -68,8 +61,8 @@ interface Route {
   readonly handle: Handler
   /** Headers of every reply: alternating names and values. */
   readonly headers?: readonly string[] | undefined
-  /** Undefined if its replies do not show whether the database works. */
-  readonly needs?: DatabaseUse
+  /** Whether it changes what is stored. */
+  readonly isWrite?: boolean | undefined
 }
 
 interface Resource {
@@ -79,12 +72,7 @@ interface Resource {
   readonly routes: ReadonlyMap<string, Route>
 }
 
-const LIVENESS = '/livez'
-const READINESS = '/readyz'
-
 const API_METHODS = allowedMethods(OPERATIONS.map(({ method }) => method))
-
-const OK = jsonReply(200, '{"status":"ok"}')
 
 const UNAUTHORIZED = {
   missing: errorReply(unauthorized(false)),
@@ -92,10 +80,9 @@ const UNAUTHORIZED = {
 }
 
 export function createApp(options: AppOptions): HttpServer {
-  const { basePath, extraKey, rateLimiter, corsOrigins, log, onRequest, state } = options
+  const { basePath, extraKey, rateLimiter, corsOrigins, log, onRequest, outages } = options
   const authenticate = createAuthenticator(options)
   const cors = corsOrigins.length === 0 ? undefined : createCors(corsOrigins, API_METHODS)
-  const outageLog = createOutageLog<DatabaseUse>(log)
   const handlers = createHandlers(options)
   const deprecation = deprecationHeaders(basePath)
   const findResource = createRouter([
@@ -104,17 +91,10 @@ export function createApp(options: AppOptions): HttpServer {
       handle: handlers[operation.id],
       headers: isDeprecated(operation.id) ? deprecation : undefined,
     })),
-    { method: 'GET', path: LIVENESS, handle: () => OK },
-    { method: 'GET', path: READINESS, handle: checkReadiness, needs: 'readiness' },
+    { method: 'GET', path: '/livez', handle: () => OK_REPLY },
+    { method: 'GET', path: '/readyz', handle: () => options.checkReadiness().then(() => OK_REPLY) },
     ...options.documents.map(document => ({ method: 'GET', ...documentRoute(document) }) as const),
   ])
-
-  async function checkReadiness(): Promise<Reply> {
-    const current = state()
-    if (current !== 'ready') throw unavailable(undefined, `The service is ${current}.`)
-    await options.checkDatabase()
-    return OK
-  }
 
   /** The order of the checks is part of the interface (docs/decisions/errors.md). */
   async function answer(exchange: Exchange<RequestContext>): Promise<Reply> {
@@ -126,6 +106,7 @@ export function createApp(options: AppOptions): HttpServer {
       parameter: path.slice(path.lastIndexOf('/') + 1),
       apiKey: undefined,
       animalId: undefined,
+      hasStored: false,
     }
     exchange.route = resource?.path
     exchange.context = context
@@ -150,20 +131,21 @@ export function createApp(options: AppOptions): HttpServer {
       if (resource === undefined) throw notFound()
       if (route === undefined) throw methodNotAllowed(resource.allow)
       const reply = await route.handle(exchange, context)
-      if (route.needs !== undefined && (reply.status === 200 || reply.status === 201))
-        outageLog.succeeded(route.needs)
+      if (context.hasStored) outages.stored()
       return reply
     } catch (error) {
-      return reportError(error, exchange.id, route?.needs ?? 'read')
+      // While no key can be looked up, it is unknown whether writes work.
+      const isWrite = context.apiKey !== undefined && route?.isWrite === true
+      return reportError(error, exchange.id, isWrite)
     }
   }
 
-  function reportError(cause: unknown, requestId: string, use: DatabaseUse): Reply {
+  function reportError(cause: unknown, requestId: string, isWrite: boolean): Reply {
     // An unknown failure is reported without detail, which could reveal something internal.
     const error = cause instanceof ServiceError ? cause : internalError(cause)
     // An error without a cause is expected, such as 503 while the service stops.
     if (error.status >= 500 && error.cause !== undefined) {
-      if (error.code === 'unavailable') outageLog.failed(use, requestId, error)
+      if (error.code === 'unavailable') outages.failed(error, { requestId, isWrite })
       else log.error({ requestId, err: cause }, error.code)
     }
     return errorReply(error)
@@ -173,8 +155,7 @@ export function createApp(options: AppOptions): HttpServer {
     requestId: createRequestIds(extraKey),
     clientAddress: createClientAddress(options.trustedProxies ?? 0),
     answer,
-    isAccepting: () => state() !== 'stopping',
-    isUrgent: isHealthCheck,
+    isAccepting: options.isAccepting,
     log,
     renderContext,
     writeLogLine: options.writeLogLine,
@@ -211,10 +192,6 @@ function createRouter(routes: readonly Route[]): (path: string) => Resource | un
 
 function addHeaders(exchange: Exchange, headers: readonly string[]): void {
   exchange.headers = [...exchange.headers, ...headers]
-}
-
-function isHealthCheck(path: string): boolean {
-  return path === LIVENESS || path === READINESS
 }
 
 function renderContext({ apiKey, animalId }: RequestContext): string {

@@ -2,6 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { unavailable } from '../error.ts'
 import { isDeprecated, OPERATIONS } from '../http/api/operations.ts'
 
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20]
@@ -15,12 +16,14 @@ const DATABASE_TIMEOUT_MS = 1_000
 const MAX_KEY_IDS = 1_000
 const OTHER_KEYS = 'other'
 
-/** Where the gauges take their values from. */
+/** What the metrics ask the service. */
 interface Sources {
   readonly connections: () => number
   readonly creationsWaiting: () => number
   /** Rejects if the database cannot be used. */
   readonly checkDatabase: () => Promise<void>
+  /** Rejects with `unavailable` if the service should get no requests. */
+  readonly checkReadiness: () => Promise<void>
 }
 
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
@@ -113,9 +116,14 @@ export function createMetrics(droppedLogLines: () => number) {
 
     observeCommit: (creations: number) => creationsPerCommit.observe(creations),
 
-    /** Called once the service has started. Until then, its gauges are 0. */
+    /** Called once the service has started. Until then, its gauges are 0, and it is not ready. */
     attach(given: Sources): void {
       sources = given
+    },
+
+    async checkReadiness(): Promise<void> {
+      if (sources === undefined) throw unavailable(undefined, 'The service is starting.')
+      await sources.checkReadiness()
     },
 
     /** Returns the values of this process. They can be sent to another one. */

@@ -76,7 +76,7 @@ suite('the catalogue page', () => {
 
   test('shows the loaded rows while the server is down, and continues when it is back', async t => {
     const port = await freePort()
-    const database = { kind: 'sqlite', path: join(temporaryFolder(t), 'animals.db') } as const
+    const database = { kind: 'sqlite', path: join(temporaryFolder(), 'animals.db') } as const
     const service = await startWithAnimals(t, newAnimals(30), { port, database })
     const { page } = await open(t, service, { path: '/?order=oldest' })
     await readRows(page)

@@ -30,7 +30,7 @@ const service = shared(scope => startWithAnimals(scope, newAnimals(120, ['availa
 
 /** Starts a service whose animals are inserted by SQL, to choose their ids. */
 async function startWithRows(t: Scope, values: readonly string[]): Promise<TestService> {
-  const path = join(temporaryFolder(t), 'animals.db')
+  const path = join(temporaryFolder(), 'animals.db')
   const service = await startTestService(t, { database: { kind: 'sqlite', path } })
   const database = new DatabaseSync(path)
   database.exec(`insert into animals (id, name, category_id, status) values ${values.join()}`)

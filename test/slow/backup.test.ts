@@ -46,7 +46,7 @@ async function runIn(folder: string, command: 'backup' | 'restore', file: string
 
 /** A folder with the default database, which has these animals and is closed. */
 async function folderWith(t: Scope, ...names: readonly string[]): Promise<string> {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   await createDatabase(t, join(folder, DATABASE), ...names)
   return folder
 }
@@ -97,7 +97,7 @@ function beforeEachFileCall(look: () => void): () => void {
 
 /** Starts the service, creates animals, and kills it, so that the newest animals are in the WAL only. */
 async function crashedFolder(t: Scope, count: number): Promise<string> {
-  const cwd = temporaryFolder(t)
+  const cwd = temporaryFolder()
   const { address, child, ended } = await serve(t, [], { cwd, env })
   const { create, close } = client(address, KEY)
   t.after(close)
@@ -129,7 +129,7 @@ const WITHOUT_LINKS = [
 
 suite('backup', { concurrency: true }, () => {
   test('has every animal that was acknowledged before it began, while clients create more', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const { address } = await serve(t, [], { cwd, env })
     const acknowledged: string[] = []
     let isStopped = false
@@ -472,7 +472,7 @@ test('a restore that is killed at any step leaves the complete old or the comple
 })
 
 test('a backup of several steps shows how much is copied', async t => {
-  const cwd = temporaryFolder(t)
+  const cwd = temporaryFolder()
   const store = openTestStore(t, join(cwd, DATABASE))
   const animal = { name: 'x'.repeat(1_000), categoryId: 1n }
   const batch = Array.from({ length: 1_000 }, () => ({ animal }))

@@ -20,8 +20,8 @@ import { lockForWriting } from '../support/sqlite.ts'
 import { waitUntil } from '../support/wait.ts'
 
 /** Runs commands in this process, on `animals.db` in a new folder. */
-function useFolder(t: TestContext) {
-  const folder = temporaryFolder(t)
+function useFolder() {
+  const folder = temporaryFolder()
   const database = join(folder, 'animals.db')
   const env = { DATABASE_URL: `sqlite:${database}` }
   return {
@@ -44,7 +44,7 @@ const TWO_ANIMALS = '{"name":"Bella","categoryId":7}\n{"name":"Rex","categoryId"
 
 suite('a command that creates a database says so, and one that writes names it', () => {
   test('import, keys and migrate', async t => {
-    const { command, folder, database, write } = useFolder(t)
+    const { command, folder, database, write } = useFolder()
     const file = write('two.jsonl', TWO_ANIMALS)
     const imported = await command('import', file)
     assert.match(
@@ -58,8 +58,8 @@ suite('a command that creates a database says so, and one that writes names it',
     assert.equal((await command('migrate')).err, `The schema of ${database} is up to date.\n`)
   })
 
-  test('a command that only reads creates none', async t => {
-    const { command, database } = useFolder(t)
+  test('a command that only reads creates none', async () => {
+    const { command, database } = useFolder()
     for (const args of [['export'], ['keys', 'list'], ['keys', 'revoke', 'key_x']]) {
       assert.equal((await command(...args)).code, 1)
       assert.equal(existsSync(database), false)
@@ -68,8 +68,8 @@ suite('a command that creates a database says so, and one that writes names it',
 })
 
 suite('import --dry-run', () => {
-  test('checks the whole file, stores nothing, and says what it would do', async t => {
-    const { command, database, write } = useFolder(t)
+  test('checks the whole file, stores nothing, and says what it would do', async () => {
+    const { command, database, write } = useFolder()
     const file = write('two.jsonl', TWO_ANIMALS)
     const first = await command('import', file, '--dry-run')
     assert.deepEqual(
@@ -82,8 +82,8 @@ suite('import --dry-run', () => {
     assert.equal((await command('export')).out.split('\n').length, 3)
   })
 
-  test('reports every invalid line', async t => {
-    const { command, write } = useFolder(t)
+  test('reports every invalid line', async () => {
+    const { command, write } = useFolder()
     const file = write('some.csv', 'name,categoryId\nBella,7\nMax,x\n,8\nRex,9\n')
     const strict = await command('import', file, '--dry-run')
     assert.equal(strict.code, 1)
@@ -101,8 +101,8 @@ suite('import --dry-run', () => {
 })
 
 suite('the name of a file', () => {
-  test('decides the format, in both directions', async t => {
-    const { command, at, write } = useFolder(t)
+  test('decides the format, in both directions', async () => {
+    const { command, at, write } = useFolder()
     await command('import', write('two.ndjson', TWO_ANIMALS))
     await command('import', write('tabs.tsv', 'name\tcategoryId\na,b;c\t9\n'))
     const expected = {
@@ -120,8 +120,8 @@ suite('the name of a file', () => {
     }
   })
 
-  test('is refused if no format has it, with what is supported', async t => {
-    const { command, at, database } = useFolder(t)
+  test('is refused if no format has it, with what is supported', async () => {
+    const { command, at, database } = useFolder()
     for (const name of ['a.gz', 'a.csv.gz', 'a.xlsx', 'a.json', 'a.txt', 'A.XLS']) {
       for (const direction of ['import', 'export']) {
         const { code, err } = await command(direction, at(name), '--format', 'csv')
@@ -132,8 +132,8 @@ suite('the name of a file', () => {
     }
   })
 
-  test('columns and members that an animal does not have are named', async t => {
-    const { command, write } = useFolder(t)
+  test('columns and members that an animal does not have are named', async () => {
+    const { command, write } = useFolder()
     const file = write('typo.csv', 'id,name,categoryId,stauts,\n1,Bob,4,sold,\n')
     assert.match(
       (await command('import', file, '--dry-run')).err,
@@ -146,8 +146,8 @@ suite('the name of a file', () => {
     )
   })
 
-  test('must fit --format', async t => {
-    const { command } = useFolder(t)
+  test('must fit --format', async () => {
+    const { command } = useFolder()
     const { code, err } = await command('export', 'animals.csv', '--format', 'jsonl')
     assert.deepEqual([code, err], [2, '--format jsonl contradicts the ending of animals.csv\n'])
   })
@@ -163,7 +163,7 @@ suite('a key that cannot be shown is not valid', { concurrency: 2 }, () => {
   }
 
   test('keys create revokes it, and keys rotate stores nothing', async t => {
-    const { folder, command } = useFolder(t)
+    const { folder, command } = useFolder()
     const options = { cwd: folder, env: { DATABASE_URL: 'sqlite:animals.db' }, program: REDIRECTED }
     const created = await run(t, ['keys', 'create', '--name', 'x'], options)
     assert.equal(created.code, 1)
@@ -183,7 +183,7 @@ suite('a key that cannot be shown is not valid', { concurrency: 2 }, () => {
 
   for (const redirection of ['>&-', '> /dev/null'])
     test(`keys create revokes it with ${redirection}`, async t => {
-      const folder = temporaryFolder(t)
+      const folder = temporaryFolder()
       const { code, err } = await run(t, ['keys', 'create', '--name', 'x'], {
         cwd: folder,
         env: { DATABASE_URL: 'sqlite:animals.db' },
@@ -196,7 +196,7 @@ suite('a key that cannot be shown is not valid', { concurrency: 2 }, () => {
 
   for (const workers of ['1', '2']) {
     test(`serve revokes it on the first run with --workers ${workers}, and exits with 1`, async t => {
-      const folder = temporaryFolder(t)
+      const folder = temporaryFolder()
       const { code } = await run(
         t,
         ['serve', '--port', '0', '--workers', workers, '--shutdown-delay', '0s'],
@@ -215,7 +215,7 @@ suite('a key that cannot be shown is not valid', { concurrency: 2 }, () => {
 suite('the first key', { concurrency: 2 }, () => {
   /** A service that listens, and waits for the lock of the database to create its first key. */
   async function startLocked(t: TestContext, workers: string) {
-    const { folder, command, database, env } = useFolder(t)
+    const { folder, command, database, env } = useFolder()
     await command('migrate')
     const unlock = lockForWriting(t, database)
     const address = `http://127.0.0.1:${await freePort()}`
@@ -260,7 +260,7 @@ suite('Ctrl+C', { concurrency: 2 }, () => {
     args: readonly string[],
     { redirection = '', mode = 0o600 } = {},
   ) {
-    const { folder, database, env, command, write } = useFolder(t)
+    const { folder, database, env, command, write } = useFolder()
     assert.equal((await command('import', write('two.jsonl', TWO_ANIMALS))).code, 0)
     assert.equal((await command('backup', join(folder, 'copy.db'))).code, 0)
     chmodSync(database, mode)
@@ -316,7 +316,7 @@ suite('nothing that a user can cause prints a stack trace', { concurrency: 2 }, 
   const isRoot = process.getuid?.() === 0
 
   test('a folder that may not be entered', { skip: isRoot && 'root may enter every folder' }, async t => {
-    const { folder, at } = useFolder(t)
+    const { folder, at } = useFolder()
     mkdirSync(at('closed'))
     writeFileSync(at('closed/animals.db'), '')
     chmodSync(at('closed'), 0o000)
@@ -339,7 +339,7 @@ suite('nothing that a user can cause prints a stack trace', { concurrency: 2 }, 
     ['a closed pipe', '{ "$@"; echo "exit $?" >&2; } | true'],
   ] as const) {
     test(`standard output that is ${how}`, async t => {
-      const { folder, command, write } = useFolder(t)
+      const { folder, command, write } = useFolder()
       await command('import', write('two.jsonl', TWO_ANIMALS))
       await command('keys', 'create', '--name', 'x')
       for (const args of [

@@ -33,7 +33,7 @@ async function startBalancer(t: Scope, ports: readonly number[]): Promise<string
       /^ {2}default-server.*\n/m,
       line => line + ports.map((each, index) => `  server s${index} 127.0.0.1:${each}\n`).join(''),
     )
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const file = join(folder, 'haproxy.cfg')
   writeFileSync(file, text)
   cpSync(join(DEPLOY, 'haproxy-errors'), join(folder, 'haproxy-errors'), { recursive: true })
@@ -164,7 +164,7 @@ suite('deploy/postgres/roles.sql', { skip: skipWithout('psql') }, () => {
   async function createRoles(t: Scope, database: string, env: Record<string, string>) {
     const { hostname, port } = new URL(server().url)
     return run(t, [`--dbname=${database}`, `--file=${join(DEPLOY, 'postgres/roles.sql')}`], {
-      cwd: temporaryFolder(t),
+      cwd: temporaryFolder(),
       program: ['psql'],
       env: { PGHOST: hostname, PGPORT: port, PGUSER: 'postgres', PGPASSWORD: 'postgres', ...env },
     })
@@ -181,7 +181,7 @@ suite('deploy/postgres/roles.sql', { skip: skipWithout('psql') }, () => {
         SERVICE_PASSWORD: service,
       })
       assert.equal(code, 0, err)
-      const cwd = temporaryFolder(t)
+      const cwd = temporaryFolder()
       const runAs = (role: string, secret: string, ...args: readonly string[]) =>
         start(t, args, {
           cwd,
@@ -230,8 +230,8 @@ suite('deploy/postgres/roles.sql', { skip: skipWithout('psql') }, () => {
 })
 
 suite('deploy/create-env.sh', () => {
-  test('writes one file for each program, readable only by its owner, and never overwrites it', t => {
-    const folder = temporaryFolder(t)
+  test('writes one file for each program, readable only by its owner, and never overwrites it', () => {
+    const folder = temporaryFolder()
     const script = join(folder, 'create-env.sh')
     writeFileSync(script, readFileSync(join(DEPLOY, 'create-env.sh')), { mode: 0o755 })
     execFileSync(script)
@@ -252,8 +252,8 @@ suite('deploy/create-env.sh', () => {
 suite('deploy/animal-store.service', {
   skip: skipWithout('systemd-analyze'),
 }, () => {
-  test('is a valid unit, and denies the service what it does not need', t => {
-    const file = join(temporaryFolder(t), 'animal-store.service')
+  test('is a valid unit, and denies the service what it does not need', () => {
+    const file = join(temporaryFolder(), 'animal-store.service')
     const unit = readFileSync(join(DEPLOY, 'animal-store.service'), 'utf8')
     // The check fails for a program that this machine does not have.
     writeFileSync(file, unit.replace('/usr/bin/node', '/bin/true'))

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { COMPILER_ENV, start } from '../support/command.ts'
 import { freePort } from '../support/postgres.ts'
@@ -64,8 +64,8 @@ function toPattern(expected: string): RegExp {
 }
 
 /** A copy of the repository, in which the tutorial may build and write files. */
-function copyRepository(t: TestContext): string {
-  const folder = temporaryFolder(t)
+function copyRepository(): string {
+  const folder = temporaryFolder()
   for (const path of NEEDED) {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     cpSync(join(ROOT, path), join(folder, path), { recursive: true })
@@ -79,7 +79,7 @@ function copyRepository(t: TestContext): string {
 }
 
 test('the commands of the tutorial print what the tutorial says', { skip: skipWithout('curl') }, async t => {
-  const cwd = copyRepository(t)
+  const cwd = copyRepository()
   let document = readFileSync(join(ROOT, 'docs/tutorial.md'), 'utf8')
   for (const port of ['54329', '8080', '8081']) document = document.replaceAll(port, String(await freePort()))
   const steps = parseSteps(document)

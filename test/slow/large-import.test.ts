@@ -8,7 +8,7 @@ import { MAIN, run } from '../support/command.ts'
 import { temporaryFolder } from '../support/service.ts'
 
 test('an import of 100 MB runs in a heap of 64 MB', async t => {
-  const cwd = temporaryFolder(t)
+  const cwd = temporaryFolder()
   const file = join(cwd, 'many.csv')
   writeFileSync(file, 'name,categoryId\n')
   const chunk = `${'x'.repeat(990)},7\n`.repeat(5_000)

@@ -25,7 +25,7 @@ const WITHOUT_EXECVE = `--import=data:text/javascript,${encodeURIComponent(`
 
 /** Starts an import that has stored its first batch and waits for more input. */
 async function startImport(t: TestContext, program: readonly string[]) {
-  const cwd = temporaryFolder(t)
+  const cwd = temporaryFolder()
   const path = join(cwd, 'animals.db')
   const store = await openStore({ kind: 'sqlite', path }, { clock: systemClock, create: true, say() {} })
   t.after(() => store.close())

@@ -63,14 +63,14 @@ async function assertMigrated(store: Store): Promise<void> {
 
 suite('a SQLite file of 1.0.0', () => {
   async function createOld(t: TestContext): Promise<string> {
-    const path = join(temporaryFolder(t), 'a.db')
+    const path = join(temporaryFolder(), 'a.db')
     await openTestStore(t, path).close()
     runSql(path, `${SQLITE_SCHEMA_4}; ${insertAnimals(NUMBERS.sqlite)}`)
     return path
   }
 
   const migrate = (t: TestContext, path: string) =>
-    start(t, ['migrate', '--database-url', `sqlite:${path}`], { cwd: temporaryFolder(t) })
+    start(t, ['migrate', '--database-url', `sqlite:${path}`], { cwd: temporaryFolder() })
 
   test('is migrated when it is opened, and says so', async t => {
     const path = await createOld(t)
@@ -156,7 +156,7 @@ suite('a PostgreSQL database of 1.0.0', () => {
 
   test('that is killed while it is migrated is migrated by the next start', async t => {
     const url = await createOld(t)
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const unfilled = () => countRows("animals where search_name is null and name like 'Z%'", url)
     const { child, ended } = start(t, ['migrate', '--database-url', url], { cwd })
     const hasBegun = async () => (await unfilled().catch(() => ANIMALS)) < ANIMALS / 2

@@ -52,7 +52,7 @@ const CLIENT_PAGE = 'client/README.md'
 
 /** Installs the client in an empty project, with the commands of its documentation. */
 async function installClient(t: Scope): Promise<string> {
-  const home = temporaryFolder(t)
+  const home = temporaryFolder()
   const project = join(home, 'project')
   mkdirSync(project)
   const [pack, install, ...others] = codeBlocks(CLIENT_PAGE, 'sh').map(({ code }) => code)
@@ -76,7 +76,7 @@ function readJson(file: string) {
 
 /** Prepares a release in a copy of the repository, as the workflow does, and returns the folder with its files. */
 async function prepareRelease(t: Scope): Promise<string> {
-  const folder = temporaryFolder(t)
+  const folder = temporaryFolder()
   const needed = [
     'bin',
     'client',
@@ -103,7 +103,7 @@ async function prepareRelease(t: Scope): Promise<string> {
 
 /** Installs the service in an empty project. Its dependencies come from the npm registry. */
 async function installService(t: Scope, release: string): Promise<string> {
-  const project = temporaryFolder(t)
+  const project = temporaryFolder()
   writeFileSync(join(project, 'package.json'), '{}')
   const args = [
     'install',
@@ -177,7 +177,7 @@ suite('a release', () => {
     await once(registry.listen(0, '127.0.0.1'), 'listening')
     t.after(() => registry.close())
     const host = `127.0.0.1:${(registry.address() as AddressInfo).port}/`
-    const home = temporaryFolder(t)
+    const home = temporaryFolder()
     writeFileSync(join(home, '.npmrc'), `registry=http://${host}\n//${host}:_authToken=token\n`)
     const publish = (...files: readonly string[]) =>
       run(t, [join(ROOT, 'scripts/publish.sh'), ...files], {
@@ -283,7 +283,7 @@ suite('the package of the service', () => {
   })
 
   test('runs from JavaScript, with its pages and all that they load', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const program = [process.execPath, join(installed(), 'bin/animal-store.js')]
     const { code, out } = await run(t, ['--version'], { cwd, program })
     assert.equal(code, 0)

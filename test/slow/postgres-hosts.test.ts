@@ -223,7 +223,7 @@ suite('with several hosts, the service', () => {
       assert.equal((await service.create({ name: 'lost', categoryId: 1 })).status, 503)
     const starting = [standby.url, urlOf(primary, standby)].map(url =>
       start(t, ['serve', '--port', '0', '--database-wait', '1h'], {
-        cwd: temporaryFolder(t),
+        cwd: temporaryFolder(),
         env: { DATABASE_URL: url },
       }),
     )

@@ -27,7 +27,7 @@ const WAITING_AFTER_TIMEOUT = /^Waiting up to 1h for PostgreSQL: .*time-?out.*\n
 /** Starts the service. It may wait for an hour, so that the test decides when the wait ends. */
 function startWaiting(t: Scope, url: string) {
   return start(t, ['serve', '--port', '0', '--database-wait', '1h'], {
-    cwd: temporaryFolder(t),
+    cwd: temporaryFolder(),
     env: { DATABASE_URL: url },
   })
 }
@@ -107,7 +107,7 @@ suite('at the start, the service waits for a PostgreSQL server', { concurrency: 
   test('for the given time, and then ends with exit code 1', async t => {
     const url = `postgres://user:password@127.0.0.1:${await freePort()}/animals`
     const { code, err } = await run(t, ['migrate', '--database-url', url, '--database-wait', '1s'], {
-      cwd: temporaryFolder(t),
+      cwd: temporaryFolder(),
     })
     assert.equal(code, 1)
     assert.match(
@@ -170,7 +170,7 @@ suite('a PostgreSQL server that asks for a password', { concurrency: true }, () 
 
   /** Runs a command. If it waited until the server closes the connection, the test would time out. */
   async function assertFails(t: Scope, args: readonly string[], user: string, reason: string): Promise<void> {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     writeFileSync(join(cwd, 'animals.jsonl'), '{"name":"a","categoryId":1}\n')
     const env = { DATABASE_URL: `postgres://${user}@${server()}/postgres` }
     const { code, err } = await run(t, args, { cwd, env })
@@ -208,7 +208,7 @@ suite('a PostgreSQL server that asks for a password', { concurrency: true }, () 
 test('a malformed PostgreSQL URL ends every command with one line and exit code 2, without the password', async t => {
   for (const command of ['serve --port 0', 'migrate', 'keys list', 'import a.jsonl', 'export b.jsonl']) {
     const { code, err } = await run(t, command.split(' '), {
-      cwd: temporaryFolder(t),
+      cwd: temporaryFolder(),
       env: { DATABASE_URL: 'postgres://u:HUNTER2@127.0.0.1:1/db?sslmode=requir' },
     })
     assert.equal(code, 2)
@@ -241,7 +241,7 @@ suite('the number of connections', () => {
 
   test('must be a whole number', async t => {
     const { code, err } = await run(t, ['serve', '--database-connections', '0', '--database-wait', '2h'], {
-      cwd: temporaryFolder(t),
+      cwd: temporaryFolder(),
     })
     assert.equal(code, 2)
     assert.equal(

@@ -63,7 +63,7 @@ if (process.platform === 'linux') {
     for (const [which, program] of launchers) {
       test(`is started by a launcher that runs on ${which}`, async t => {
         const { code, out, err } = await run(t, ['--version'], {
-          cwd: temporaryFolder(t),
+          cwd: temporaryFolder(),
           program: [...program, MAIN],
           env: { NODE_OPTIONS: PRINT_RUNTIME },
         })
@@ -83,8 +83,8 @@ if (process.platform === 'linux') {
 
   suite('npm_node_execpath', () => {
     /** A program that starts the Node.js of this test, but reports the given version. */
-    function writeNode(t: TestContext, version: string): string {
-      const path = join(temporaryFolder(t), 'node')
+    function writeNode(version: string): string {
+      const path = join(temporaryFolder(), 'node')
       writeProgram(
         path,
         `if [ "$1" = -p ]; then echo ${version}; exit; fi`,
@@ -96,7 +96,7 @@ if (process.platform === 'linux') {
 
     async function runtimesWith(t: TestContext, own: string): Promise<string[]> {
       const { code, out, err } = await run(t, ['--version'], {
-        cwd: temporaryFolder(t),
+        cwd: temporaryFolder(),
         env: { npm_node_execpath: own, NODE_OPTIONS: PRINT_RUNTIME },
       })
       assert.equal(code, 0, err)
@@ -106,12 +106,12 @@ if (process.platform === 'linux') {
 
     test('is used if it names a version that is new enough, except 25', async t => {
       for (const version of [MINIMUM, `${MAJOR + 2}.0.0`]) {
-        const own = writeNode(t, version)
+        const own = writeNode(version)
         assert.deepEqual(await runtimesWith(t, own), [process.execPath, own], version)
       }
       for (const version of [OLD, `${MAJOR}.${MINOR - 1}.9`, `${MAJOR + 1}.9.0`])
-        assert.deepEqual(await runtimesWith(t, writeNode(t, version)), [process.execPath], version)
-      assert.deepEqual(await runtimesWith(t, join(temporaryFolder(t), 'none')), [process.execPath])
+        assert.deepEqual(await runtimesWith(t, writeNode(version)), [process.execPath], version)
+      assert.deepEqual(await runtimesWith(t, join(temporaryFolder(), 'none')), [process.execPath])
     })
   })
 
@@ -143,7 +143,7 @@ if (process.platform === 'linux') {
     ]
     for (const [what, script, reason] of rows) {
       test(what, async t => {
-        const folder = temporaryFolder(t)
+        const folder = temporaryFolder()
         cpSync(join(ROOT, 'bin'), join(folder, 'bin'), { recursive: true })
         cpSync(join(ROOT, 'package.json'), join(folder, 'package.json'))
         if (script) writeProgram(join(folder, 'node_modules', PACKAGE, 'bin', 'node'), ...script)
@@ -172,7 +172,7 @@ suite('the flags of V8 that the service runs with', () => {
   async function flagsOf(t: TestContext, given: readonly string[], options = ''): Promise<string> {
     const program = [process.execPath, ...given, MAIN]
     const env = { NODE_OPTIONS: `${PRINT_FLAGS} ${options}` }
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     writeFileSync(join(cwd, '.env'), 'LOG_LEVEL=silent\n')
     const { printed } = await serve(t, [], { cwd, env, program })
     return [...printed.err.matchAll(/^flags: (.*);$/gm)].at(-1)?.[1] ?? ''
@@ -214,8 +214,8 @@ suite('before npm start and npm test', { skip: process.platform === 'win32' }, (
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
   for (const name of ['prestart', 'pretest']) {
-    test(`${name} writes nothing, and removes a bundled Node.js only if it cannot run`, t => {
-      const folder = temporaryFolder(t)
+    test(`${name} writes nothing, and removes a bundled Node.js only if it cannot run`, () => {
+      const folder = temporaryFolder()
       const bin = join(folder, 'node_modules', '.bin')
       const run = (line: string) => {
         writeProgram(join(bin, 'node'), line)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { suite, type TestContext, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { tokenizeLines } from '../../src/web/samples/highlight.ts'
 import { LANGUAGES } from '../../src/web/samples/languages.ts'
@@ -30,7 +30,7 @@ interface Toolchain {
   readonly language: string
   readonly program: string
   /** Runs all programs, and returns what each has printed. */
-  readonly run: (t: TestContext, programs: readonly Program[]) => Promise<string[]>
+  readonly run: (programs: readonly Program[]) => Promise<string[]>
 }
 
 interface Program {
@@ -42,13 +42,13 @@ const TOOLCHAINS: readonly Toolchain[] = [
   {
     language: 'curl',
     program: 'curl',
-    run: (t, programs) => runEach(programs, ({ text }) => ['sh', '-c', text], temporaryFolder(t)),
+    run: programs => runEach(programs, ({ text }) => ['sh', '-c', text], temporaryFolder()),
   },
   {
     language: 'typescript',
     program: process.execPath,
-    run: async (t, programs) => {
-      const folder = folderWithClient(t)
+    run: async programs => {
+      const folder = folderWithClient()
       const files = programs.map(program => write(folder, program, '.mts'))
       await execute([process.execPath, TYPESCRIPT, '--project', folder])
       return runEach(files, file => [process.execPath, file])
@@ -57,24 +57,24 @@ const TOOLCHAINS: readonly Toolchain[] = [
   {
     language: 'javascript',
     program: process.execPath,
-    run: (t, programs) => {
-      const folder = temporaryFolder(t)
+    run: programs => {
+      const folder = temporaryFolder()
       return runEach(programs, program => [process.execPath, write(folder, program, '.mjs')])
     },
   },
   {
     language: 'python',
     program: 'python3',
-    run: (t, programs) => {
-      const folder = temporaryFolder(t)
+    run: programs => {
+      const folder = temporaryFolder()
       return runEach(programs, program => ['python3', write(folder, program, '.py')])
     },
   },
   {
     language: 'go',
     program: 'go',
-    run: async (t, programs) => {
-      const folder = temporaryFolder(t)
+    run: async programs => {
+      const folder = temporaryFolder()
       writeFileSync(join(folder, 'go.mod'), 'module samples\n\ngo 1.21\n')
       for (const program of programs) {
         mkdirSync(join(folder, program.name))
@@ -113,8 +113,8 @@ function write(folder: string, { name, text }: Program, extension: string): stri
 }
 
 /** A project that has installed the client, and checks types strictly. */
-function folderWithClient(t: TestContext): string {
-  const folder = temporaryFolder(t)
+function folderWithClient(): string {
+  const folder = temporaryFolder()
   mkdirSync(join(folder, 'client'))
   mkdirSync(join(folder, 'node_modules'))
   const manifest = { name: 'animal-store-client', type: 'module', exports: './index.js' }
@@ -199,7 +199,7 @@ suite('the samples of the reference', () => {
           language,
         )
         for (const { text } of programs) assert.match(text, /ANIMAL_STORE_KEY/)
-        const outputs = await run(t, [...programs, ...difficultSamples(service, language)])
+        const outputs = await run([...programs, ...difficultSamples(service, language)])
         for (const output of outputs.slice(0, 3)) assert.match(output, /Bella/)
         assert.match(outputs[3] ?? '', /available\W+1n?,.*sold\W+0n?,/)
         assert.match(outputs.at(-1) ?? '', /Zoë/)
@@ -224,10 +224,7 @@ suite('the samples of the reference', () => {
     test(`show with ${language} how to follow Link, and how to read an error`, options, async t => {
       const service = await startTestService(t)
       for (let id = 1; id <= 41; id++) await service.create({ name: `Animal ${id}.`, categoryId: 1 })
-      const [pages = '', error = ''] = await run(
-        t,
-        await readSamples(service, ['paging', 'errors'], language),
-      )
+      const [pages = '', error = ''] = await run(await readSamples(service, ['paging', 'errors'], language))
       for (let id = 1; id <= 41; id++) assert.ok(pages.includes(`Animal ${id}.`), `${id} is not in ${pages}`)
       assert.match(error, ERROR)
     })
@@ -244,7 +241,7 @@ suite('the samples of the reference', () => {
           fields: [{ name: 'limit', in: 'query', value: '0' }],
         })
         const text = LANGUAGES.find(({ id }) => id === language)?.render(request) ?? ''
-        const [output = ''] = await run(t, [{ name: 'rejected', text }])
+        const [output = ''] = await run([{ name: 'rejected', text }])
         assert.match(output, ERROR)
       })
   }

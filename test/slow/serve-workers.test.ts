@@ -29,7 +29,7 @@ async function runUntilDone(t: Scope, args: readonly string[], options: CommandO
 for (const [database, open] of Object.entries(DATABASES)) {
   suite(`workers, on ${database}`, { concurrency: 3 }, () => {
     async function startWorkers(t: Scope, env: Record<string, string> = {}) {
-      const cwd = temporaryFolder(t)
+      const cwd = temporaryFolder()
       const options = { cwd, env: { DATABASE_URL: await open(t), SHUTDOWN_DELAY: '0s', ...env } }
       // As a group, so that all workers are killed at the end of the test.
       const running = await serve(t, ['--workers', '3'], { ...options, isGroup: true })
@@ -159,7 +159,7 @@ for (const [database, open] of Object.entries(DATABASES)) {
 suite('workers', () => {
   test('answer or close every connection when one of them freezes and dies', async t => {
     const { address, child } = await serve(t, ['--workers', '2', '--shutdown-delay', '0s'], {
-      cwd: temporaryFolder(t),
+      cwd: temporaryFolder(),
       isGroup: true,
     })
     const frozen = Number(childrenOf(child.pid)[0])
@@ -182,7 +182,7 @@ suite('workers', () => {
   })
 
   test('print once why they cannot start', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const { address } = await serve(t, [], { cwd })
     const port = new URL(address).port
     const { code, err } = await run(t, ['serve', '--workers', '2', '--port', port], { cwd })
@@ -193,7 +193,7 @@ suite('workers', () => {
   test('--workers auto starts one process for each core', async t => {
     const cores = availableParallelism()
     const { child, printed } = await serve(t, ['--workers', 'auto'], {
-      cwd: temporaryFolder(t),
+      cwd: temporaryFolder(),
       isGroup: true,
     })
     // With one core, the process itself serves.

@@ -15,7 +15,7 @@ const KEY = 'a-secret-of-my-own-choosing'
 const ANIMAL = '{"name":"Bella","categoryId":7}'
 
 function startService(t: TestContext, ...args: string[]) {
-  return serve(t, args, { cwd: temporaryFolder(t), env: { ANIMAL_STORE_API_KEY: KEY } })
+  return serve(t, args, { cwd: temporaryFolder(), env: { ANIMAL_STORE_API_KEY: KEY } })
 }
 
 /** Sends all but the last byte of a POST, after the server sent 100 Continue. `answer` resolves with the response. */
@@ -110,7 +110,7 @@ suite('stopping', { concurrency: true }, () => {
   const UNDER_NPM = { npm_lifecycle_event: 'start' }
 
   test('the service stops with its parent, a shell that does not forward the signal, as with npm start', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const program = ['sh', '-c', '"$@"; exit', 'sh', process.execPath, MAIN]
     const { address, child, ended } = await serve(t, ['--shutdown-delay', '0s'], {
       cwd,
@@ -131,7 +131,7 @@ suite('stopping', { concurrency: true }, () => {
   ] as const) {
     test(`SIGTERM to the whole process group stops the service in an orderly way below ${how}`, async t => {
       const { address, child, printed } = await serve(t, ['--shutdown-delay', '1s'], {
-        cwd: temporaryFolder(t),
+        cwd: temporaryFolder(),
         env: UNDER_NPM,
         program,
         isGroup: true,
@@ -143,7 +143,7 @@ suite('stopping', { concurrency: true }, () => {
   }
 
   test('leaves the database as one file', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const { address, child, ended } = await serve(t, ['--shutdown-delay', '0s'], {
       cwd,
       env: { ANIMAL_STORE_API_KEY: KEY },

@@ -33,7 +33,7 @@ suite('while the disk stalls', { concurrency: 3, skip: WITHOUT_STRACE }, () => {
   ] as const) {
     async function startStalled(t: TestContext) {
       const running = await serve(t, ['--shutdown-delay', '0s', ...args], {
-        cwd: temporaryFolder(t),
+        cwd: temporaryFolder(),
         env: { ANIMAL_STORE_API_KEY: API_KEY },
         isGroup: true,
       })
@@ -79,7 +79,7 @@ suite('while the output stalls, of which the log and all messages are parts,', {
   skip: WITHOUT_STRACE,
 }, () => {
   async function startStalled(t: TestContext) {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const port = await freePort()
     const running = start(t, ['serve', '--port', String(port), '--shutdown-delay', '0s'], {
       cwd,

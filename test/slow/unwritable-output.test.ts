@@ -20,7 +20,7 @@ function serveWith(
   t: TestContext,
   redirection: string,
   args: readonly string[] = [],
-  cwd = temporaryFolder(t),
+  cwd = temporaryFolder(),
 ) {
   return serve(t, ['--shutdown-delay', '0s', ...args], {
     cwd,
@@ -75,7 +75,7 @@ suite('the service keeps serving', { concurrency: 3 }, () => {
   })
 
   test('if the disk fills up, and logs later how many lines were dropped', async t => {
-    const cwd = temporaryFolder(t)
+    const cwd = temporaryFolder()
     const log = join(cwd, 'log')
     // Only a part of the next line fits.
     writeFileSync(log, '\n'.repeat(MAX_FILE_BYTES - 20))
@@ -101,7 +101,7 @@ suite('the service keeps serving', { concurrency: 3 }, () => {
 })
 
 test('lines are dropped while the reader of a pipe does not read, so that they do not fill the memory', async t => {
-  const path = join(temporaryFolder(t), 'pipe')
+  const path = join(temporaryFolder(), 'pipe')
   execFileSync('mkfifo', [path])
   // Both ends, so that the pipe is open without a reader. Node.js makes the pipe of its output non-blocking, too.
   const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)

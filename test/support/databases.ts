@@ -10,7 +10,7 @@ import { type Scope, startTestService, type TestService, temporaryFolder } from 
 type Open = (t: Scope) => Promise<DatabaseAddress>
 
 const DATABASES: Record<string, Open> = {
-  SQLite: async t => ({ kind: 'sqlite', path: join(temporaryFolder(t), 'animals.db') }),
+  SQLite: async () => ({ kind: 'sqlite', path: join(temporaryFolder(), 'animals.db') }),
   PostgreSQL: async t => ({ kind: 'postgres', url: await borrowDatabase(t) }),
 }
 

@@ -62,9 +62,15 @@ export function shared<Value>(start: (scope: Scope) => Promise<Value>): () => Va
   }
 }
 
-export function temporaryFolder(t: Scope): string {
+const folders: string[] = []
+process.once('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+/** Creates a folder that is deleted when the process ends: a store that is closed at the end of a test must find its files. */
+export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'animal-store-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  folders.push(folder)
   return folder
 }
 

@@ -1,6 +1,7 @@
-// The metrics of `animal-store serve`: which process collects them, and which one listens.
+// The metrics of `animal-store serve`: which process collects them, and which one listens for scrapes and health checks.
 
 import cluster from 'node:cluster'
+import type { MetricsSource } from '../../metrics/listener.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 import type { Streams } from '../command.ts'
 import type { Settings } from '../settings.ts'
@@ -26,7 +27,7 @@ export async function startMetrics(
   if (cluster.isWorker) {
     const { answerPrimary } = await import('../../metrics/aggregation.ts')
     answerPrimary(metrics)
-  } else await serveMetrics(settings, say, logStream, metrics.render)
+  } else await serveMetrics(settings, say, logStream, metrics)
   return metrics
 }
 
@@ -45,14 +46,14 @@ async function serveMetrics(
   { metricsPort = 0, metricsHost, logLevel }: MetricsSettings,
   say: Streams['say'],
   logStream: LogStream,
-  render: () => Promise<string>,
+  source: MetricsSource,
 ): Promise<void> {
   const { createMetricsServer } = await import('../../metrics/listener.ts')
   const { pino } = await import('pino')
   const log = pino({ level: logLevel, base: { listener: 'metrics' } }, logStream)
-  const { server } = createMetricsServer(render, log)
+  const { server } = createMetricsServer(source, log)
   const address = await listen(server, metricsHost, metricsPort, '--metrics-port')
   // The listener must not keep the process alive if the service cannot start.
   server.unref()
-  say(`The metrics are at ${address}/metrics`)
+  say(`The metrics are at ${address}/metrics (health checks: /livez and /readyz)`)
 }

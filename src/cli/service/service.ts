@@ -6,9 +6,11 @@ import { type Logger, pino } from 'pino'
 import { type Clock, systemClock } from '../../clock.ts'
 import { CREATION_LIMITS } from '../../database/batching.ts'
 import { type DatabaseAddress, openServiceStore, type ServiceStoreOptions } from '../../database/open.ts'
+import { isUnavailable, unavailable } from '../../error.ts'
 import { type BaseUrls, openApiDocument } from '../../http/api/openapi.ts'
 import { createRateLimiter, type RateLimit, type RateLimiter } from '../../http/api/rate-limit.ts'
-import { createApp, type ServiceState } from '../../http/app.ts'
+import { createApp } from '../../http/app.ts'
+import { createOutages } from '../../http/outages.ts'
 import { renderJson } from '../../json.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 import type { Store, Warn } from '../../store.ts'
@@ -17,6 +19,9 @@ import { DEFAULT_SERVICE_SETTINGS, type ServiceSettings } from '../settings.ts'
 import { listen } from './listen.ts'
 import type { LogStream } from './log-stream.ts'
 import { STOP_LIMITS } from './stop-signals.ts'
+
+/** While it is starting, it serves requests, but load balancers should wait. */
+type ServiceState = 'starting' | 'ready' | 'stopping'
 
 /** How long the result of a check of the database is kept. */
 const CHECK_RESULT_MS = 250
@@ -72,9 +77,25 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 
   const checkDatabase = shareCheck(() => store.ping())
+  const outages = createOutages(log, checkDatabase)
+  async function checkReadiness(): Promise<void> {
+    if (state !== 'ready') throw unavailable(undefined, `The service is ${state}.`)
+    await checkDatabase()
+  }
+
+  /** For the listener of the metrics, whose requests the application does not see. */
+  async function checkReadinessAndLog(): Promise<void> {
+    try {
+      await checkReadiness()
+    } catch (error) {
+      if (isUnavailable(error) && error.cause !== undefined) outages.failed(error)
+      throw error
+    }
+  }
   const { server, closeAll, connectionCount } = createApp({
     store,
-    checkDatabase,
+    outages,
+    checkReadiness,
     clock,
     environment,
     basePath: basePathOf(environment === 'production' ? productionUrl : stagingUrl),
@@ -91,11 +112,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       { path: '/openapi.json', mediaType: 'application/json', body: () => `${renderJson(document(), 2)}\n` },
       ...createPages({ environment, document }),
     ],
-    state: () => state,
+    isAccepting: () => state !== 'stopping',
     isQueueFull: () => store.creationsWaiting() >= CREATION_LIMITS.queueLength,
   })
   const { creationsWaiting } = store
-  metrics?.attach({ connections: connectionCount, creationsWaiting, checkDatabase })
+  metrics?.attach({
+    connections: connectionCount,
+    creationsWaiting,
+    checkDatabase,
+    checkReadiness: checkReadinessAndLog,
+  })
   try {
     address = await listen(server, settings.host, settings.port)
     log.info(`listening on ${address}`)

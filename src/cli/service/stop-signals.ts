@@ -1,6 +1,7 @@
 // Stops the service on SIGTERM and SIGINT, after an exception that nothing has caught and, under npm, when the parent process
 // ends.
 
+import cluster from 'node:cluster'
 import { write } from 'node:fs'
 import { constants } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -78,7 +79,8 @@ export function stopOnSignal(
     else if (performance.now() - stoppedAt > DUPLICATE_MS) end(signal)
   }
   process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
+  // A terminal sends SIGINT to all processes. A worker stops when the primary tells it to.
+  process.on('SIGINT', cluster.isWorker ? () => {} : onSignal)
   // Such as an exception inside pg, for a malformed message from the server. The service manager starts a new process.
   process.on('uncaughtException', error => {
     log.fatal(error, 'An unexpected exception. The service stops.')

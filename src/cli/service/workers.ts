@@ -102,8 +102,6 @@ export async function startWorkers(count: number, log: Logger): Promise<Workers>
 
 /** Called in a worker: reports that it listens, and stops it when the primary is gone. */
 export function reportToPrimary({ address, setReady }: Service, stop: () => void): void {
-  // A terminal sends SIGINT to the whole process group. The worker ignores it and stops when the primary tells it to.
-  process.removeAllListeners('SIGINT').on('SIGINT', () => {})
   // Otherwise Node ends the process as soon as the primary is gone.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   process.on('disconnect', stop)

@@ -146,50 +146,23 @@ function toId(id: string | null | undefined): bigint | undefined {
   return id === null || id === undefined ? undefined : BigInt(id)
 }
 
-const KEYS_PER_BATCH = 256
-const KNOWN_KEYS_QUEUE_LENGTH = 4_096
-const OTHER_KEYS_QUEUE_LENGTH = 1_024
+/** Anyone can make up strings that look like keys, so the queue is bounded. */
+const KEYS: BatchLimits = { size: 256, queueLength: 4_096 }
 
-/** Digests of keys that were found are kept, about 100 bytes each. */
-const MAX_KNOWN_KEYS = 10_000
-
-/**
- * Looks up API keys by their digests. Anyone can make up strings that look like keys, so digests that were never found have a
- * queue of their own and take at most one connection: a flood of them delays no known key.
- */
+/** Looks up API keys by their digests. */
 export function createKeyLookups(pool: Pool): Store['findKey'] {
-  /** In order of their last look-up, so that the first one is the oldest. */
-  const known = new Set<string>()
-
-  async function run(digests: readonly string[]): Promise<(ApiKey | undefined)[]> {
-    // A list of text is cheaper than a list of buffers, and the digests are hexadecimal.
-    const list = `{${digests.map(digest => `"\\\\x${digest}"`).join()}}`
-    const { rows } = await pool.query(sql.FIND_KEYS_BY_DIGEST, [list])
-    const found = new Map(rows.map(toKey).map(key => [key.digest, key]))
-    return digests.map(digest => {
-      const key = found.get(digest)
-      known.delete(digest)
-      if (key !== undefined) remember(digest)
-      return key
-    })
-  }
-
-  function remember(digest: string): void {
-    const oldest = known.size >= MAX_KNOWN_KEYS ? known.values().next().value : undefined
-    if (oldest !== undefined) known.delete(oldest)
-    known.add(digest)
-  }
-
-  const overloaded = () =>
-    unavailable(undefined, 'The API key could not be checked in time. Try again shortly.')
-
-  function batch(queueLength: number, turns: number) {
-    const limits = { size: KEYS_PER_BATCH, queueLength }
-    return createBatcher({ run, limits, queueTimeoutMs: pool.timeouts.queueMs, turns, overloaded })
-  }
-
-  const findKnown = batch(KNOWN_KEYS_QUEUE_LENGTH, 1)
-  // Unknown keys wait one turn longer, for larger batches: a client that was just rejected sends its next key then.
-  const findOther = batch(OTHER_KEYS_QUEUE_LENGTH, 2)
-  return digest => (known.has(digest) ? findKnown(digest) : findOther(digest))
+  return createBatcher<string, ApiKey | undefined>({
+    async run(digests) {
+      // A list of text is cheaper than a list of buffers, and the digests are hexadecimal.
+      const list = `{${digests.map(digest => `"\\\\x${digest}"`).join()}}`
+      const { rows } = await pool.query(sql.FIND_KEYS_BY_DIGEST, [list])
+      const found = new Map(rows.map(toKey).map(key => [key.digest, key]))
+      return digests.map(digest => found.get(digest))
+    },
+    limits: KEYS,
+    queueTimeoutMs: pool.timeouts.queueMs,
+    // A client that was just rejected sends its next key in the next turn.
+    turns: 2,
+    overloaded: () => unavailable(undefined, 'The API key could not be checked in time. Try again shortly.'),
+  })
 }

@@ -140,7 +140,17 @@ export function truncateWal(database: DatabaseSync): boolean {
 
 /** Opens the file read-only, so that a rejected file and a WAL that a crash left behind stay unchanged. */
 function checkOwnerOf(path: string): void {
-  const database = new DatabaseSync(path, { readOnly: true, timeout: 0 })
+  try {
+    checkOwnerWith(path, { readOnly: true })
+  } catch (error) {
+    // A kill during its creation has left a rollback journal, which only a connection that may write can apply.
+    if (!isReadOnly(error)) throw error
+    checkOwnerWith(path, {})
+  }
+}
+
+function checkOwnerWith(path: string, options: { readonly readOnly?: boolean }): void {
+  const database = new DatabaseSync(path, { ...options, timeout: 0 })
   try {
     // In one transaction: otherwise another process could migrate the file between two reads.
     database.exec('begin')

@@ -74,13 +74,13 @@ interface OpenedFile {
   readonly ino: number
 }
 
-/** The files that the service has opened. It uses no others, whatever their paths lead to later. */
-export interface OpenedFiles {
-  readonly database: OpenedFile
-  readonly wal: OpenedFile
-  /** Has the locks that processes take, and finds their pages in the WAL. A process with another one is not seen. */
-  readonly shm: OpenedFile
-}
+const FILES = ['database', 'wal', 'shm'] as const
+
+/**
+ * The files that the service has opened. It uses no others, whatever their paths lead to later. The `-shm` has the locks that
+ * processes take, and finds their pages in the WAL.
+ */
+export type OpenedFiles = Readonly<Record<(typeof FILES)[number], OpenedFile>>
 
 /** The database must have been read before: SQLite creates the others only then, beside the file itself if the path is a link. */
 export function identifyFiles(path: string): OpenedFiles {
@@ -93,12 +93,24 @@ function identify(path: string): OpenedFile {
   return { path, dev, ino }
 }
 
-export type Lost = 'removed' | 'replaced'
+export interface LostFile {
+  readonly file: keyof OpenedFiles
+  readonly path: string
+  readonly how: 'removed' | 'replaced'
+}
 
-/** Tells what has happened to an opened file. Returns undefined if its path still leads to it. */
-export function lostFile({ path, dev, ino }: OpenedFile, stats = fileStats(path)): Lost | undefined {
-  if (stats === undefined) return 'removed'
-  return stats.ino === ino && stats.dev === dev ? undefined : 'replaced'
+/** Returns the files whose paths no longer lead to what was opened. A file that cannot be looked at is not lost. */
+export function findLost(files: OpenedFiles): LostFile[] {
+  return FILES.flatMap(file => {
+    const { path, dev, ino } = files[file]
+    try {
+      const stats = statSync(path, { throwIfNoEntry: false })
+      if (stats?.ino === ino && stats.dev === dev) return []
+      return { file, path, how: stats === undefined ? 'removed' : 'replaced' }
+    } catch {
+      return []
+    }
+  })
 }
 
 export function isSameFile(first: string, second: string): boolean {

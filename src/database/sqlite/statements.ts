@@ -311,17 +311,12 @@ export function transact<Result>(database: DatabaseSync, work: () => Result): Re
   }
 }
 
-/** Runs a write in a transaction of its own. `beforeCommit` may throw, and nothing is stored then. */
+/** Runs a write in a transaction of its own. */
 export function runWrite(
   { database, statements }: OpenDatabase,
   name: WriteName,
   args: readonly unknown[],
-  beforeCommit: () => void = () => {},
 ): unknown {
   const write = WRITES[name] as (statements: Statements, ...args: readonly unknown[]) => unknown
-  return transact(database, () => {
-    const result = write(statements, ...args)
-    beforeCommit()
-    return result
-  })
+  return transact(database, () => write(statements, ...args))
 }

@@ -11,17 +11,10 @@ import { toAnimal, toInventory, toKey } from '../rows.ts'
 import { createSearchQueue } from '../searches.ts'
 import { EMPTY_PAGE, type Span, toSpan } from '../span.ts'
 import { completeAnimals } from './complete.ts'
-import { openConnection, truncateWal } from './connection.ts'
+import { openConnection } from './connection.ts'
 import { isLocked, retryWhileLocked, toServiceError } from './errors.ts'
-import {
-  identifyFiles,
-  isOpenElsewhere,
-  lostFile,
-  MEMORY,
-  type OpenedFiles,
-  restrictFiles,
-  restrictFolder,
-} from './files.ts'
+import { identifyFiles, MEMORY, type OpenedFiles, restrictFiles, restrictFolder } from './files.ts'
+import { watchFiles } from './lost-files.ts'
 import {
   animalColumns,
   type OpenDatabase,
@@ -78,8 +71,6 @@ interface Access extends Pick<Reader, 'read' | 'revision'> {
   readonly write: Write
   /** For commands: blocks the thread. */
   complete(onProgress: (completed: number) => void): Completion
-  /** Rejects if animals cannot be added. */
-  checkWriter(): Promise<void>
   close(): Promise<void>
 }
 
@@ -102,82 +93,63 @@ function openInMemory(connection: OpenDatabase): Access {
       refresh()
       return completeAnimals(connection, onProgress)
     },
-    checkWriter: async () => {},
     close: async () => close(),
   }
 }
 
-/**
- * The process opens the file twice: here to read, and in the writer thread to write. It never opens another file in its place:
- * while the path leads elsewhere, requests are rejected.
- */
+/** The process opens the file twice: here to read, and in the writer thread to write. */
 function openFile(
   connection: OpenDatabase,
   files: OpenedFiles,
   log: StoreLog,
   isForService: boolean,
 ): Access {
-  let isShmLost = false
-
-  /** Other processes may have written without the locks of the `-shm`, and the connection that closes last would discard that. */
-  function onShmLost(): void {
-    if (isShmLost) return
-    isShmLost = true
-    stayOpen()
-  }
-
-  /** The process ends without the clean-up of Node.js, which would close this connection. */
-  function stayOpen(): void {
-    process.once('exit', code => {
-      if (connection.database.isOpen) process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`], {})
-    })
-  }
-
-  // The writer thread notices a lost file, too, and reports it.
-  const reader = createReader(connection, () => {
-    if (isShmLost || lostFile(files.database)) throw unavailable()
+  const { requireFiles, stop } = watchFiles(connection.database, files, log)
+  const reader = createReader(connection, requireFiles)
+  const writer = openWriter({
+    files,
+    // They may have been removed during the commit.
+    onWritten() {
+      reader.refresh()
+      requireFiles()
+    },
+    log,
+    timeoutMs: isForService ? REQUEST_TIMEOUT_MS : COMMAND_TIMEOUT_MS,
   })
-  const timeoutMs = isForService ? REQUEST_TIMEOUT_MS : COMMAND_TIMEOUT_MS
-  const writer = openWriter({ files, onWritten: reader.refresh, onShmLost, log, timeoutMs })
   if (isForService) writer.start()
   return {
     read: reader.read,
     revision: reader.revision,
-    write: writer.write,
+    async write(name, ...args) {
+      requireFiles()
+      return writer.write(name, ...args)
+    },
     complete(onProgress) {
       reader.refresh()
+      requireFiles()
       return completeAnimals(connection, onProgress)
     },
-    async checkWriter() {
-      if (isForService) {
-        writer.start()
-        await writer.started()
-      }
-      if (lostFile(files.wal) ?? lostFile(files.shm)) throw unavailable()
-    },
-    async close() {
-      // The connection that closes last copies the WAL to the database file and deletes it, and that waits for the disk. So it
-      // must be the one of the writer thread, which may not be open yet.
-      await writer.started().catch(() => {})
-      if (lostFile(files.shm) && !lostFile(files.database)) onShmLost()
-      // SQLite would delete a file in the place of a lost WAL, even one that another process uses.
-      const isWalTaken = lostFile(files.wal) === 'replaced' && isOpenElsewhere(files.wal.path)
-      if (!isShmLost && !isWalTaken) reader.close()
-      await writer.close()
-      if (!isWalTaken || isShmLost) return
-      // What was acknowledged matters more: if it is not in the database yet, closing copies it.
-      if (truncateWal(connection.database)) stayOpen()
-      else reader.close()
-    },
+    // The connection that closes last copies the WAL to the database and deletes it, which waits for the disk. So that is the one
+    // of the writer thread.
+    close: () =>
+      writer.close(() => {
+        try {
+          requireFiles()
+          stop()
+          reader.close()
+        } catch {
+          // After a loss it stays open, so that SQLite leaves the files as they are.
+        }
+      }),
   }
 }
 
 /**
  * Reads with the connection of the main thread. All reads of an event-loop turn share one read transaction: locking the file
- * takes as long as reading an animal (bench/notes.md). `requireFile` throws if the path no longer leads to the open file:
+ * takes as long as reading an animal (bench/notes.md). `requireFiles` throws if a path no longer leads to the open file:
  * SQLite would go on reading a file that was moved.
  */
-function createReader({ database, statements }: OpenDatabase, requireFile: () => void): Reader {
+function createReader({ database, statements }: OpenDatabase, requireFiles: () => void): Reader {
   const begin = prepareExact(database, 'begin')
   const commit = prepareExact(database, 'commit')
   const dataVersion = database.prepare('pragma data_version')
@@ -187,7 +159,7 @@ function createReader({ database, statements }: OpenDatabase, requireFile: () =>
 
   function beginTurn(): void {
     if (isInTurn) return
-    requireFile()
+    requireFiles()
     if (!database.isTransaction) begin.run()
     isInTurn = true
     setImmediate(endTurn)
@@ -262,7 +234,7 @@ function createReader({ database, statements }: OpenDatabase, requireFile: () =>
   }
 }
 
-function createStore({ read, revision, write, complete, checkWriter, close }: Access, clock: Clock): Store {
+function createStore({ read, revision, write, complete, close }: Access, clock: Clock): Store {
   const readPage = (span: Span) => read(statements => runPage(statements, span))
   const search = createSearchQueue(async span => {
     // At most one search in an event-loop turn, so that other requests are answered between two.
@@ -343,10 +315,7 @@ function createStore({ read, revision, write, complete, checkWriter, close }: Ac
       }
     },
 
-    async ping() {
-      await read(({ ping }) => void ping.get())
-      await checkWriter()
-    },
+    ping: () => read(({ ping }) => void ping.get()),
 
     close,
   }

@@ -8,16 +8,14 @@ import { unavailable } from '../../error.ts'
 import type { StoreLog } from '../../store.ts'
 import type { OpenedFiles } from './files.ts'
 import type { Write } from './statements.ts'
-import type { WriterCommand, WriterMessage } from './writer-thread.ts'
+import type { WriteResult, WriterCommand, WriterMessage } from './writer-thread.ts'
 
 interface Writer {
   readonly write: Write
-  /** Starts the thread, unless it is running. */
+  /** Starts the thread, unless it is running. The first write does so, too. */
   start(): void
-  /** Resolves when the thread is running. Rejects with `unavailable` if it cannot be started, or not in time. */
-  started(): Promise<void>
-  /** Finishes pending writes if that takes no longer than two seconds. Rejects new ones. */
-  close(): Promise<void>
+  /** Finishes pending writes, unless that takes longer than two seconds, calls `closeReader`, and closes its own connection. */
+  close(closeReader: () => void): Promise<void>
 }
 
 /** Longer than any usable disk takes. A write that times out may have been stored or not. */
@@ -28,113 +26,87 @@ export const COMMAND_TIMEOUT_MS = 60_000
 /** After this time `close` returns, even if the thread still waits for the disk. */
 const CLOSE_TIMEOUT_MS = 2_000
 
-type Pending = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>
+type Pending = PromiseWithResolvers<unknown>
 
 interface WriterOptions {
   readonly files: OpenedFiles
-  /** Called after each write, before its promise settles. */
+  /** Called after each write, before its promise settles. If it throws, the write is rejected with that. */
   readonly onWritten: () => void
-  /** Called once, when the `-shm` file was lost: from then on, no connection may be closed. */
-  readonly onShmLost: () => void
   readonly log: StoreLog
-  /** How long a write may take, and the start of the thread. */
+  /** How long a write may take. */
   readonly timeoutMs: number
   /** Replaced by tests only: a thread cannot be made to fail otherwise. */
   readonly startThread?: (files: OpenedFiles) => Worker
 }
 
-/** `start` or a write starts the thread, also after it has ended unexpectedly. */
-export function openWriter(options: WriterOptions): Writer {
-  const { files, onWritten, onShmLost, log, timeoutMs, startThread = newThread } = options
+/** If the thread ends unexpectedly, so does the process, by an exception that nothing catches. */
+export function openWriter({
+  files,
+  onWritten,
+  log,
+  timeoutMs,
+  startThread = newThread,
+}: WriterOptions): Writer {
   const pending = new Map<number, Pending>()
   let thread: Worker | undefined
-  let threadStarted = Promise.withResolvers<void>()
-  let hasFailed = false
   let lastId = 0
-  let isClosed = false
 
-  function start(): void {
-    if (thread !== undefined || isClosed) return
-    let started: Worker
-    try {
-      started = startThread(files)
-    } catch (error) {
-      report(error as Error)
-      return
-    }
-    thread = started
-    threadStarted = Promise.withResolvers()
-    // If nobody waits for the start, a failure must not be an unhandled rejection.
-    threadStarted.promise.catch(() => {})
-    started.on('message', onMessage)
-    started.on('error', error => onEnd(started, error as Error))
-    started.on('exit', code => onEnd(started, new Error(`exit code ${code}`)))
-  }
-
-  function report({ message }: Error): void {
-    if (hasFailed) return
-    hasFailed = true
-    log.error(`The writer thread has ended unexpectedly (${message}). Creations get 503 until it runs again.`)
+  function start(): Worker {
+    if (thread !== undefined) return thread
+    thread = startThread(files)
+    thread.on('message', onMessage)
+    thread.on('error', cause => {
+      for (const { reject } of pending.values()) reject(unavailable())
+      throw new Error('the writer thread has ended', { cause })
+    })
+    return thread
   }
 
   function onMessage(message: WriterMessage): void {
-    if (message === 'started') {
-      if (hasFailed) log.warn('The writer thread runs again.')
-      hasFailed = false
-      threadStarted.resolve()
-    } else if (message === 'shm lost') {
-      onShmLost()
-    } else if ('level' in message) {
-      log[message.level](message.text)
-    } else {
-      const write = pending.get(message.id)
-      pending.delete(message.id)
-      onWritten()
-      if ('value' in message) write?.resolve(message.value)
-      else if (message.isUnavailable)
-        write?.reject(unavailable(message.error, undefined, message.isNothingStored))
-      else write?.reject(message.error)
+    if ('warning' in message) {
+      log.warn(message.warning)
+      return
     }
-  }
-
-  function onEnd(ended: Worker, cause: Error): void {
-    if (thread !== ended) return
-    thread = undefined
-    if (!isClosed) report(cause)
-    // Without a cause, because the log already has the reason.
-    for (const { reject } of [threadStarted, ...pending.values()]) reject(unavailable())
-    pending.clear()
+    const write = pending.get(message.id)
+    pending.delete(message.id)
+    try {
+      onWritten()
+      write?.resolve(unwrap(message))
+    } catch (error) {
+      write?.reject(error)
+    }
   }
 
   return {
     start,
 
-    async started() {
-      if (thread === undefined) throw unavailable()
-      return inTime(threadStarted.promise, timeoutMs)
-    },
-
     async write(name, ...args) {
-      start()
-      if (thread === undefined) throw unavailable()
       const id = ++lastId
-      thread.postMessage({ id, name, args } satisfies WriterCommand)
-      const { promise, ...write } = Promise.withResolvers<never>()
-      pending.set(id, write as Pending)
-      return inTime(promise, timeoutMs)
+      start().postMessage({ id, name, args } satisfies WriterCommand)
+      const write = Promise.withResolvers<unknown>()
+      pending.set(id, write)
+      return inTime(write.promise as Promise<never>, timeoutMs)
     },
 
-    async close() {
-      isClosed = true
+    async close(closeReader) {
+      const deadline = delay(CLOSE_TIMEOUT_MS, undefined, { ref: false })
+      await Promise.race([Promise.allSettled([...pending.values()].map(({ promise }) => promise)), deadline])
+      closeReader()
       const last = thread
       if (last === undefined) return
       const ended = new Promise<void>(resolve => last.once('exit', () => resolve()))
       last.postMessage('close' satisfies WriterCommand)
-      await Promise.race([ended, delay(CLOSE_TIMEOUT_MS, undefined, { ref: false })])
+      await Promise.race([ended, deadline])
       // Not awaited: a thread that waits for the disk ends only when the disk responds.
       last.terminate()
     },
   }
+}
+
+/** Returns the value of a write, or throws its error. */
+function unwrap(result: WriteResult): unknown {
+  if ('value' in result) return result.value
+  throw result.isUnavailable ? unavailable(result.error, undefined, result.isNothingStored) : result.error
 }
 
 function inTime<Result>(promise: Promise<Result>, timeoutMs: number): Promise<Result> {

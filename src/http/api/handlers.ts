@@ -50,6 +50,8 @@ export interface RequestContext {
   /** Set once the request is authenticated. */
   apiKey: ApiKey | undefined
   animalId: bigint | undefined
+  /** Whether the request has changed what is stored. */
+  hasStored: boolean
 }
 
 export type Handler = (exchange: Exchange, context: RequestContext) => Reply | Promise<Reply>
@@ -97,6 +99,7 @@ export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerO
       if (outcome.kind === 'key_reused') throw idempotencyKeyReused()
       const { id } = outcome.animal
       context.animalId = id
+      context.hasStored = outcome.kind === 'created'
       const headers = ['location', `${basePath}/pets/${id}`]
       if (outcome.kind === 'replayed') headers.push('idempotent-replayed', 'true')
       return jsonReply(201, renderAnimal(outcome.animal), headers)

@@ -2,10 +2,10 @@
 // says what a new operation needs.
 
 export const OPERATIONS = [
-  { id: 'listPets', method: 'GET', path: '/v1/pets', success: 200, needs: 'read' },
-  { id: 'createPet', method: 'POST', path: '/v1/pets', success: 201, needs: 'creation' },
-  { id: 'getPet', method: 'GET', path: '/v1/pets/{petId}', success: 200, needs: 'read', deprecated: true },
-  { id: 'getInventory', method: 'GET', path: '/v1/store/inventory', success: 200, needs: 'read' },
+  { id: 'listPets', method: 'GET', path: '/v1/pets', success: 200, isWrite: false },
+  { id: 'createPet', method: 'POST', path: '/v1/pets', success: 201, isWrite: true },
+  { id: 'getPet', method: 'GET', path: '/v1/pets/{petId}', success: 200, isWrite: false, deprecated: true },
+  { id: 'getInventory', method: 'GET', path: '/v1/store/inventory', success: 200, isWrite: false },
 ] as const
 
 export type OperationId = (typeof OPERATIONS)[number]['id']
@@ -14,9 +14,6 @@ export type OperationId = (typeof OPERATIONS)[number]['id']
 export function isDeprecated(id: string): boolean {
   return OPERATIONS.some(operation => operation.id === id && 'deprecated' in operation)
 }
-
-/** What a request needs of the database. The log reports an outage of each kind by itself. */
-export type DatabaseUse = (typeof OPERATIONS)[number]['needs'] | 'readiness'
 
 /** A method, and HEAD if it is GET: HEAD is answered like GET. */
 export function withHead(method: string): string[] {

@@ -4,8 +4,7 @@
 // |-----------|----------------------------------------------------|----------------------------------------------------------|
 // | idle      | no request in flight                               | receiving or answering; closed to make room for another  |
 // | receiving | a request whose body is incomplete                 | answering; closed to make room for another               |
-// | queued    | a complete request waits for a later turn          | answering, in its turn (turns.ts)                        |
-// | answering | a complete request is not answered                 | idle; closed if it reads too slowly (slow-readers.ts)    |
+// | answering | a complete request is not answered                 | idle                                                     |
 // | draining  | the same, and no further request is served         | closed, when all are answered                            |
 // | closed    | the socket is closed                               |                                                          |
 //
@@ -18,29 +17,22 @@ import type { Logger } from 'pino'
 import type { Exchange } from './exchange.ts'
 import { createThrottledLog } from './log.ts'
 
-export type ConnectionState = 'idle' | 'receiving' | 'queued' | 'answering' | 'draining' | 'closed'
+export type ConnectionState = 'idle' | 'receiving' | 'answering' | 'draining' | 'closed'
 
 export interface Connection<Context = unknown> {
   readonly socket: Socket
   /** Its requests in flight, in order. A pipelining client has several. Some may be answered already: see `inFlight`. */
   readonly exchanges: Exchange<Context>[]
-  /** Continue its requests that wait for a later event-loop turn (turns.ts). */
-  readonly waiting: (() => void)[]
   /** Nothing that follows on it is treated as a request. */
   isDraining: boolean
   /** What arrived on it is not HTTP. */
   isMalformed: boolean
-  /** The size of its responses that wait for the client to read them (slow-readers.ts). */
-  unreadBytes: number
-  /** What the operating system had not yet accepted of them at the last check. */
-  unsentBytes: number
 }
 
-export function stateOf({ socket, exchanges, waiting, isDraining }: Connection): ConnectionState {
+export function stateOf({ socket, exchanges, isDraining }: Connection): ConnectionState {
   if (socket.destroyed) return 'closed'
   if (!exchanges.some(isBusy)) return exchanges.every(isDone) ? 'idle' : 'receiving'
-  if (isDraining) return 'draining'
-  return waiting.length > 0 ? 'queued' : 'answering'
+  return isDraining ? 'draining' : 'answering'
 }
 
 /** Returns the requests that are not answered yet, in order. */
@@ -58,21 +50,17 @@ export function createConnections<Context>(limit: number, log: Logger) {
   const logFull = createThrottledLog(count =>
     log.warn({ closed: count, limit }, 'closed idle connections: there are too many connections'),
   )
-  const logRefused = createThrottledLog(count =>
-    log.warn({ closed: count, limit }, 'refused new connections: there are too many, and all are busy'),
-  )
 
   function remove({ socket, exchanges }: Connection<Context>): void {
     if (connections.delete(socket)) requestCount -= exchanges.length
   }
 
-  /** The newest connection is the last: if the search reaches it, all others are busy. */
-  function closeLongestIdle(newest: Connection<Context>): void {
+  /** The newest connection is the last one, and is closed itself if all others are busy. */
+  function closeLongestIdle(): void {
     for (const connection of connections.values()) {
       const state = stateOf(connection)
       if (state !== 'idle' && state !== 'receiving') continue
-      if (connection === newest) logRefused()
-      else logFull()
+      logFull()
       remove(connection)
       connection.socket.destroy()
       return
@@ -90,29 +78,26 @@ export function createConnections<Context>(limit: number, log: Logger) {
       const connection: Connection<Context> = {
         socket,
         exchanges: [],
-        waiting: [],
         isDraining: false,
         isMalformed: false,
-        unreadBytes: 0,
-        unsentBytes: 0,
       }
       connections.set(socket, connection)
       socket.once('close', () => {
         remove(connection)
         onClosed(connection)
       })
-      if (connections.size > limit) closeLongestIdle(connection)
+      if (connections.size > limit) closeLongestIdle()
     },
 
     /** Returns undefined if the connection was closed to make room. */
     find: (socket: Duplex) => connections.get(socket),
 
-    /** Adds a request. Returns the number of requests in flight on its connection. */
-    begin(connection: Connection<Context>, exchange: Exchange<Context>): number {
+    /** Adds a request. */
+    begin(connection: Connection<Context>, exchange: Exchange<Context>): void {
       const { exchanges } = connection
       while (exchanges[0] !== undefined && isDone(exchanges[0])) removeFirst(connection)
       requestCount++
-      return exchanges.push(exchange)
+      exchanges.push(exchange)
     },
 
     /** Called when the response was handed to the operating system. */

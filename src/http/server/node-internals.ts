@@ -1,8 +1,7 @@
 // What the server relies on although Node.js does not document it. test/node-internals.test.ts fails if Node.js changes it.
 //
 // One of these is an order of events. Node emits `request` while its parser reads what has arrived, and runs microtasks when the
-// parser has read all of it. Before that, a request without a body is not complete yet, and a socket that is paused is resumed
-// to read the rest. So server.ts awaits every reply, and a socket is paused by `pauseAfterParsing`.
+// parser has read all of it. Before that, a request without a body is not complete yet. So server.ts awaits every reply.
 
 import type { Socket } from 'node:net'
 
@@ -32,17 +31,4 @@ export function skipRequests(socket: Socket & { readonly parser?: Parser | null 
       parser[index] = callback
     })
   }
-}
-
-/** Pauses a connection from within a request on it. */
-export function pauseAfterParsing(socket: Socket): void {
-  queueMicrotask(() => socket.pause())
-}
-
-/**
- * Returns what the operating system has not accepted yet. Node reports no progress until the whole write is accepted.
- * `writeQueueSize`, which Node itself uses for the time-out of a socket, shows it earlier.
- */
-export function unsentBytes(socket: Socket & { _handle?: { writeQueueSize?: number } | null }): number {
-  return socket._handle?.writeQueueSize ?? socket.writableLength
 }

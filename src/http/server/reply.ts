@@ -15,8 +15,9 @@ export interface Reply {
 /** A client that reads nothing of its response for this long is disconnected. */
 const STALLED_MS = 60_000
 
-/** How long a client may go on sending its body after the response. */
+/** How long a client may go on sending its body after the response, and how much of it is read. */
 const LINGER_MS = 1_000
+const LINGER_BYTES = 256 * 1024
 
 /**
  * From this length on, a body is kept as bytes. Node copies a string twice for each response, once into the heap, where the
@@ -45,6 +46,9 @@ export function jsonReply(status: number, json: string, headers: readonly string
   return { status, headers: [...contentHeaders, ...API_HEADERS, ...headers], body }
 }
 
+/** The answer of a health check. */
+export const OK_REPLY = jsonReply(200, '{"status":"ok"}')
+
 /** The JSON error object, with the headers that belong to the error. */
 export function errorReply(error: ServiceError): Reply {
   return jsonReply(error.status, renderError(error), error.headers)
@@ -59,9 +63,9 @@ export function send(exchange: Exchange, reply: Reply, isAccepting: boolean): vo
   // While the service stops, clients should reconnect to another instance.
   if (!isAccepting || exchange.isLast) all.push('connection', 'close')
   response.writeHead(status, all)
+  if (!request.complete) closeAfterLinger(request)
   response.end(body)
   if (!isDelivered(exchange)) request.socket.setTimeout(STALLED_MS)
-  if (!request.complete) closeAfterLinger(request)
 }
 
 /**
@@ -73,19 +77,13 @@ export function isDelivered({ request, response }: Exchange): boolean {
   return request.complete && response.socket !== null && request.socket.writableLength === 0
 }
 
-/** Returns whether a response was sent that has not been handed to the operating system completely. */
-export function isWaiting({ request, response }: Exchange): boolean {
-  return (
-    response.headersSent &&
-    !response.closed &&
-    (response.socket === null || request.socket.writableLength > 0)
-  )
-}
-
 /** Closing while the client still sends would reset the connection, and it might never see the response. */
 function closeAfterLinger(request: Exchange['request']): void {
-  const timer = setTimeout(() => request.complete || request.socket.destroy(), LINGER_MS)
+  const { socket } = request
+  const limit = socket.bytesRead + LINGER_BYTES
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
   request.once('close', () => clearTimeout(timer))
+  request.on('data', () => socket.bytesRead > limit && socket.destroy()).resume()
 }
 
 /**

@@ -17,10 +17,8 @@ import type { Exchange } from './exchange.ts'
 import { createThrottledLog, newRequestId, renderRequest, statusOf } from './log.ts'
 import { skipRequests } from './node-internals.ts'
 import { fromParserError, MAX_HEADER_BYTES, TIMEOUT_CODE } from './protocol-errors.ts'
-import { isDelivered, isWaiting, type Reply, send, writeRawError } from './reply.ts'
+import { isDelivered, type Reply, send, writeRawError } from './reply.ts'
 import { isLastRequest, parseTarget } from './request.ts'
-import { createSlowReaders } from './slow-readers.ts'
-import { createTurns } from './turns.ts'
 
 const OPTIONS = {
   headersTimeout: 10_000,
@@ -41,8 +39,6 @@ export const SERVER_LIMITS = {
   connections: 10_000,
   /** With this many requests in flight, no further pipelined request is accepted. */
   requests: 5_000,
-  /** The size of all responses that wait for clients to read them. */
-  waitingBytes: 64 * 1024 * 1024,
 }
 
 const NO_HEADERS: readonly string[] = []
@@ -57,8 +53,6 @@ export interface HttpServerOptions<Context = unknown> {
   readonly clientAddress?: ClientAddress
   /** False once the service is stopping. */
   readonly isAccepting?: () => boolean
-  /** Whether a request to this path must be answered soon even under overload. By default, none must. */
-  readonly isUrgent?: (path: string) => boolean
   /** Renders further members of a log line, such as `,"keyId":"7"`. By default there are none. */
   readonly renderContext?: (context: Context) => string
   /** Takes the log line of each request. */
@@ -85,15 +79,12 @@ export function createHttpServer<Context>({
   requestId = newRequestId,
   clientAddress = createClientAddress(0),
   isAccepting = () => true,
-  isUrgent = () => false,
   renderContext = () => '',
   writeLogLine,
   onAnswered,
 }: HttpServerOptions<Context>): HttpServer {
   const limits = { ...SERVER_LIMITS, ...givenLimits }
   const connections = createConnections<Context>(limits.connections, log)
-  const turns = createTurns(connections.count, isUrgent)
-  const slowReaders = createSlowReaders(limits.waitingBytes, log)
   const logPipelined = createThrottledLog(count =>
     log.warn({ closed: count, limit: limits.requests }, 'closed connections that pipeline too many requests'),
   )
@@ -128,10 +119,8 @@ export function createHttpServer<Context>({
       isReported: false,
       headers: NO_HEADERS,
     }
-    const isPipelined = connections.begin(connection, exchange) > 1
+    connections.begin(connection, exchange)
     try {
-      const turn = turns.addRequest(connection, exchange, isPipelined)
-      if (turn !== undefined) await turn
       // Awaited even if it is not a promise, so that a request without a body is complete (node-internals.ts).
       const reply = await answer(exchange)
       // A request that the parser has rejected meanwhile gets the parser's error.
@@ -144,7 +133,6 @@ export function createHttpServer<Context>({
       connections.end(connection, exchange)
       report(exchange)
     } else {
-      if (isWaiting(exchange)) slowReaders.add(connection, response)
       const endIfClosed = () => {
         if (response.closed) report(exchange)
         if (isDone(exchange)) connections.end(connection, exchange)
@@ -179,13 +167,8 @@ export function createHttpServer<Context>({
   // By default Node silently drops headers after the thousandth.
   server.maxHeadersCount = 0
   server.on('connection', socket => {
-    connections.open(socket, connection => {
-      turns.removeConnection(connection)
-      slowReaders.removeConnection(connection)
-      // Those that are in flight are abandoned.
-      connection.exchanges.forEach(report)
-    })
-    turns.addConnection()
+    // Requests that are in flight when it closes are abandoned.
+    connections.open(socket, connection => connection.exchanges.forEach(report))
   })
   // Without these two listeners Node answers by itself, before the credential is checked.
   server.on('checkContinue', serve)

@@ -1,0 +1,22 @@
+// Which request ids the service accepts from clients.
+
+import type { IncomingMessage } from 'node:http'
+import { KEY_PREFIX } from '../api-key.ts'
+import { newRequestId } from './server/log.ts'
+import { headerValues } from './server/request.ts'
+
+const REQUEST_ID = /^[!-~]{1,128}$/
+
+/** Uses the client's own `X-Request-Id` if it is short, visible ASCII and contains no API key. */
+export function createRequestIds(extraKey: string | undefined): (request: IncomingMessage) => string {
+  function containsKey(text: string): boolean {
+    return [...Object.values(KEY_PREFIX), extraKey].some(part => part !== undefined && text.includes(part))
+  }
+
+  return request => {
+    const [given, second] = headerValues(request, 'x-request-id')
+    const isUsable =
+      given !== undefined && second === undefined && REQUEST_ID.test(given) && !containsKey(given)
+    return isUsable ? given : newRequestId()
+  }
+}
