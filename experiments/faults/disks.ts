@@ -36,9 +36,9 @@ export async function disks({ quick }: Options): Promise<Figure[]> {
 
 /** What is removed, and what the service then says. */
 const LOSSES = {
-  '-wal': /-wal was (?:removed|replaced) while the service used it\. Its contents are saved/g,
-  '-shm': /-shm was (?:removed|replaced) while the service used it\./g,
-  '-wal -shm': /-shm was (?:removed|replaced) while the service used it\./g,
+  '-wal': /-wal was removed while it was in use\. .* Everything that it held was copied/g,
+  '-shm': /-shm was removed while it was in use\./g,
+  '-wal -shm': /-wal was removed while it was in use, .* Everything that it held was copied/g,
 }
 
 /**
@@ -59,7 +59,7 @@ function removed(
     let lines = 0
     for (let removal = 1; removal <= count; removal++) {
       await createdMore(creations)
-      for (const suffix of files.split(' ')) rmSync(path + suffix)
+      for (const suffix of files.split(' ').reverse()) rmSync(path + suffix)
       const { printed, child, ended } = service
       const said = () => [...printed.out.matchAll(LOSSES[files])].length
       await waitUntil(() => said() === workers, { what: 'every process says so', timeoutMs: 60_000 })

@@ -21,8 +21,10 @@ export async function inScope<Result>(work: (scope: Scope) => Promise<Result>): 
 /** Starts the service, by default on a new SQLite file. */
 export async function startService(scope: Scope, databaseUrl = 'sqlite:animals.db') {
   const env = { ANIMAL_STORE_API_KEY: API_KEY, DATABASE_URL: databaseUrl }
-  const { address, child } = await serve(scope, ['--log-level', 'warn'], { cwd: temporaryFolder(), env })
-  return { address, pid: Number(child.pid) }
+  const args = ['--log-level', 'warn', '--metrics-port', '0']
+  const { address, child, said } = await serve(scope, args, { cwd: temporaryFolder(), env })
+  const metricsAddress = new URL(await said(/The metrics are at (http:\S+)/)).origin
+  return { address, metricsAddress, pid: Number(child.pid) }
 }
 
 /** Starts a program of this folder. It is killed at the end of the experiment. */

@@ -12,7 +12,7 @@ import { inScope, isAnswered, startProgram, startService } from './processes.ts'
 /** How long the memory is watched after the last request. */
 const WATCH_MS = 3_000
 
-/** What the process may need: the requests and responses that wait (`SERVER_LIMITS` in src/http/server/server.ts), 2,000 connections, and garbage. */
+/** What the process may need: the requests in flight (`SERVER_LIMITS` in src/http/server/server.ts), 2,000 connections, and garbage. */
 const MAX_GROWTH_MIB = 160
 
 export async function strangers({ quick }: Options): Promise<Figure[]> {

@@ -19,7 +19,10 @@ import { waitUntil } from '../support/wait.ts'
 const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url))
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Starts HAProxy with deploy/haproxy.cfg, and the changes that docs/high-availability.md names for one outside Docker. */
+/**
+ * Starts HAProxy with deploy/haproxy.cfg, and the changes that docs/high-availability.md names for one outside Docker. It checks
+ * the instances on their main ports.
+ */
 async function startBalancer(t: Scope, ports: readonly number[]): Promise<string> {
   const port = await freePort()
   const text = readFileSync(join(DEPLOY, 'haproxy.cfg'), 'utf8')
@@ -31,7 +34,7 @@ async function startBalancer(t: Scope, ports: readonly number[]): Promise<string
     .replace(/^ {2}server .*\n/gm, '')
     .replace(
       /^ {2}default-server.*\n/m,
-      line => line + ports.map((each, index) => `  server s${index} 127.0.0.1:${each}\n`).join(''),
+      line => line + ports.map((each, index) => `  server s${index} 127.0.0.1:${each} port ${each}\n`).join(''),
     )
   const folder = temporaryFolder()
   const file = join(folder, 'haproxy.cfg')
