@@ -21,7 +21,7 @@ export async function strangers({ quick }: Options): Promise<Figure[]> {
 
 function pipelines(): Promise<Figure[]> {
   return inScope(async scope => {
-    const { address, pid } = await startService(scope)
+    const { address, metricsAddress, pid } = await startService(scope)
     const before = memoryOf(pid)
     const connections = 1_000
     const stranger = startProgram(scope, 'stranger.ts', address, connections, '/docs', 'pipelines')
@@ -31,7 +31,7 @@ function pipelines(): Promise<Figure[]> {
     let slowestMs = 0
     while (performance.now() - start < WATCH_MS) {
       const asked = performance.now()
-      await waitUntil(() => isAnswered(address), { what: '/livez is answered', timeoutMs: 60_000 })
+      await waitUntil(() => isAnswered(metricsAddress), { what: '/livez is answered', timeoutMs: 60_000 })
       slowestMs = Math.max(slowestMs, performance.now() - asked)
       most = Math.max(most, memoryOf(pid))
       await delay(20)
@@ -44,7 +44,7 @@ function pipelines(): Promise<Figure[]> {
         holds: most - before <= MAX_GROWTH_MIB,
       },
       {
-        promise: `${promise}: /livez is answered within 5 s`,
+        promise: `${promise}: /livez is answered on the metrics listener within 5 s`,
         measured: `at most ${(slowestMs / 1_000).toFixed(1)} s`,
         holds: slowestMs <= 5_000,
         isSpeed: true,

@@ -32,6 +32,7 @@ export function watchFiles(database: DatabaseSync, files: OpenedFiles, log: Stor
   function endUse(first: readonly LostFile[]): void {
     isLost = true
     process.once('exit', killProcess)
+    endTransaction()
     block(MOVE_MS)
     const later = findLost(files)
     const lost = later.length > 0 ? later : first
@@ -54,10 +55,18 @@ export function watchFiles(database: DatabaseSync, files: OpenedFiles, log: Stor
       : `What it held could not be copied to ${path} (${problem}): put it back before the restart if it still exists.`
   }
 
+  /** Otherwise the copy by another worker would wait for this one. */
+  function endTransaction(): void {
+    try {
+      if (database.isTransaction) database.exec('commit')
+    } catch {
+      // The disk may fail, too.
+    }
+  }
+
   /** SQLite can copy a lost WAL to the database as long as it has both open. Returns why that did not work, if it did not. */
   function copyWal(): string | undefined {
     try {
-      if (database.isTransaction) database.exec('commit')
       return truncateWal(database) ? undefined : 'another process is reading'
     } catch (error) {
       return (error as Error).message

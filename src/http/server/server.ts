@@ -38,7 +38,7 @@ const OPTIONS = {
 export const SERVER_LIMITS = {
   connections: 10_000,
   /** With this many requests in flight, no further pipelined request is accepted. */
-  requests: 5_000,
+  requests: 2_000,
 }
 
 const NO_HEADERS: readonly string[] = []
