@@ -1,6 +1,7 @@
 // The workloads, and the check that a response is right.
 
-import { MAX_EXAMINED, type Status } from '../src/animal.ts'
+import type { Status } from '../src/animal.ts'
+import { MAX_EXAMINED } from '../src/page.ts'
 import type { HttpResponse } from './processes.ts'
 
 export const API_KEY = 'bench-key-0123456789-abcdefghij'

@@ -25,18 +25,6 @@ export type Inventory = Readonly<Record<Status | 'none', bigint>>
 
 export const NAME_MAX_LENGTH = 1000
 
-/** The longest text that a search for a name may have. */
-export const SEARCH_MAX_LENGTH = 100
-
-/**
- * The most animals that one search examines. A search that has not filled its page by then returns what it has found, and where
- * to go on (docs/decisions/search.md).
- */
-export const MAX_EXAMINED = 10_000
-
-/** How many animals a page may have. */
-export const PAGE_LIMIT = { minimum: 1, maximum: 100, default: 20 } as const
-
 // The characters with the Unicode property White_Space, and U+FEFF. JavaScript's `\s` matches all of them except
 // U+0085. The pattern must not contain an escape such as `\u2028`: some client generators would write the character
 // itself, a line break, into a regular expression.
@@ -46,6 +34,11 @@ const BLANK = '\\s\\x85'
 export const NAME_PATTERN = `^[${BLANK}]*[^${BLANK}\\x00][^\\x00]*$`
 
 const namePattern = new RegExp(NAME_PATTERN, 'u')
+
+/** Takes a text without U+0000. */
+export function isBlank(text: string): boolean {
+  return !namePattern.test(text)
+}
 
 const FRACTION_OR_EXPONENT = /\d[.eE]/
 
@@ -101,17 +94,6 @@ export function findProblems({ name, categoryId, status }: Record<string, unknow
   return found
 }
 
-export function invalidLimit() {
-  return invalid(`limit must be a whole number from ${PAGE_LIMIT.minimum} to ${PAGE_LIMIT.maximum}.`)
-}
-
-/** Parses how many animals a page has. */
-export function parseLimit(text: string): number {
-  const limit = /^[1-9]\d{0,2}$/.test(text) ? Number(text) : 0
-  if (limit < PAGE_LIMIT.minimum || limit > PAGE_LIMIT.maximum) throw invalidLimit()
-  return limit
-}
-
 export function parseStatus(value: unknown): Status {
   if (!isStatus(value)) throw invalid(`${UNKNOWN_STATUS}.`)
   return value
@@ -119,18 +101,6 @@ export function parseStatus(value: unknown): Status {
 
 export function isStatus(value: unknown): value is Status {
   return (STATUSES as readonly unknown[]).includes(value)
-}
-
-/** Parses the text that the names of a search must contain, and folds it. */
-export function parseNameFilter(text: string): string {
-  const folded = foldName(text)
-  const problem =
-    textProblem(text, SEARCH_MAX_LENGTH) ??
-    (namePattern.test(folded)
-      ? undefined
-      : 'name must have a character that is neither blank nor an accent or vowel mark')
-  if (problem !== undefined) throw invalid(`${problem}.`)
-  return folded
 }
 
 /** Accents and other marks of the Latin, Greek and Cyrillic scripts, and the vowel marks of Arabic. */
@@ -185,7 +155,7 @@ function nameProblem(value: unknown): string | undefined {
 }
 
 /** Returns what is wrong with a name, or with a part of one. */
-function textProblem(text: string, maxLength: number): string | undefined {
+export function textProblem(text: string, maxLength: number): string | undefined {
   // A code point has one or two UTF-16 units. Counting code points is slow, and only needed if the number of units
   // does not decide.
   const units = text.length
@@ -194,7 +164,7 @@ function textProblem(text: string, maxLength: number): string | undefined {
   }
   if (!text.isWellFormed()) return 'name must be well-formed Unicode, without lone surrogates'
   if (text.includes('\0')) return 'name must not contain the character U+0000'
-  return namePattern.test(text) ? undefined : 'name must not be blank'
+  return isBlank(text) ? 'name must not be blank' : undefined
 }
 
 function categoryIdProblem(value: unknown): string | undefined {

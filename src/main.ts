@@ -1,6 +1,6 @@
 // Runs the command line of this process.
 
-import { main } from './cli/main.ts'
+import { main } from './cli/command-line.ts'
 
 const { stdin, stdout, stderr } = process
 

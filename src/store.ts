@@ -1,7 +1,8 @@
 // The Store: everything that the service needs from a database. test/store.contract.ts tests it on every database.
 
-import type { Animal, Inventory, NewAnimal, Status } from './animal.ts'
+import type { Animal, Inventory, NewAnimal } from './animal.ts'
 import type { ApiKey, Environment } from './api-key.ts'
+import type { JsonPage, Page } from './page.ts'
 
 /** The database cannot be used as it is. The message says in one line what is wrong. */
 export class UnusableDatabase extends Error {
@@ -21,37 +22,7 @@ export interface StoreLog {
   readonly error: Warn
 }
 
-export interface Page {
-  readonly limit: number
-  /** The first animals with a larger id. */
-  readonly after?: bigint | undefined
-  /** The last animals with a smaller id. A page has at most one of `after` and `before`. */
-  readonly before?: bigint | undefined
-  /** Only animals with this status. An animal without a status is in no filtered page. */
-  readonly status?: Status | undefined
-  /** Only animals whose folded name contains this text, which is folded too. */
-  readonly nameContains?: string | undefined
-  readonly categoryId?: bigint | undefined
-}
-
-/** Whether the page is a search: no index finds its animals, so it examines one after the other. */
-export function isSearch({ nameContains, categoryId }: Page): boolean {
-  return nameContains !== undefined || categoryId !== undefined
-}
-
 type PageAfter = Pick<Page, 'limit' | 'after'>
-
-export interface JsonPage {
-  /** The animals as a JSON array. */
-  readonly json: string
-  /**
-   * The `before` of the previous page: the smallest id of this page. Of a search, the smallest id that it has examined. Undefined
-   * if no animal (with that status) has a smaller one, or if there is no such id.
-   */
-  readonly previous: bigint | undefined
-  /** The `after` of the next page: the largest id of this page, or the largest that a search has examined. */
-  readonly next: bigint | undefined
-}
 
 export interface Creation {
   readonly animal: NewAnimal

@@ -19,9 +19,9 @@ import {
   type ResponseDetails,
   toJson,
 } from '../client/src/animal-store.ts'
-import { MAX_EXAMINED } from '../src/animal.ts'
 import { STATUS_OF } from '../src/error.ts'
 import { INT64_MAX, INT64_MIN } from '../src/json.ts'
+import { MAX_EXAMINED } from '../src/page.ts'
 import { type Fault, type FaultyProxy, startFaultyProxy } from './support/http-proxy.ts'
 import { freePort } from './support/postgres.ts'
 import { API_KEY, shared, startTestService, type TestService, temporaryFolder } from './support/service.ts'

@@ -7,7 +7,8 @@ import { suite, type TestContext, test } from 'node:test'
 import { createHandlers, createPageCache } from '../src/http/api/handlers.ts'
 import type { Exchange } from '../src/http/server/exchange.ts'
 import { jsonReply } from '../src/http/server/reply.ts'
-import type { Page, Store } from '../src/store.ts'
+import type { Page } from '../src/page.ts'
+import type { Store } from '../src/store.ts'
 import { startTestService, temporaryFolder } from './support/service.ts'
 
 suite('a cached first page', () => {

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createSearchQueue } from '../src/database/searches.ts'
-import { type Span, toSpan } from '../src/database/span.ts'
+import { type Span, toSpan } from '../src/database/pages.ts'
+import { createSearchQueue } from '../src/database/search-queue.ts'
 import { isUnavailable } from '../src/error.ts'
-import type { JsonPage } from '../src/store.ts'
+import type { JsonPage } from '../src/page.ts'
 
 const FOUND: JsonPage = { json: '[]', previous: undefined, next: undefined }
 

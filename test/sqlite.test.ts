@@ -9,12 +9,12 @@ import { StatementSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import type { Animal } from '../src/animal.ts'
-import { toSpan } from '../src/database/span.ts'
+import { toSpan } from '../src/database/pages.ts'
 import { MAX_WAL_BYTES } from '../src/database/sqlite/files.ts'
 import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
 import { prepareStatements } from '../src/database/sqlite/statements.ts'
 import { INT64_MAX, INT64_MIN } from '../src/json.ts'
-import type { Page } from '../src/store.ts'
+import type { Page } from '../src/page.ts'
 import { checkExtremeIds, INSERT_EXTREME_IDS, int64Contract, storeContract } from './store.contract.ts'
 import { temporaryFolder } from './support/service.ts'
 import {
@@ -74,7 +74,7 @@ suite('a SQLite file', () => {
 
   test('is created once if several processes open it at the same time', async () => {
     const path = newPath()
-    const script = `import { openSqliteStore } from ${JSON.stringify(new URL('../src/database/sqlite/store.ts', import.meta.url).href)}
+    const script = `import { openSqliteStore } from ${JSON.stringify(new URL('../src/database/sqlite/sqlite-store.ts', import.meta.url).href)}
       await openSqliteStore({ path: ${JSON.stringify(path)}, clock: Date.now, create: true }).close()`
     const exits = await Promise.all(
       Array.from({ length: 6 }, async () => {

@@ -14,7 +14,8 @@ import { type ApiKey, generateKey } from '../src/api-key.ts'
 import type { Clock } from '../src/clock.ts'
 import { isUnavailable } from '../src/error.ts'
 import { INT64_MAX, INT64_MIN, renderJson } from '../src/json.ts'
-import { IDEMPOTENCY_WINDOW_MS, type JsonPage, type Page, type Store } from '../src/store.ts'
+import type { JsonPage, Page } from '../src/page.ts'
+import { IDEMPOTENCY_WINDOW_MS, type Store } from '../src/store.ts'
 
 /** Opens an empty store, which is closed at the end of the test. */
 export type OpenStore = (t: TestContext, clock: Clock) => Promise<Store>

@@ -8,14 +8,8 @@ import { describeSystemError } from '../system-error.ts'
 import type { Command } from './command.ts'
 import { closest } from './help.ts'
 import { hasCredentials, redact } from './messages.ts'
-import {
-  COMMON_SETTINGS,
-  InvalidSetting,
-  SETTINGS,
-  type Setting,
-  type SettingName,
-  type Settings,
-} from './settings.ts'
+import { InvalidSetting } from './setting-values.ts'
+import { COMMON_SETTINGS, SETTINGS, type Setting, type SettingName, type Settings } from './settings.ts'
 
 /** Everything that is wrong with the settings, one line each. */
 export class SettingsError extends Error {

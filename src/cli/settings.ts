@@ -1,15 +1,26 @@
-// Every setting of every command: its flag, its environment variable, its default, its description and its parser. The
-// help and the docs take their text from here.
+// Every setting of every command: its flag, its environment variable, its default and its description. The help and the docs take
+// their text from here.
 
-import { availableParallelism } from 'node:os'
 import { ENVIRONMENTS } from '../api-key.ts'
 import { formatDuration, UNIT_MS } from '../clock.ts'
 import { DEFAULT_CONNECTIONS, defaultDatabase, parseDatabaseUrl } from '../database/open.ts'
-import type { RateLimit } from '../http/api/rate-limit.ts'
 import { FORMAT_NAMES } from './formats.ts'
-
-/** Thrown for an invalid value. The message completes the sentence "… must be". */
-export class InvalidSetting extends Error {}
+import {
+  durationBetween,
+  EXTRA_KEY,
+  LOG_LEVELS,
+  MAX_KEY_NAME_LENGTH,
+  oneOf,
+  parseBaseUrl,
+  parseExtraKey,
+  parseHost,
+  parseKeyName,
+  parseOrigins,
+  parsePort,
+  parseRateLimit,
+  parseWorkers,
+  wholeNumber,
+} from './setting-values.ts'
 
 export interface Setting<Value> {
   /** Without the hyphens. */
@@ -47,23 +58,9 @@ function duration(definition: Setting<number>): Setting<number> {
   return { ...definition, defaultText: formatDuration(definition.default) }
 }
 
-/** The shortest window of a rate limit. Its headers count in seconds. */
-const MIN_WINDOW_MS = UNIT_MS.s
-const MIN_DIFFERENT_CHARACTERS = 10
-const EXTRA_KEY = `20 to 255 visible ASCII characters, at least ${MIN_DIFFERENT_CHARACTERS} of them different`
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 const MAX_SHUTDOWN_DELAY_MS = 5_000
-const MAX_KEY_NAME_LENGTH = 100
 const KEY_LIFETIME_EXAMPLE = ', such as 90d or 24h'
 const MAX_KEY_LIFETIME_MS = 3650 * UNIT_MS.d
-
-const parseHost = matching(/^[^\s/]+$/, 'a host name or an IP address')
-const parsePort = wholeNumber(0, 65_535)
-const parseNumberOfWorkers = wholeNumber(1, 99, 'auto, or ')
-const parseKeyName = matching(
-  new RegExp(`^(?=.*\\S)[^\\p{Cc}]{1,${MAX_KEY_NAME_LENGTH}}$`, 'u'),
-  `1 to ${MAX_KEY_NAME_LENGTH} characters, not blank, without control characters`,
-)
 
 /** The settings of `serve`. */
 const SERVICE_SETTINGS = {
@@ -284,95 +281,3 @@ export type ServiceSettings = Settings<keyof typeof SERVICE_SETTINGS>
 export const DEFAULT_SERVICE_SETTINGS = Object.fromEntries(
   Object.entries(SERVICE_SETTINGS).map(([name, setting]) => [name, setting.default]),
 ) as unknown as ServiceSettings
-
-function matching(pattern: RegExp, expected: string): (text: string) => string {
-  return text => {
-    if (!pattern.test(text)) throw new InvalidSetting(expected)
-    return text
-  }
-}
-
-function oneOf<Value extends string>(values: readonly Value[]): (text: string) => Value {
-  return text => {
-    const value = values.find(known => known === text)
-    if (value === undefined) throw new InvalidSetting(`one of ${values.join(', ')}`)
-    return value
-  }
-}
-
-function parseExtraKey(text: string): string {
-  if (!/^[!-~]{20,255}$/.test(text) || new Set(text).size < MIN_DIFFERENT_CHARACTERS)
-    throw new InvalidSetting(EXTRA_KEY)
-  return text
-}
-
-/** `alternative` is for the message: another text that the setting accepts. */
-function wholeNumber(minimum: number, maximum: number, alternative = ''): (text: string) => number {
-  return text => {
-    const number = /^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : Number.NaN
-    if (number >= minimum && number <= maximum) return number
-    throw new InvalidSetting(`${alternative}a whole number from ${minimum} to ${maximum}`)
-  }
-}
-
-function parseWorkers(text: string): number {
-  return text === 'auto' ? availableParallelism() : parseNumberOfWorkers(text)
-}
-
-function parseBaseUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (
-    !url ||
-    !/^https?:$/.test(url.protocol) ||
-    !/\/v1$/.test(text) ||
-    url.search ||
-    url.hash ||
-    url.username ||
-    url.password ||
-    // As the target of a link, such a path would name another host.
-    url.pathname.startsWith('//')
-  ) {
-    throw new InvalidSetting(
-      'an http or https URL that ends in /v1, without user name, password, query or fragment',
-    )
-  }
-  return text
-}
-
-/** Takes one or several origins, separated by commas or spaces. */
-function parseOrigins(text: string): readonly string[] {
-  const origins = text.split(/[\s,]+/).filter(part => part !== '')
-  // An origin is compared as a whole, so a pattern such as https://*.example would match nothing.
-  const isOrigin = (part: string) =>
-    part === '*' || (/^https?:[^*]+$/.test(part) && URL.canParse(part) && new URL(part).origin === part)
-  if (origins.length === 0 || !origins.every(isOrigin))
-    throw new InvalidSetting('origins such as https://app.example, without a path or a pattern, or *')
-  return origins
-}
-
-/** Returns a parser for durations such as 90s, 24h or 7d, in milliseconds. */
-function durationBetween(minimumMs: number, maximumMs: number, example = ''): (text: string) => number {
-  const expected = `a time from ${formatDuration(minimumMs)} to ${formatDuration(maximumMs)}${example}`
-  return text => {
-    const duration = parseDuration(text)
-    if (!(duration >= minimumMs && duration <= maximumMs)) throw new InvalidSetting(expected)
-    return duration
-  }
-}
-
-/** Takes a number of requests and a time, such as 600/60s. */
-function parseRateLimit(text: string): RateLimit {
-  const [, requests, time = ''] = /^([1-9]\d{0,8})\/(.+)$/.exec(text) ?? []
-  const windowMs = parseDuration(time)
-  if (!(windowMs >= MIN_WINDOW_MS && windowMs <= UNIT_MS.d)) {
-    const range = `${formatDuration(MIN_WINDOW_MS)} to ${formatDuration(UNIT_MS.d)}`
-    throw new InvalidSetting(`a number of requests and a time from ${range}, such as 600/60s`)
-  }
-  return { requests: Number(requests), windowSeconds: windowMs / 1_000 }
-}
-
-/** Returns milliseconds, or NaN. */
-function parseDuration(text: string): number {
-  const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
-  return Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]
-}

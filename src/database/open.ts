@@ -11,7 +11,7 @@ import { type BatchedStore, batchCreations } from './batching.ts'
 import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS, type Timeouts } from './postgres/limits.ts'
 import { MalformedUrl, parsePostgresUrl } from './postgres/url.ts'
 import { MEMORY } from './sqlite/files.ts'
-import { openSqliteStore } from './sqlite/store.ts'
+import { openSqliteStore } from './sqlite/sqlite-store.ts'
 
 export { DEFAULT_CONNECTIONS } from './postgres/limits.ts'
 export { MalformedUrl } from './postgres/url.ts'
@@ -122,7 +122,7 @@ async function open(
   const { clock, create, connections, timeouts, waitMs, isForService, say, log } = options
   if (address.kind === 'postgres') {
     // Imported only here, so that a start on SQLite need not load pg.
-    const { openPostgresStore } = await import('./postgres/store.ts')
+    const { openPostgresStore } = await import('./postgres/postgres-store.ts')
     return openPostgresStore({
       url: address.url,
       clock,

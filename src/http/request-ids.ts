@@ -2,8 +2,8 @@
 
 import type { IncomingMessage } from 'node:http'
 import { KEY_PREFIX } from '../api-key.ts'
-import { newRequestId } from './server/log.ts'
 import { headerValues } from './server/request.ts'
+import { newRequestId } from './server/request-log.ts'
 
 const REQUEST_ID = /^[!-~]{1,128}$/
 

@@ -2,9 +2,9 @@
 
 import { readFileSync } from 'node:fs'
 import type { Environment } from '../api-key.ts'
-import { renderCatalogue, renderCatalogueSearch, renderCatalogueTools } from './catalogue.ts'
+import { renderCatalogue, renderCatalogueSearch, renderCatalogueTools } from './catalogue-html.ts'
 import { type Html, html } from './html.ts'
-import { renderReference } from './reference.ts'
+import { renderReference } from './reference-html.ts'
 import { createScriptLoader } from './scripts.ts'
 
 interface PageOptions {

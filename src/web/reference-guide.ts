@@ -1,10 +1,10 @@
 // The guide of the API reference: what all operations have in common.
 
-import { MAX_EXAMINED, PAGE_LIMIT } from '../animal.ts'
 import { KEY_PREFIX } from '../api-key.ts'
 import { formatNumber } from '../count.ts'
 import { STATUS_OF } from '../error.ts'
 import { INT64_MAX, renderJson } from '../json.ts'
+import { MAX_EXAMINED, PAGE_LIMIT } from '../page.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../store.ts'
 import { type ApiDescription, type Header, jsonOf, operationsOf, type Response } from './api-description.ts'
 import { type Html, html } from './html.ts'
@@ -19,7 +19,7 @@ import {
 } from './reference-parts.ts'
 import { ERROR_SAMPLES, PAGING_SAMPLES } from './samples/guide.ts'
 import { withClient } from './samples/languages.ts'
-import { KEY_VARIABLE } from './samples/request.ts'
+import { KEY_VARIABLE } from './samples/sample-request.ts'
 
 export function guideSections({ api, environment, baseUrl, removal }: ReferenceOptions): readonly Section[] {
   const { PageLinks, RateLimitPolicy, RateLimit, Deprecation, Sunset, DeprecationLinks } =

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core'
 
 const PACKAGE = dirname(dirname(fileURLToPath(import.meta.resolve('@sparticuz/chromium'))))
-const CACHE = fileURLToPath(new URL('../../node_modules/.cache/chromium/', import.meta.url))
+const CACHE = fileURLToPath(new URL('../../node_modules/.cache/chromium', import.meta.url))
 
 /** Ten times what the slowest step takes on a slow machine. */
 const HANG_MS = 120_000

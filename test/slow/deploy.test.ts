@@ -16,7 +16,7 @@ import { skipWithout } from '../support/programs.ts'
 import { client, type Scope, sendRaw, shared, startTestService, temporaryFolder } from '../support/service.ts'
 import { waitUntil } from '../support/wait.ts'
 
-const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url))
+const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url))
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 /**
@@ -34,7 +34,8 @@ async function startBalancer(t: Scope, ports: readonly number[]): Promise<string
     .replace(/^ {2}server .*\n/gm, '')
     .replace(
       /^ {2}default-server.*\n/m,
-      line => line + ports.map((each, index) => `  server s${index} 127.0.0.1:${each} port ${each}\n`).join(''),
+      line =>
+        line + ports.map((each, index) => `  server s${index} 127.0.0.1:${each} port ${each}\n`).join(''),
     )
   const folder = temporaryFolder()
   const file = join(folder, 'haproxy.cfg')

@@ -8,11 +8,11 @@ import { suite, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { tokenizeLines } from '../../src/web/samples/highlight.ts'
 import { LANGUAGES } from '../../src/web/samples/languages.ts'
-import { buildRequest, type Field } from '../../src/web/samples/request.ts'
+import { buildRequest, type Field } from '../../src/web/samples/sample-request.ts'
 import { skipWithout } from '../support/programs.ts'
 import { API_KEY, startTestService, type TestService, temporaryFolder } from '../support/service.ts'
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const CLIENT = join(ROOT, 'client/src/animal-store.ts')
 const TYPESCRIPT = join(ROOT, 'node_modules/typescript/bin/tsc')
 /** On a busy machine, and with an empty cache, a build takes long. */

@@ -2,7 +2,7 @@
 // the process itself does not matter.
 
 import { Readable, Writable } from 'node:stream'
-import { main } from '../../src/cli/main.ts'
+import { main } from '../../src/cli/command-line.ts'
 
 export interface Result {
   readonly code: number

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { STATUS_OF } from '../../src/error.ts'
-import { openApiDocument } from '../../src/http/api/openapi.ts'
+import { openApiDocument } from '../../src/http/api/openapi-document.ts'
 import { exactInteger, renderJson } from '../../src/json.ts'
 
 interface Described {

@@ -2,7 +2,7 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { type Clock, systemClock } from '../../src/clock.ts'
-import { openSqliteStore } from '../../src/database/sqlite/store.ts'
+import { openSqliteStore } from '../../src/database/sqlite/sqlite-store.ts'
 import type { Store, StoreLog } from '../../src/store.ts'
 import type { Scope } from './service.ts'
 

@@ -9,11 +9,12 @@
 
 import { hash } from 'node:crypto'
 import type pg from 'pg'
-import { type AnimalText, foldName, type Inventory, MAX_EXAMINED, renderAnimals } from '../../animal.ts'
+import { type AnimalText, foldName, type Inventory, renderAnimals } from '../../animal.ts'
 import { INT64_MAX, INT64_MIN } from '../../json.ts'
-import type { JsonPage, Warn } from '../../store.ts'
+import { type JsonPage, MAX_EXAMINED } from '../../page.ts'
+import type { Warn } from '../../store.ts'
 import { type BatchLimits, type BatchOptions, createBatcher } from '../batching.ts'
-import { EMPTY_PAGE, type Span } from '../span.ts'
+import { EMPTY_PAGE, type Span, toPage } from '../pages.ts'
 import { databaseError, isOutdatedPlan, NOT_SUPPORTED } from './errors.ts'
 
 type Send = (config: pg.QueryConfig) => Promise<pg.QueryResult>
@@ -127,12 +128,16 @@ export async function readPageAlone(
   const hasMore =
     farthest !== examined.at(-1) || (examined.length === size && last < INT64_MAX && (await isAnyBeyond()))
   const hasOthers = (isBackward || bound > INT64_MIN) && (await isAnyIn({ isBackward: !isBackward }))
-  const ends = [hasOthers ? BigInt(nearest.id) : undefined, hasMore ? last : undefined]
-  if (isBackward) {
-    animals.reverse()
-    ends.reverse()
-  }
-  return { json: renderAnimals(animals), previous: ends[0], next: ends[1] }
+  const first = BigInt(nearest.id)
+  return isBackward
+    ? toPage({
+        json: renderAnimals(animals.reverse()),
+        first: last,
+        last: first,
+        isAnyBefore: hasMore,
+        isAnyAfter: hasOthers,
+      })
+    : toPage({ json: renderAnimals(animals), first, last, isAnyBefore: hasOthers, isAnyAfter: hasMore })
 }
 
 function isMatch({ name, categoryId }: AnimalText, wanted: Span['search'] = {}): boolean {

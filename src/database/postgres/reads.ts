@@ -5,11 +5,12 @@
 import { type AnimalText, type Inventory, renderAnimal, type Status } from '../../animal.ts'
 import type { ApiKey } from '../../api-key.ts'
 import { unavailable } from '../../error.ts'
-import type { JsonPage, Store, Warn } from '../../store.ts'
+import type { JsonPage } from '../../page.ts'
+import type { Store, Warn } from '../../store.ts'
 import { type BatchLimits, createBatcher } from '../batching.ts'
+import { EMPTY_PAGE, formOf, type Span, toPage, toSpan } from '../pages.ts'
 import { toAnimal, toAnimalText, toInventory, toKey } from '../rows.ts'
-import { createSearchQueue } from '../searches.ts'
-import { EMPTY_PAGE, formOf, type Span, toSpan } from '../span.ts'
+import { createSearchQueue } from '../search-queue.ts'
 import { countUnlessKept, createReadBatching, readPageAlone } from './compatibility.ts'
 import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
@@ -109,9 +110,15 @@ async function readPages(pool: Pool, statement: string, spans: readonly Span[]):
   })
   const rows = await pool.textRows(statement, pageValues(sent))
   const pages = new Map(
-    rows.map(([position, json, previous, next]) => [
+    rows.map(([position, json, first, last, before, after]) => [
       Number(position),
-      { json: json as string, previous: toId(previous), next: toId(next) },
+      toPage({
+        json: json as string,
+        first: toId(first),
+        last: toId(last),
+        isAnyBefore: before === 't',
+        isAnyAfter: after === 't',
+      }),
     ]),
   )
   return positions.map(position => pages.get(position) as JsonPage)

@@ -1,7 +1,7 @@
 // The SQL statements of the store.
 
-import { MAX_EXAMINED } from '../../animal.ts'
-import type { Span } from '../span.ts'
+import { MAX_EXAMINED } from '../../page.ts'
+import type { Span } from '../pages.ts'
 
 /**
  * Renders the same JSON as `renderAnimal` in animal.ts. `concat` leaves out what is null. With `||` instead, a page takes
@@ -24,9 +24,9 @@ function animalsBeside(operator: '<' | '>' | '>=', id: string, status: string | 
         order by status${order}, id${order}`
 }
 
-/** The id, if there are animals beyond it, and so another page. `exists` may be answered with a scan of the whole table. */
-function idIfAnimalsBeyond(operator: '<' | '>', id: string, status: string | undefined): string {
-  return `case when (select id from ${animalsBeside(operator, id, status)} limit 1) is not null then ${id} end`
+/** Whether there are animals beyond an id. `exists` may be answered with a scan of the whole table. */
+function isAnyBeyond(operator: '<' | '>', id: string, status: string | undefined): string {
+  return `(select id from ${animalsBeside(operator, id, status)} limit 1) is not null`
 }
 
 const IS_MATCH = `
@@ -34,14 +34,14 @@ const IS_MATCH = `
     and (wanted_name is null or strpos(coalesce(search_name, lower(name collate "C")), wanted_name) > 0)`
 
 /**
- * Several pages of the same form in one statement. Each has a bound, a limit and, if it has them, a status and what it searches
+ * Several pages (FoundPage) of the same form in one statement. Each has a bound, a limit and, if it has them, a status and what it searches
  * for. The sub-query with the limit yields the animals in order; test/store.contract.ts checks that.
  *
  * For a search, PostgreSQL stops at the last match if the page is full. Otherwise it has examined all animals up to the limit. An
  * aggregate is never merged into the query around it, so that each sub-query runs once. Forward, and for any status, its statement
  * is in short:
  *
- *     select position, json, <first if an animal precedes it>, <last if an animal follows it>
+ *     select position, json, first, last, <whether an animal precedes the first>, <whether one follows the last>
  *     from <the lists $1, $2, …> as page (bound, size, wanted_category, wanted_name, position)
  *     cross join lateral (
  *       select <the matches as JSON> as json, <the first id that was examined> as first,
@@ -77,8 +77,8 @@ export function pageStatement({ isBackward, status, search }: Span): string {
     if (isBackward) ends.reverse()
   }
   return `
-  select position, coalesce(json, '[]'),
-    ${idIfAnimalsBeyond('<', 'first', wantedStatus)}, ${idIfAnimalsBeyond('>', 'last', wantedStatus)}
+  select position, coalesce(json, '[]'), first, last,
+    ${isAnyBeyond('<', 'first', wantedStatus)}, ${isAnyBeyond('>', 'last', wantedStatus)}
   from unnest(${lists.join()}) with ordinality as page (${names.join()}, position)
   cross join lateral (
     select '[' || string_agg(${ANIMAL_JSON}, ','${isBackward ? ' order by id' : ''}) || ']' as json,

@@ -1,12 +1,13 @@
 // The SQL statements of the store, and every change as a function that runs within a transaction.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { type Animal, isSameAnimal, MAX_EXAMINED, type NewAnimal, searchName } from '../../animal.ts'
+import { type Animal, isSameAnimal, type NewAnimal, searchName } from '../../animal.ts'
 import type { ApiKey, Environment } from '../../api-key.ts'
 import { INT64_MIN } from '../../json.ts'
+import { MAX_EXAMINED } from '../../page.ts'
 import { type Creation, IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
+import { formOf, type Span } from '../pages.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
-import { formOf, type Span } from '../span.ts'
 
 export type Statements = ReturnType<typeof prepareStatements>
 
@@ -27,7 +28,7 @@ const LIST_ANIMALS = `
   where id >= ? order by id limit ? + 0`
 
 /**
- * The statement for a page as JSON: at most ?2 animals, forward from ?1 on or backward before ?1, of the status ?3 if the page has
+ * The statement for a page (FoundPage): at most ?2 animals, forward from ?1 on or backward before ?1, of the status ?3 if the page has
  * one. Rendering a page in SQLite takes half as long (bench/notes.md) as passing its values to JavaScript. SQLite does not promise
  * the order of json_group_array, but the limit forces it to run the inner query in order; test/store.contract.ts checks that.
  *
@@ -35,7 +36,7 @@ const LIST_ANIMALS = `
  * stops at the last match if the page is full. Otherwise the search has examined all animals up to the limit. Forward, and for any
  * status, its statement is in short:
  *
- *     select json, <first if an animal precedes it>, <last if an animal follows it>
+ *     select json, first, last, <whether an animal precedes the first>, <whether one follows the last>
  *     from (
  *       select <the matches as JSON> as json, <the first id that was examined> as first,
  *         iif(<the page is full>, max(id), <the last id that was examined>) as last
@@ -61,10 +62,9 @@ function pageAsJson({ isBackward, status, search }: Span): string {
           (select ${farthest} from ${candidates})))`
     ;[first, last] = isBackward ? [farthestExamined, nearestExamined] : [nearestExamined, farthestExamined]
   }
-  // A page has a previous one if an animal, of that status, has a smaller id than its first, and a next one after its last.
-  const isAnimal = (condition: string) => `exists (select 1 from animals where ${ofStatus}${condition})`
+  const isAny = (condition: string) => `exists (select 1 from animals where ${ofStatus}${condition})`
   return `
-    select json, iif(${isAnimal('id < first')}, first, null), iif(${isAnimal('id > last')}, last, null)
+    select json, first, last, ${isAny('id < first')}, ${isAny('id > last')}
     from (
       select json_group_array(${ANIMAL_JSON} ${isBackward ? 'order by id' : ''}) as json,
         ${first} as first, ${last} as last

@@ -5,21 +5,14 @@ import type { ApiKey } from '../../api-key.ts'
 import type { Clock } from '../../clock.ts'
 import { invalid, ServiceError, unavailable } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
-import { isSearch, type Outcome, type Store } from '../../store.ts'
+import { isSearch } from '../../page.ts'
+import type { Outcome, Store } from '../../store.ts'
 import { parseBody, readBody } from '../server/body.ts'
 import type { Exchange } from '../server/exchange.ts'
 import { jsonReply, type Reply } from '../server/reply.ts'
 import { joinedHeader } from '../server/request.ts'
-import type { OperationId } from './operations.ts'
+import { DEPRECATED_SINCE, type OperationId, REMOVAL_DATE, REMOVED_AT } from './operations.ts'
 import { pageLinks, parseIdempotencyKey, parseListQuery } from './parameters.ts'
-
-/** getPet is deprecated since 15 November 2026, in the format of RFC 9745. */
-export const DEPRECATED_SINCE = '@1794700800'
-
-/** Written out here instead of formatted by `Intl`, which would take 7 MiB of memory at the start. */
-export const REMOVAL_DATE = '5 December 2030'
-
-export const REMOVED_AT = new Date(`${REMOVAL_DATE} UTC`)
 
 const MAX_CACHED_BYTES = 8 * 1024 * 1024
 

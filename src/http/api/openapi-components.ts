@@ -1,9 +1,10 @@
 // The schemas, headers and error responses that the operations of the OpenAPI document refer to. Limits come from the code
 // that enforces them.
 
-import { invalidLimit, NAME_MAX_LENGTH, NAME_PATTERN, STATUSES } from '../../animal.ts'
+import { NAME_MAX_LENGTH, NAME_PATTERN, STATUSES } from '../../animal.ts'
 import { type ServiceError, STATUS_OF, unavailable } from '../../error.ts'
 import { INT64_MAX, INT64_MIN } from '../../json.ts'
+import { invalidLimit } from '../../page.ts'
 import {
   bodyTooLarge,
   expectationFailed,
@@ -13,7 +14,8 @@ import {
   unsupportedMediaType,
 } from '../server/protocol-errors.ts'
 import { unauthorized } from './authentication.ts'
-import { animalNotFound, DEPRECATED_SINCE, gone, idempotencyKeyReused, REMOVED_AT } from './handlers.ts'
+import { animalNotFound, gone, idempotencyKeyReused } from './handlers.ts'
+import { DEPRECATED_SINCE, REMOVED_AT } from './operations.ts'
 import { rateLimited } from './rate-limit.ts'
 
 export const int32 = { type: 'integer', format: 'int32' }

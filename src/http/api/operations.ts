@@ -8,6 +8,14 @@ export const OPERATIONS = [
   { id: 'getInventory', method: 'GET', path: '/v1/store/inventory', success: 200, isWrite: false },
 ] as const
 
+/** getPet is deprecated since 15 November 2026, in the format of RFC 9745. */
+export const DEPRECATED_SINCE = '@1794700800'
+
+/** Written out here instead of formatted by `Intl`, which would take 7 MiB of memory at the start. */
+export const REMOVAL_DATE = '5 December 2030'
+
+export const REMOVED_AT = new Date(`${REMOVAL_DATE} UTC`)
+
 export type OperationId = (typeof OPERATIONS)[number]['id']
 
 /** Whether an operation will be removed. */

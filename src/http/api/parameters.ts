@@ -1,10 +1,10 @@
 // The parameters of the operations: the query of listPets, of which each parameter is given at most once and no other is accepted,
 // and the Idempotency-Key header of createPet.
 
-import { PAGE_LIMIT, parseLimit, parseNameFilter, parseStatus } from '../../animal.ts'
+import { parseStatus } from '../../animal.ts'
 import { invalid } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
-import type { JsonPage, Page } from '../../store.ts'
+import { type JsonPage, PAGE_LIMIT, type Page, parseLimit, parseNameFilter } from '../../page.ts'
 
 const PARAMETERS = ['limit', 'status', 'name', 'categoryId', 'after', 'before']
 

@@ -15,7 +15,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import type { Exchange } from './exchange.ts'
-import { createThrottledLog } from './log.ts'
+import { createThrottledLog } from './request-log.ts'
 
 export type ConnectionState = 'idle' | 'receiving' | 'answering' | 'draining' | 'closed'
 

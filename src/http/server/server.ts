@@ -14,11 +14,11 @@ import {
   stateOf,
 } from './connections.ts'
 import type { Exchange } from './exchange.ts'
-import { createThrottledLog, newRequestId, renderRequest, statusOf } from './log.ts'
 import { skipRequests } from './node-internals.ts'
 import { fromParserError, MAX_HEADER_BYTES, TIMEOUT_CODE } from './protocol-errors.ts'
 import { isDelivered, type Reply, send, writeRawError } from './reply.ts'
 import { isLastRequest, parseTarget } from './request.ts'
+import { createThrottledLog, newRequestId, renderRequest, statusOf } from './request-log.ts'
 
 const OPTIONS = {
   headersTimeout: 10_000,

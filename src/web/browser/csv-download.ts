@@ -1,9 +1,9 @@
 // Saves the filtered list as a CSV file. It fetches one page after another and shows its progress.
 
 import type { AnimalStore, Inventory, ListOptions, Page } from '../../../client/src/animal-store.ts'
-import { PAGE_LIMIT } from '../../animal.ts'
 import { formatCount, formatNumber } from '../../count.ts'
 import { CSV_COLUMNS, renderCsvLine, spreadsheetSafe } from '../../csv.ts'
+import { PAGE_LIMIT } from '../../page.ts'
 import { createElement, find } from './elements.ts'
 import { type ListLocation, toFilters } from './location.ts'
 import { MESSAGE_MS, type Notice } from './notice.ts'

@@ -2,9 +2,10 @@
 // URL, so that links can be shared and the browser's Back button works.
 
 import type { ListOptions } from '../../../client/src/animal-store.ts'
-import { PAGE_LIMIT, parseLimit, parseStatus, STATUSES } from '../../animal.ts'
+import { parseStatus, STATUSES } from '../../animal.ts'
 import { invalid } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
+import { PAGE_LIMIT, parseLimit } from '../../page.ts'
 import { deviceValue } from './browser-storage.ts'
 import { parseInteger } from './typed-integer.ts'
 

@@ -3,7 +3,7 @@
 import { formatNumber } from '../../count.ts'
 import { tokenizeLines } from '../samples/highlight.ts'
 import { LANGUAGES } from '../samples/languages.ts'
-import { buildRequest, type SampleRequest } from '../samples/request.ts'
+import { buildRequest, type SampleRequest } from '../samples/sample-request.ts'
 import type { ApiKeyField } from './api-key-field.ts'
 import { INVALID_KEY } from './browser-storage.ts'
 import { createElement, find } from './elements.ts'

@@ -2,7 +2,7 @@
 // They are complete, so that a reader can run them.
 
 import { type Language, withClient } from './languages.ts'
-import { KEY_VARIABLE } from './request.ts'
+import { KEY_VARIABLE } from './sample-request.ts'
 
 type GuideSamples = Readonly<Record<Language['id'], (baseUrl: string) => string>>
 

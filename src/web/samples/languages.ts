@@ -1,7 +1,7 @@
 // The samples of the operations in the order of their buttons: curl, TypeScript with our client, and JavaScript, Python
 // and Go with nothing but what the language has. A sample sends exactly what the form would send.
 
-import { KEY_VARIABLE, type SampleRequest } from './request.ts'
+import { KEY_VARIABLE, type SampleRequest } from './sample-request.ts'
 
 export type Language = (typeof LANGUAGES)[number]
 

@@ -1,6 +1,6 @@
 // `animal-store openapi`: prints the OpenAPI document.
 
-import { openApiDocument } from '../../http/api/openapi.ts'
+import { openApiDocument } from '../../http/api/openapi-document.ts'
 import { renderJson } from '../../json.ts'
 import { command, print } from '../command.ts'
 import { SETTINGS } from '../settings.ts'

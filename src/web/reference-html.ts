@@ -32,7 +32,7 @@ import {
   renderTokens,
   renderType,
 } from './reference-parts.ts'
-import { buildRequest, type Field } from './samples/request.ts'
+import { buildRequest, type Field } from './samples/sample-request.ts'
 
 /**
  * The content of the page, and its table of contents, which is a drawer on small screens: `tools` has the button that

@@ -1,11 +1,28 @@
-// A page as both databases read it.
+// A page as both databases read it, and what decides whether it has a previous and a next one.
 
 import type { Status } from '../animal.ts'
 import { INT64_MAX, INT64_MIN } from '../json.ts'
-import { isSearch, type JsonPage, type Page } from '../store.ts'
+import { isSearch, type JsonPage, type Page } from '../page.ts'
 
 /** The page after the largest id. */
 export const EMPTY_PAGE: JsonPage = { json: '[]', previous: undefined, next: undefined }
+
+/** What a statement finds out about a page. */
+export interface FoundPage {
+  /** The animals as a JSON array. */
+  readonly json: string
+  /** The smallest and the largest id of the page; of a search, those that it has examined. Undefined if there is none. */
+  readonly first: bigint | undefined
+  readonly last: bigint | undefined
+  /** Whether an animal, of the status of the page, has a smaller id than the first, and a larger one than the last. */
+  readonly isAnyBefore: boolean
+  readonly isAnyAfter: boolean
+}
+
+/** The one rule of paging (docs/decisions/lists.md). */
+export function toPage({ json, first, last, isAnyBefore, isAnyAfter }: FoundPage): JsonPage {
+  return { json, previous: isAnyBefore ? first : undefined, next: isAnyAfter ? last : undefined }
+}
 
 /** The animals from an inclusive bound on, or those before an exclusive one. */
 export interface Span {

@@ -2,9 +2,9 @@
 // requests pass them (docs/decisions/search.md).
 
 import { unavailable } from '../error.ts'
-import type { JsonPage } from '../store.ts'
+import type { JsonPage } from '../page.ts'
 import { createBatcher } from './batching.ts'
-import type { Span } from './span.ts'
+import type { Span } from './pages.ts'
 
 const QUEUE_LENGTH = 1_024
 const QUEUE_TIMEOUT_MS = 1_000

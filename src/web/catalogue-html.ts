@@ -1,7 +1,8 @@
 // The HTML of the catalogue page. Most parts are hidden until browser/catalogue.ts shows them.
 
-import { PAGE_LIMIT, STATUSES } from '../animal.ts'
+import { STATUSES } from '../animal.ts'
 import { type Environment, KEY_PREFIX } from '../api-key.ts'
+import { PAGE_LIMIT } from '../page.ts'
 import { type Html, html } from './html.ts'
 import { icon, SLEEPING_CAT } from './icons.ts'
 

@@ -6,10 +6,11 @@ import type { SQLInputValue } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import { unavailable } from '../../error.ts'
-import type { Completion, JsonPage, Outcome, Store, StoreLog } from '../../store.ts'
+import type { JsonPage } from '../../page.ts'
+import type { Completion, Outcome, Store, StoreLog } from '../../store.ts'
+import { EMPTY_PAGE, type Span, toPage, toSpan } from '../pages.ts'
 import { toAnimal, toInventory, toKey } from '../rows.ts'
-import { createSearchQueue } from '../searches.ts'
-import { EMPTY_PAGE, type Span, toSpan } from '../span.ts'
+import { createSearchQueue } from '../search-queue.ts'
 import { completeAnimals } from './complete.ts'
 import { openConnection } from './connection.ts'
 import { isLocked, retryWhileLocked, toServiceError } from './errors.ts'
@@ -329,6 +330,12 @@ function runPage(statements: Statements, span: Span): JsonPage {
     values.push(status ?? null, search.categoryId ?? null, search.nameContains ?? null)
   else if (status !== undefined) values.push(status)
   const row = statements.page(span).get(...values)
-  const [json, previous, next] = row as [string, bigint | null, bigint | null]
-  return { json, previous: previous ?? undefined, next: next ?? undefined }
+  const [json, first, last, before, after] = row as [string, bigint | null, bigint | null, bigint, bigint]
+  return toPage({
+    json,
+    first: first ?? undefined,
+    last: last ?? undefined,
+    isAnyBefore: before === 1n,
+    isAnyAfter: after === 1n,
+  })
 }

@@ -1,11 +1,11 @@
 // The OpenAPI document: everything that a client can send and receive. Limits come from the code that enforces them.
 
-import { MAX_EXAMINED, NAME_PATTERN, PAGE_LIMIT, SEARCH_MAX_LENGTH } from '../../animal.ts'
+import { NAME_PATTERN } from '../../animal.ts'
 import { KEY_PREFIX } from '../../api-key.ts'
 import { formatNumber } from '../../count.ts'
+import { MAX_EXAMINED, PAGE_LIMIT, SEARCH_MAX_LENGTH } from '../../page.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../../store.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/protocol-errors.ts'
-import { REMOVAL_DATE } from './handlers.ts'
 import {
   AUTHENTICATED_HEADERS,
   HEADERS,
@@ -17,6 +17,7 @@ import {
   SCHEMAS,
   schema,
 } from './openapi-components.ts'
+import { REMOVAL_DATE } from './operations.ts'
 import { IDEMPOTENCY_KEY_MAX_LENGTH, IDEMPOTENCY_KEY_PATTERN } from './parameters.ts'
 
 /** The public base URLs of the two environments. */
