@@ -133,9 +133,9 @@ function checkFile(path: string, create: boolean): number {
 }
 
 /** Copies the whole WAL and empties it. Returns false if a reader still used it when the time was up. */
-export function truncateWal(database: DatabaseSync): boolean {
+export function truncateWal(database: DatabaseSync, timeoutMs = READERS_TIMEOUT_MS): boolean {
   const checkpoint = () => database.prepare('pragma wal_checkpoint(truncate)').get()
-  return waitForLocks(database, READERS_TIMEOUT_MS, checkpoint)?.busy === 0
+  return waitForLocks(database, timeoutMs, checkpoint)?.busy === 0
 }
 
 /** Opens the file read-only, so that a rejected file and a WAL that a crash left behind stay unchanged. */

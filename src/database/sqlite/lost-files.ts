@@ -5,6 +5,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { unavailable } from '../../error.ts'
 import type { StoreLog } from '../../store.ts'
 import { truncateWal } from './connection.ts'
+import { LOCK_TIMEOUT_MS } from './errors.ts'
 import { findLost, type LostFile, type OpenedFiles } from './files.ts'
 
 const CHECK_INTERVAL_MS = 1_000
@@ -64,10 +65,13 @@ export function watchFiles(database: DatabaseSync, files: OpenedFiles, log: Stor
     }
   }
 
-  /** SQLite can copy a lost WAL to the database as long as it has both open. Returns why that did not work, if it did not. */
+  /**
+   * SQLite can copy a lost WAL to the database as long as it has both open. Waits for other workers, which do the same. Returns why
+   * that did not work, if it did not.
+   */
   function copyWal(): string | undefined {
     try {
-      return truncateWal(database) ? undefined : 'another process is reading'
+      return truncateWal(database, LOCK_TIMEOUT_MS) ? undefined : 'another process is reading'
     } catch (error) {
       return (error as Error).message
     }
