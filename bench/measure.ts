@@ -2,8 +2,16 @@
 
 import { ANIMAL_STORE, BARE, type Contender } from './contenders.ts'
 import { CONNECTIONS, generateLoad } from './load.ts'
-import type { HttpResponse, RunningContender } from './processes.ts'
-import { API_KEY, checkResponse, type Operation, requestFor, type Workload, WRONG_KEY } from './workloads.ts'
+import type { RunningContender } from './processes.ts'
+import {
+  API_KEY,
+  checkResponse,
+  type HttpResponse,
+  type Operation,
+  requestFor,
+  type Workload,
+  WRONG_KEY,
+} from './workloads.ts'
 
 /** How many different operations a workload has. */
 const OPERATION_COUNT = 1_000

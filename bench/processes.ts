@@ -7,16 +7,10 @@ import { cpuMicrosOf, cpuMicrosOfServer, memoryOf } from '../test/support/proces
 import { waitUntil } from '../test/support/wait.ts'
 import type { Contender } from './contenders.ts'
 import { ON_OTHER_CORES } from './load.ts'
-import { API_KEY, type HttpRequest } from './workloads.ts'
+import { API_KEY, type HttpRequest, type HttpResponse } from './workloads.ts'
 
 const START_TIMEOUT_MS = 120_000
 const RESPONSE_TIMEOUT_MS = 30_000
-
-export interface HttpResponse {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
 
 interface Usage {
   readonly cpuMicros: number

@@ -2,10 +2,15 @@
 
 import type { Status } from '../src/animal.ts'
 import { MAX_EXAMINED } from '../src/page.ts'
-import type { HttpResponse } from './processes.ts'
 
 export const API_KEY = 'bench-key-0123456789-abcdefghij'
 export const WRONG_KEY = 'bench-key-that-was-not-created'
+
+export interface HttpResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT'

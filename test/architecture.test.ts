@@ -1,4 +1,4 @@
-// Checks the layout of src/ and client/ that docs/architecture.md describes, through the import lines.
+// Checks the layout that docs/architecture.md describes, through the import lines.
 
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -7,14 +7,28 @@ import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const FILES = globSync(['src/**/*.ts', 'client/src/**/*.ts'], { cwd: ROOT }).map(file =>
-  file.split(sep).join('/'),
-)
+const find = (...patterns: string[]) =>
+  globSync(patterns, { cwd: ROOT, exclude: ['**/node_modules/**'] }).map(file => file.split(sep).join('/'))
+
+/** What the packages consist of. */
+const FILES = find('src/**/*.ts', 'client/src/**/*.ts')
+
+/** What measures and tests them. */
+const TOOLS = find('bench/**/*.ts', 'experiments/**/*.ts', 'test/**/*.ts')
 
 /** The domain: the only files at the root of src/ besides main.ts. */
-const DOMAIN = ['animal', 'api-key', 'clock', 'count', 'csv', 'error', 'json', 'store', 'system-error'].map(
-  name => `src/${name}.ts`,
-)
+const DOMAIN = [
+  'animal',
+  'api-key',
+  'clock',
+  'count',
+  'csv',
+  'error',
+  'json',
+  'page',
+  'store',
+  'system-error',
+].map(name => `src/${name}.ts`)
 
 /** Which parts each part may import, besides itself. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
@@ -56,12 +70,16 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // The one file that knows all commands.
   'src/cli/command-line.ts': ['domain', 'src/cli', 'src/cli/commands', 'src/cli/service'],
   'src/main.ts': ['domain', 'src/cli/command-line.ts'],
+  // Benchmarks and experiments start the service as users do, except for what makes large databases.
+  bench: ['client', 'domain', 'src/database/sqlite', 'src/database/postgres', 'test'],
+  experiments: ['bench', 'client', 'domain', 'src/database/sqlite', 'test'],
 }
 
 function partOf(file: string): string {
   if (DOMAIN.includes(file)) return 'domain'
   if (['src/main.ts', 'src/cli/command-line.ts', 'src/database/open.ts'].includes(file)) return file
-  if (file.startsWith('client/')) return 'client'
+  const [folder = ''] = file.split('/')
+  if (folder !== 'src') return folder
   return dirname(file).replace(/\/migrations$/, '')
 }
 
@@ -87,9 +105,10 @@ suite('the layout', () => {
   })
 
   test('has only the imports that ALLOWED lists', () => {
-    const forbidden = FILES.flatMap(file =>
+    const checked = [...FILES, ...TOOLS.filter(file => partOf(file) !== 'test')]
+    const forbidden = checked.flatMap(file =>
       importsOf(file)
-        .filter(target => /^(src|client)\//.test(target))
+        .filter(target => /^(src|client|test|bench|experiments)\//.test(target))
         .filter(target => ![partOf(file), ...(ALLOWED[partOf(file)] ?? [])].includes(partOf(target)))
         .map(target => `${file} → ${target}`),
     )
@@ -97,15 +116,16 @@ suite('the layout', () => {
   })
 
   test('has no import cycle', () => {
+    const all = [...FILES, ...TOOLS]
     const done = new Set<string>()
     const visit = (file: string, path: readonly string[]): void => {
       assert.ok(!path.includes(file), [...path, file].join(' → '))
       if (done.has(file)) return
-      for (const target of importsOf(file).filter(target => FILES.includes(target)))
+      for (const target of importsOf(file).filter(target => all.includes(target)))
         visit(target, [...path, file])
       done.add(file)
     }
-    for (const file of FILES) visit(file, [])
+    for (const file of all) visit(file, [])
   })
 
   test('reads flags and environment variables in few places', () => {
@@ -134,6 +154,17 @@ suite('the layout', () => {
       [...reached].filter(target => !FILES.includes(target)),
       [],
     )
+  })
+
+  test('gives no two files of the service the same name, except those that mirror each other for two databases', () => {
+    const folders = Map.groupBy(
+      FILES.filter(file => file.startsWith('src/') && !file.includes('/migrations/')),
+      file => file.split('/').at(-1),
+    )
+    const shared = [...folders.values()]
+      .filter(({ length }) => length > 1)
+      .map(files => files.map(partOf).sort())
+    for (const parts of shared) assert.deepEqual(parts, ['src/database/postgres', 'src/database/sqlite'])
   })
 
   test('uses each library only in its own folders', () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Span, toSpan } from '../src/database/pages.ts'
+import { type Span, toSpan } from '../src/database/paging.ts'
 import { createSearchQueue } from '../src/database/search-queue.ts'
 import { isUnavailable } from '../src/error.ts'
 import type { JsonPage } from '../src/page.ts'

@@ -4,7 +4,7 @@
 import { unavailable } from '../error.ts'
 import type { JsonPage } from '../page.ts'
 import { createBatcher } from './batching.ts'
-import type { Span } from './pages.ts'
+import type { Span } from './paging.ts'
 
 const QUEUE_LENGTH = 1_024
 const QUEUE_TIMEOUT_MS = 1_000

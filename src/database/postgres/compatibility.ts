@@ -14,7 +14,7 @@ import { INT64_MAX, INT64_MIN } from '../../json.ts'
 import { type JsonPage, MAX_EXAMINED } from '../../page.ts'
 import type { Warn } from '../../store.ts'
 import { type BatchLimits, type BatchOptions, createBatcher } from '../batching.ts'
-import { EMPTY_PAGE, type Span, toPage } from '../pages.ts'
+import { EMPTY_PAGE, type Span, toPage } from '../paging.ts'
 import { databaseError, isOutdatedPlan, NOT_SUPPORTED } from './errors.ts'
 
 type Send = (config: pg.QueryConfig) => Promise<pg.QueryResult>

@@ -1,7 +1,7 @@
 // The SQL statements of the store.
 
 import { MAX_EXAMINED } from '../../page.ts'
-import type { Span } from '../pages.ts'
+import type { Span } from '../paging.ts'
 
 /**
  * Renders the same JSON as `renderAnimal` in animal.ts. `concat` leaves out what is null. With `||` instead, a page takes

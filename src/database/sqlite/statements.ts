@@ -6,7 +6,7 @@ import type { ApiKey, Environment } from '../../api-key.ts'
 import { INT64_MIN } from '../../json.ts'
 import { MAX_EXAMINED } from '../../page.ts'
 import { type Creation, IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
-import { formOf, type Span } from '../pages.ts'
+import { formOf, type Span } from '../paging.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
 
 export type Statements = ReturnType<typeof prepareStatements>
