@@ -7,7 +7,7 @@ import { systemClock } from '../src/clock.ts'
 import { openPostgresStore } from '../src/database/postgres/postgres-store.ts'
 import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
 import { openSqliteStore } from '../src/database/sqlite/sqlite-store.ts'
-import type { Creation } from '../src/store.ts'
+import { type Creation, createAnimals } from '../test/support/animals.ts'
 import { administer } from '../test/support/postgres.ts'
 import { CACHE_FOLDER, type Contender } from './contenders.ts'
 import { animalAt } from './workloads.ts'
@@ -35,7 +35,10 @@ async function cachedSqliteFile(size: number): Promise<string> {
   try {
     for (let first = 1; first <= size; first += BATCH_SIZE) {
       const count = Math.min(BATCH_SIZE, size - first + 1)
-      await store.createAnimals(Array.from({ length: count }, (_, index) => creationAt(first + index)))
+      await createAnimals(
+        store,
+        Array.from({ length: count }, (_, index) => creationAt(first + index)),
+      )
     }
   } finally {
     await store.close()

@@ -20,6 +20,14 @@ export interface Animal extends NewAnimal {
   readonly id: bigint
 }
 
+/** The members that a change sets. Those that are absent stay as they are. */
+export interface AnimalChanges {
+  readonly name?: string
+  readonly categoryId?: bigint
+  /** Null takes the status away. */
+  readonly status?: Status | null
+}
+
 /** How many animals there are with each status, and how many without one. */
 export type Inventory = Readonly<Record<Status | 'none', bigint>>
 
@@ -43,21 +51,24 @@ export function isBlank(text: string): boolean {
 const FRACTION_OR_EXPONENT = /\d[.eE]/
 
 /**
- * Parses the JSON of a new animal for `parseNewAnimal`: `categoryId` becomes a bigint if its exact value is an int64. All other
- * members stay. Throws a `SyntaxError` for malformed text.
+ * Parses the JSON of an animal, or of changes to one: `id` and `categoryId` become a bigint if their exact value is an int64. All
+ * other members stay. Throws a `SyntaxError` for malformed text.
  */
 export function parseAnimalJson(text: string): unknown {
   const body: unknown = JSON.parse(text)
-  if (!isObject(body) || typeof body.categoryId !== 'number') return body
-  body.categoryId = exactCategoryId(body.categoryId, text)
+  if (!isObject(body)) return body
+  for (const member of ['id', 'categoryId']) {
+    const value = body[member]
+    if (typeof value === 'number') body[member] = exactMember(member, value, text)
+  }
   return body
 }
 
-function exactCategoryId(double: number, text: string): bigint | number {
+function exactMember(member: string, double: number, text: string): bigint | number {
   // Without a fraction or an exponent in the text, a double below 2^53 is exact. This saves the second parse (bench/notes.md).
   if (Number.isSafeInteger(double) && !FRACTION_OR_EXPONENT.test(text)) return BigInt(double)
-  const { categoryId } = parseNumbersAsText(text) as { readonly categoryId: string }
-  return exactInteger(categoryId) ?? double
+  const numbers = parseNumbersAsText(text) as Readonly<Record<string, string>>
+  return exactInteger(numbers[member] ?? '') ?? double
 }
 
 /**
@@ -69,6 +80,41 @@ export function parseNewAnimal(body: unknown): NewAnimal {
   const problems = findProblems(body)
   if (problems.length > 0) throw invalid(`${problems.map(({ problem }) => problem).join('; ')}.`)
   return toNewAnimal(body)
+}
+
+const MAX_SHOWN_LENGTH = 40
+
+/**
+ * Validates a parsed merge patch (RFC 7396) of the animal with this id, or throws `invalid_request` with a message that names every
+ * invalid member. Unknown members are invalid: a misspelt one must not look like success.
+ */
+export function parseAnimalChanges(body: unknown, id: bigint | undefined): AnimalChanges {
+  if (!isObject(body)) throw invalid('The body must be a JSON object with the members to change.')
+  const { id: sentId, name, categoryId, status, ...others } = body
+  const problems = [
+    sentId === undefined || sentId === id ? undefined : 'id must be the one in the path, or left out',
+    name === undefined ? undefined : nameProblem(name),
+    categoryId === undefined ? undefined : categoryIdProblem(categoryId),
+    status === undefined || status === null || isStatus(status)
+      ? undefined
+      : `${UNKNOWN_STATUS}, or null to take it away`,
+    ...Object.keys(others).map(
+      member => `${JSON.stringify(member.slice(0, MAX_SHOWN_LENGTH))} is not a member of an animal`,
+    ),
+  ].filter(problem => problem !== undefined)
+  if (problems.length > 0) throw invalid(`${problems.join('; ')}.`)
+  return {
+    ...(name !== undefined && { name: name as string }),
+    ...(categoryId !== undefined && { categoryId: categoryId as bigint }),
+    ...(status !== undefined && { status: status as Status | null }),
+  }
+}
+
+/** Returns the animal after the changes. */
+export function applyChanges(animal: Animal, { status, ...changes }: AnimalChanges): Animal {
+  const { status: old, ...kept } = { ...animal, ...changes }
+  const changed = status === undefined ? old : (status ?? undefined)
+  return changed === undefined ? kept : { ...kept, status: changed }
 }
 
 /** Takes a body in which `findProblems` has found none. */

@@ -1,17 +1,14 @@
 // The Store: everything that the service needs from a database. test/store.contract.ts tests it on every database.
 
-import type { Animal, Inventory, NewAnimal } from './animal.ts'
+import type { Animal, Inventory } from './animal.ts'
 import type { ApiKey, Environment } from './api-key.ts'
 import type { JsonPage, Page } from './page.ts'
+import type { Outcome, Write } from './write.ts'
 
 /** The database cannot be used as it is. The message says in one line what is wrong. */
 export class UnusableDatabase extends Error {
   override name = 'UnusableDatabase'
 }
-
-/** How long an idempotency key is valid. */
-export const IDEMPOTENCY_WINDOW_HOURS = 24
-export const IDEMPOTENCY_WINDOW_MS = IDEMPOTENCY_WINDOW_HOURS * 60 * 60 * 1000
 
 /** Takes a message for the operator, at any time. */
 export type Warn = (message: string) => void
@@ -23,18 +20,6 @@ export interface StoreLog {
 }
 
 type PageAfter = Pick<Page, 'limit' | 'after'>
-
-export interface Creation {
-  readonly animal: NewAnimal
-  readonly idempotency?: { readonly scope: string; readonly key: string } | undefined
-}
-
-export type Outcome =
-  | { readonly kind: 'created' | 'replayed'; readonly animal: Animal }
-  /** The idempotency key belongs to a different animal. Nothing was stored. */
-  | { readonly kind: 'key_reused' }
-  /** The idempotency key is taken, but its animal could not be read. Nothing was stored; a retry is safe. */
-  | { readonly kind: 'unavailable'; readonly cause: unknown }
 
 export interface Completion {
   /** The number of animals that searches find by their names from now on. */
@@ -74,11 +59,13 @@ export interface Store {
   findAnimalAsJson(id: bigint): Promise<string | undefined>
 
   /**
-   * Stores the animals in one transaction, with ascending ids, and resolves once they are on disk. Returns one outcome
-   * for each, in the same order. If an idempotency key was used in the same scope within IDEMPOTENCY_WINDOW_MS, its
-   * creation stores nothing: the outcome is `replayed` if the animals are equal, otherwise `key_reused`.
+   * Runs the writes in order, and resolves once they are on disk. Returns one outcome for each. New animals get ascending ids. The
+   * conditions of a change or a removal are checked in the same step as it happens. If an idempotency key was used in the same scope
+   * within IDEMPOTENCY_WINDOW_MS, its write stores nothing: the outcome is `replayed` for the same request, otherwise `key_reused`.
+   * Only a write that succeeds takes its key. On PostgreSQL, not all writes are in one transaction: those whose fate is unknown
+   * after a failure are `unavailable`.
    */
-  createAnimals(creations: readonly Creation[]): Promise<Outcome[]>
+  write(writes: readonly Write[]): Promise<Outcome[]>
 
   /** Deletes at most `limit` idempotency keys that are older than IDEMPOTENCY_WINDOW_MS. Returns how many. */
   deleteExpiredIdempotencyKeys(limit: number): Promise<number>

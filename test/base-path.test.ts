@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { createAnimals } from './support/animals.ts'
 import { startPrefixProxy } from './support/http-proxy.ts'
 import { API_KEY, type Scope, shared, startTestService } from './support/service.ts'
 
@@ -12,7 +13,10 @@ async function startBehindPrefix(scope: Scope) {
   const service = await startTestService(scope, { productionUrl: baseUrl })
   proxy.forwardTo(service.address)
   const names = ['a', 'b', 'c', 'd', 'e']
-  await service.store.createAnimals(names.map(name => ({ animal: { name, categoryId: 1n } })))
+  await createAnimals(
+    service.store,
+    names.map(name => ({ animal: { name, categoryId: 1n } })),
+  )
   return { ...proxy, baseUrl, service }
 }
 

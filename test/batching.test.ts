@@ -4,11 +4,12 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { batchCreations, CREATION_QUEUE_TIMEOUT_MS, createBatcher } from '../src/database/batching.ts'
+import { batchWrites, createBatcher, WRITE_QUEUE_TIMEOUT_MS } from '../src/database/batching.ts'
 import { LOCK_TIMEOUT_MS } from '../src/database/sqlite/errors.ts'
 import { openSqliteStore } from '../src/database/sqlite/sqlite-store.ts'
 import { isUnavailable, unavailable } from '../src/error.ts'
 import type { Store } from '../src/store.ts'
+import { createAnimals } from './support/animals.ts'
 import { temporaryFolder } from './support/service.ts'
 import { lockForWriting, openTestStore } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
@@ -30,10 +31,10 @@ async function names(store: Store): Promise<string[]> {
 suite('batched creations', () => {
   test('creations that arrive together are stored in one batch, in order, and each gets its own animal', async t => {
     const store = memoryStore(t)
-    const batches = t.mock.method(store, 'createAnimals')
-    const batched = batchCreations(store)
+    const batches = t.mock.method(store, 'write')
+    const batched = batchWrites(store)
     const sent = Array.from({ length: 100 }, (_, index) => `a${index}`)
-    const outcomes = await Promise.all(sent.map(name => batched.createAnimals([creation(name)])))
+    const outcomes = await Promise.all(sent.map(name => createAnimals(batched, [creation(name)])))
     assert.equal(batches.mock.callCount(), 1)
     assert.deepEqual(
       outcomes.map(([outcome]) => outcome?.kind === 'created' && outcome.animal.name),
@@ -44,25 +45,25 @@ suite('batched creations', () => {
 
   test('a creation that arrives one event-loop turn later joins the batch', async t => {
     const store = memoryStore(t)
-    const batches = t.mock.method(store, 'createAnimals')
-    const batched = batchCreations(store)
-    const first = batched.createAnimals([creation('first')])
+    const batches = t.mock.method(store, 'write')
+    const batched = batchWrites(store)
+    const first = createAnimals(batched, [creation('first')])
     await nextTurn()
-    await Promise.all([first, batched.createAnimals([creation('second')])])
+    await Promise.all([first, createAnimals(batched, [creation('second')])])
     assert.equal(batches.mock.callCount(), 1)
     assert.deepEqual(await names(store), ['first', 'second'])
   })
 
   test('a full batch is sent at once, without waiting for the next event-loop turn', async t => {
     const store = memoryStore(t)
-    const batches = t.mock.method(store, 'createAnimals')
-    const batched = batchCreations(store, { limits: { size: 10, queueLength: 1_000 } })
+    const batches = t.mock.method(store, 'write')
+    const batched = batchWrites(store, { limits: { size: 10, queueLength: 1_000 } })
     let isNextTurn = false
     setImmediate(() => {
       isNextTurn = true
     })
-    const full = Array.from({ length: 30 }, (_, index) => batched.createAnimals([creation(`a${index}`)]))
-    const last = batched.createAnimals([creation('last')])
+    const full = Array.from({ length: 30 }, (_, index) => createAnimals(batched, [creation(`a${index}`)]))
+    const last = createAnimals(batched, [creation('last')])
     await Promise.all(full)
     assert.equal(batches.mock.callCount(), 3)
     assert.equal(isNextTurn, false)
@@ -191,10 +192,10 @@ suite('batched calls', () => {
 suite('a creation that repeats the idempotency key of one that is being stored', () => {
   test('gets the same animal, or is rejected if it differs, in the same batch or a later one', async t => {
     const store = memoryStore(t)
-    const batches = t.mock.method(store, 'createAnimals')
-    const batched = batchCreations(store, { limits: { size: 2, queueLength: 100 } })
+    const batches = t.mock.method(store, 'write')
+    const batched = batchWrites(store, { limits: { size: 2, queueLength: 100 } })
     const create = (name: string) =>
-      batched.createAnimals([{ ...creation(name), idempotency: { scope: 's', key: 'k' } }])
+      createAnimals(batched, [{ ...creation(name), idempotency: { scope: 's', key: 'k' } }])
     const outcomes = (await Promise.all(['Bella', 'Bella', 'Momo', 'Bella'].map(create))).flat()
     assert.deepEqual(
       outcomes.map(({ kind }) => kind),
@@ -207,19 +208,19 @@ suite('a creation that repeats the idempotency key of one that is being stored',
 
 suite('on SQLite, while a batch waits for a lock, the next creation', () => {
   test('may wait in the queue for longer than that', () => {
-    assert.ok(CREATION_QUEUE_TIMEOUT_MS > LOCK_TIMEOUT_MS)
+    assert.ok(WRITE_QUEUE_TIMEOUT_MS > LOCK_TIMEOUT_MS)
   })
 
   test('waits in the queue, and is stored after the batch has failed', async t => {
     const path = join(temporaryFolder(), 'animals.db')
     const store = openTestStore(t, path)
     const release = lockForWriting(t, path)
-    const batches = t.mock.method(store, 'createAnimals')
+    const batches = t.mock.method(store, 'write')
     // On a busy machine the batch waits for longer than the lock.
-    const batched = batchCreations(store, { queueTimeoutMs: 60_000 })
-    const first = batched.createAnimals([creation('first')])
+    const batched = batchWrites(store, { queueTimeoutMs: 60_000 })
+    const first = createAnimals(batched, [creation('first')])
     await waitUntil(() => batches.mock.callCount() === 1, { what: 'the first batch is sent' })
-    const second = batched.createAnimals([creation('second')])
+    const second = createAnimals(batched, [creation('second')])
     await assert.rejects(first, isUnavailable)
     release()
     await second

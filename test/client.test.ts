@@ -22,6 +22,7 @@ import {
 import { STATUS_OF } from '../src/error.ts'
 import { INT64_MAX, INT64_MIN } from '../src/json.ts'
 import { MAX_EXAMINED } from '../src/page.ts'
+import { createAnimals } from './support/animals.ts'
 import { type Fault, type FaultyProxy, startFaultyProxy } from './support/http-proxy.ts'
 import { freePort } from './support/postgres.ts'
 import { API_KEY, shared, startTestService, type TestService, temporaryFolder } from './support/service.ts'
@@ -141,7 +142,7 @@ suite('the client', () => {
     const kims = Array.from({ length: 1_000 }, () => ({ animal: { name: 'Kim', categoryId: 7n } }))
     await store.createAnimal(BELLA)
     for (let count = 0; count < 2 * MAX_EXAMINED; count += kims.length)
-      await service.store.createAnimals(kims)
+      await createAnimals(service.store, kims)
     await store.createAnimal({ ...BELLA, name: 'Isabella' })
     const lengths: number[] = []
     let options: ListOptions | undefined = { name: 'bella', categoryId: 7n }
@@ -201,7 +202,7 @@ suite('the client', () => {
     const creations = Array.from({ length: 250 }, (_, index) => ({
       animal: { ...BELLA, name: `a${index}`, status: index % 2 ? ('sold' as const) : ('pending' as const) },
     }))
-    await service.store.createAnimals(creations)
+    await createAnimals(service.store, creations)
     const names = creations.map(({ animal }) => animal.name)
     assert.deepEqual(await namesOf(store), names)
     const sold = await Array.fromAsync(store.animals({ status: 'sold' }))

@@ -7,7 +7,7 @@ import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { defaultText } from '../src/cli/help.ts'
 import { SETTINGS, type Setting } from '../src/cli/settings.ts'
-import { CREATION_LIMITS } from '../src/database/batching.ts'
+import { WRITE_LIMITS } from '../src/database/batching.ts'
 import { STATUS_OF } from '../src/error.ts'
 import { inKib, MAX_BODY_BYTES, MAX_HEADER_BYTES } from '../src/http/server/protocol-errors.ts'
 import { SERVER_LIMITS } from '../src/http/server/server.ts'
@@ -69,7 +69,7 @@ suite('the documentation', () => {
     for (const [what, limit] of [
       ['connections', connections.toLocaleString('en')],
       ['requests in flight', requests.toLocaleString('en')],
-      ['creations that wait to be stored', CREATION_LIMITS.queueLength.toLocaleString('en')],
+      ['creations that wait to be stored', WRITE_LIMITS.queueLength.toLocaleString('en')],
     ])
       assert.ok(rows.includes(`\n| ${what} | ${limit} |`), what)
   })

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { createAnimals } from './support/animals.ts'
 import { onEveryDatabase } from './support/databases.ts'
 import { shared, startTestService, type TestService } from './support/service.ts'
 import { waitUntil } from './support/wait.ts'
@@ -90,7 +91,7 @@ onEveryDatabase('Idempotency-Key', startTestService => {
       animal: { name: 'Bella', categoryId: 7n },
       idempotency: { scope: 's', key: String(index) },
     }))
-    await service.store.createAnimals(creations)
+    await createAnimals(service.store, creations)
     now = new Date(now.getTime() + 24 * HOUR)
     const deletions = t.mock.method(service.store, 'deleteExpiredIdempotencyKeys')
     t.mock.timers.tick(60_000)
@@ -147,7 +148,7 @@ onEveryDatabase('Idempotency-Key', startTestService => {
 
   test('the API key from the environment has the scope "environment", so that no digest of it is stored', async () => {
     await service().create(BELLA, { 'idempotency-key': 'scope' })
-    const [outcome] = await service().store.createAnimals([
+    const [outcome] = await createAnimals(service().store, [
       {
         animal: { name: 'Bella', categoryId: 7n, status: 'sold' },
         idempotency: { scope: 'environment', key: 'scope' },

@@ -2,13 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { createAnimals } from './support/animals.ts'
 import { onEveryDatabase, type StartService } from './support/databases.ts'
 import { type Scope, shared, startTestService, type TestService } from './support/service.ts'
 
 const STATUSES = ['available', 'pending', 'sold', undefined]
 
 async function fill(service: TestService, count: number): Promise<void> {
-  await service.store.createAnimals(
+  await createAnimals(
+    service.store,
     Array.from({ length: count }, (_, index) => {
       const status = STATUSES[index % 4] as 'available' | undefined
       return { animal: { name: `animal ${index + 1}`, categoryId: BigInt(index), ...(status && { status }) } }

@@ -7,6 +7,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { createMetrics } from '../src/metrics/metrics.ts'
+import { createAnimals } from './support/animals.ts'
 import { type CommandOptions, MAIN, run, serve } from './support/command.ts'
 import { childrenOf } from './support/processes.ts'
 import { connectRaw } from './support/raw-http.ts'
@@ -136,7 +137,7 @@ suite('the metrics of one process', () => {
   test('show the creations that wait for the next commit', async t => {
     const { metrics, service } = await startWithMetrics(t)
     // A batch starts in the next event-loop turn at the earliest, and the gauges are read in this one.
-    const created = service.store.createAnimals([{ animal: { name: 'Bella', categoryId: 1n } }])
+    const created = createAnimals(service.store, [{ animal: { name: 'Bella', categoryId: 1n } }])
     const rendered = metrics.render()
     await created
     assert.equal(sampleOf(await rendered, 'animal_store_creations_waiting'), 1)

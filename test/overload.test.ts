@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { suite, type TestContext, test } from 'node:test'
 import { pino } from 'pino'
-import { batchCreations } from '../src/database/batching.ts'
+import { batchWrites } from '../src/database/batching.ts'
 import { openSqliteStore } from '../src/database/sqlite/sqlite-store.ts'
 import { createApp } from '../src/http/app.ts'
 import { createOutages } from '../src/http/outages.ts'
@@ -63,9 +63,9 @@ suite('requests that wait for the database', () => {
     const blockedStore: Store = {
       ...stored,
       listAnimalsAsJson: blocked(stored.listAnimalsAsJson),
-      createAnimals: blocked(stored.createAnimals),
+      write: blocked(stored.write),
     }
-    const store = batchCreations(blockedStore, { limits: { size: 1, queueLength: 2 } })
+    const store = batchWrites(blockedStore, { limits: { size: 1, queueLength: 2 } })
     const log = pino({ level: 'silent' })
     const { server } = createApp({
       store,
@@ -79,7 +79,7 @@ suite('requests that wait for the database', () => {
       log,
       documents: [],
       isAccepting: () => true,
-      isQueueFull: () => store.creationsWaiting() >= 2,
+      isQueueFull: () => store.writesWaiting() >= 2,
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')
     const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -97,7 +97,7 @@ suite('requests that wait for the database', () => {
       create: () => send('POST', '/v1/pets', { headers, body: '{"name":"Bella","categoryId":7}' }),
       list: () => send('GET', '/v1/pets'),
       waitForQueue: (length: number) =>
-        waitUntil(() => store.creationsWaiting() === length, { what: 'the creations are in the queue' }),
+        waitUntil(() => store.writesWaiting() === length, { what: 'the creations are in the queue' }),
       release: gate.resolve,
       waitForCalls: (count: number) => waitUntil(() => calls === count, { what: 'the requests wait' }),
     }

@@ -8,6 +8,7 @@ import pg from 'pg'
 import { generateKey } from '../src/api-key.ts'
 import { REQUEST_TIMEOUTS } from '../src/database/postgres/limits.ts'
 import { isUnavailable } from '../src/error.ts'
+import { createAnimals } from './support/animals.ts'
 import { start as run, serve } from './support/command.ts'
 import { administer, countRows, newDatabase, openPostgres, startPostgres } from './support/postgres.ts'
 import { startPostgresProxy } from './support/postgres-proxy.ts'
@@ -227,7 +228,7 @@ suite('a sequence behind its data', () => {
     t.after(() => Promise.all([one.close(), other.close()]))
     let isDone = false
     const creating = async () => {
-      while (!isDone) await other.createAnimals([{ animal: { name: 'a', categoryId: 1n } }])
+      while (!isDone) await createAnimals(other, [{ animal: { name: 'a', categoryId: 1n } }])
     }
     const creations = creating()
     for (let count = 0; count < 200; count++) await one.ping()
@@ -371,7 +372,7 @@ suite('synchronous replication', () => {
     const animal = { name: 'a', categoryId: 1 }
     const first = await whileCancelling(service.create(animal, { 'idempotency-key': 'k' }))
     assert.equal(first.status, 503)
-    const creation = service.store.createAnimals([{ animal: { name: 'b', categoryId: 1n } }])
+    const creation = createAnimals(service.store, [{ animal: { name: 'b', categoryId: 1n } }])
     await assert.rejects(whileCancelling(creation), error => {
       assert.ok(error instanceof Error)
       assert.match(String(error.cause), /synchronous standby/)

@@ -12,6 +12,7 @@ import { INT64_MAX } from '../src/json.ts'
 import { MAX_EXAMINED, type Page } from '../src/page.ts'
 import type { Store } from '../src/store.ts'
 import { checkExtremeIds, INSERT_EXTREME_IDS, storeContract } from './store.contract.ts'
+import { createAnimals } from './support/animals.ts'
 import { startPooler } from './support/pgbouncer.ts'
 import { administer, borrowDatabase, newDatabase, openPostgres } from './support/postgres.ts'
 import { type Refuse, startPostgresProxy } from './support/postgres-proxy.ts'
@@ -45,8 +46,9 @@ storeContract('an engine that refuses statements for several reads', async (t, c
   return store
 })
 
-async function createAnimals(store: Store, count: number): Promise<void> {
-  await store.createAnimals(
+async function createSeveral(store: Store, count: number): Promise<void> {
+  await createAnimals(
+    store,
     Array.from({ length: count }, (_, index) => ({
       animal: {
         name: `a${index}`,
@@ -96,7 +98,7 @@ suite('reads that arrive together', () => {
     if (counts.rows.length === 0) return t.skip('the server does not count statements')
     await administer('create extension pg_stat_statements', url)
     const store = await openDirectly(t, url)
-    await createAnimals(store, 50)
+    await createSeveral(store, 50)
     const statementsOf = async (action: () => Promise<unknown>) => {
       await administer('select pg_stat_statements_reset()', url)
       await action()
@@ -121,7 +123,7 @@ suite('reads that arrive together', () => {
 
   test('are each answered with their own page or animal', async t => {
     const store = await openDirectly(t, await borrowDatabase(t))
-    await createAnimals(store, 15)
+    await createSeveral(store, 15)
     await readTogether(store)
   })
 })
@@ -129,7 +131,7 @@ suite('reads that arrive together', () => {
 suite('an engine that refuses statements for several reads (0A000)', () => {
   test('gets one for each read, and the log says so once', async t => {
     const { store, warnings } = await openThrough(t, refuseSeveralReads, await borrowDatabase(t))
-    await createAnimals(store, 15)
+    await createSeveral(store, 15)
     for (let count = 0; count < 2; count++) await readTogether(store)
     assert.deepEqual(warnings, [
       'The database refuses statements for several reads. Sending one for each read.',
@@ -195,14 +197,14 @@ suite('prepared statements', () => {
       }
       const { store, warnings } = await openThrough(t, refuse, await borrowDatabase(t))
       isRefusing = true
-      await createAnimals(store, 15)
+      await createSeveral(store, 15)
       await readTogether(store)
       assert.equal(warnings.length, 1)
       assert.match(warnings[0] ?? '', /Prepared statements do not work/)
       isRefusing = false
       names.length = 0
       await readTogether(store)
-      await createAnimals(store, 1)
+      await createSeveral(store, 1)
       assert.deepEqual(new Set(names), new Set(['']))
     })
   }
@@ -217,7 +219,7 @@ suite('prepared statements', () => {
       return undefined
     }
     const { store, warnings } = await openThrough(t, refuse, await borrowDatabase(t))
-    await createAnimals(store, 10)
+    await createSeveral(store, 10)
     await store.listAnimalsAsJson({ limit: 5 })
     const before = parsed
     for (let count = 0; count < 20; count++) await store.listAnimalsAsJson({ limit: 5 })
@@ -227,7 +229,7 @@ suite('prepared statements', () => {
 
   test('for reads are not planned again and again, however few reads a statement has', async t => {
     const url = await borrowDatabase(t)
-    await createAnimals(await openDirectly(t, url), 15)
+    await createSeveral(await openDirectly(t, url), 15)
     const pool = openPool(url, { connections: 1, timeouts: COMMAND_TIMEOUTS, warn: assert.fail })
     t.after(() => pool.close())
     const page = { isBackward: false, bound: 1n, limit: 20, status: undefined, search: undefined }
@@ -251,7 +253,7 @@ suite('prepared statements', () => {
   test('whose plan is outdated because a column has changed its type are sent again', async t => {
     const url = await newDatabase(t)
     const store = await openDirectly(t, url)
-    await createAnimals(store, 3)
+    await createSeveral(store, 3)
     assert.equal((await store.listAnimals({ limit: 5 })).length, 3)
     await administer('alter table animals alter name type varchar(2000)', url)
     assert.equal((await store.listAnimals({ limit: 5 })).length, 3)

@@ -8,6 +8,7 @@ import pg from 'pg'
 import { type NewAnimal, STATUSES, type Status } from '../src/animal.ts'
 import { MAX_EXAMINED } from '../src/page.ts'
 import type { Store } from '../src/store.ts'
+import { createAnimals } from './support/animals.ts'
 import { onEveryDatabase, type StartService } from './support/databases.ts'
 import { administer, borrowDatabase } from './support/postgres.ts'
 import {
@@ -24,7 +25,10 @@ const LAST = '9223372036854775807'
 /** In batches that fit in the queue. */
 async function fill(store: Store, animals: readonly NewAnimal[]): Promise<void> {
   for (let from = 0; from < animals.length; from += 4_000)
-    await store.createAnimals(animals.slice(from, from + 4_000).map(animal => ({ animal })))
+    await createAnimals(
+      store,
+      animals.slice(from, from + 4_000).map(animal => ({ animal })),
+    )
 }
 
 /** Starts a service whose animals have the ids from 1 on. */

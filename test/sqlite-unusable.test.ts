@@ -9,6 +9,7 @@ import { systemClock } from '../src/clock.ts'
 import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
 import { openSqliteStore } from '../src/database/sqlite/sqlite-store.ts'
 import { UnusableDatabase } from '../src/store.ts'
+import { createAnimals } from './support/animals.ts'
 import { shared, startTestService, temporaryFolder } from './support/service.ts'
 import { addAnimal, animalNames, openDatabase, openTestStore, runSql } from './support/sqlite.ts'
 
@@ -16,7 +17,8 @@ const PAGE = 4096
 
 async function createDatabase(path: string, animals: number): Promise<void> {
   const store = openSqliteStore({ path, clock: systemClock, create: true })
-  await store.createAnimals(
+  await createAnimals(
+    store,
     Array.from({ length: animals }, (_, index) => ({
       animal: { name: `${'x'.repeat(200)} ${index}`, categoryId: BigInt(index), status: 'sold' as const },
     })),

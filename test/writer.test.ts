@@ -8,6 +8,7 @@ import { suite, test } from 'node:test'
 import { systemClock } from '../src/clock.ts'
 import { openSqliteStore } from '../src/database/sqlite/sqlite-store.ts'
 import { isUnavailable, ServiceError } from '../src/error.ts'
+import { createAnimals } from './support/animals.ts'
 import { MAIN, serve } from './support/command.ts'
 import { connectRaw } from './support/raw-http.ts'
 import { API_KEY, client, startTestService, temporaryFolder } from './support/service.ts'
@@ -55,7 +56,7 @@ suite('the writer thread', () => {
     const path = join(temporaryFolder(), 'animals.db')
     const store = openSqliteStore({ path, clock: systemClock, create: true })
     const creations = Array.from({ length: 5 }, (_, index) =>
-      store.createAnimals([{ animal: { name: `animal ${index}`, categoryId: 1n } }]),
+      createAnimals(store, [{ animal: { name: `animal ${index}`, categoryId: 1n } }]),
     )
     await store.close()
     const outcomes = (await Promise.all(creations)).flat()
@@ -105,7 +106,7 @@ suite('the writer thread', () => {
     const store = openTestStore(t, join(temporaryFolder(), 'a.db'))
     const badStatus = { name: 'a', categoryId: 1n, status: 'lost' as 'sold' }
     await assert.rejects(
-      store.createAnimals([{ animal: { name: 'x', categoryId: 1n } }, { animal: badStatus }]),
+      createAnimals(store, [{ animal: { name: 'x', categoryId: 1n } }, { animal: badStatus }]),
       (error: unknown) => !(error instanceof ServiceError),
     )
     assert.deepEqual(await animalNames(store), [])

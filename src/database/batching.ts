@@ -1,8 +1,9 @@
-// Batches calls: those that arrive together, or while earlier batches run, are sent together. Creations are batched on
-// both databases, reads on PostgreSQL.
+// Batches calls: those that arrive together, or while earlier batches run, are sent together. Writes are batched on both
+// databases, reads on PostgreSQL.
 
 import { isUnavailable, type ServiceError, unavailable } from '../error.ts'
-import type { Creation, Outcome, Store } from '../store.ts'
+import type { Store } from '../store.ts'
+import type { Outcome, Write } from '../write.ts'
 
 export interface BatchLimits {
   /** The most items in one batch. A call with more items is a batch of its own. */
@@ -13,10 +14,10 @@ export interface BatchLimits {
   readonly inFlight?: number
 }
 
-export const CREATION_LIMITS: BatchLimits = { size: 256, queueLength: 4_096 }
+export const WRITE_LIMITS: BatchLimits = { size: 256, queueLength: 4_096 }
 
 /** Enough for a disk that stalls briefly, and for an earlier batch that waits 2 s for a lock. */
-export const CREATION_QUEUE_TIMEOUT_MS = 5_000
+export const WRITE_QUEUE_TIMEOUT_MS = 5_000
 
 export interface BatchOptions<Call, Result> {
   /** Returns one result for each call, in the same order. */
@@ -172,34 +173,34 @@ async function runOneByOne<Call, Result>(
 }
 
 export interface BatchedStore extends Store {
-  /** Returns the number of creations in the queue. */
-  creationsWaiting(): number
+  /** Returns the number of writes in the queue. */
+  writesWaiting(): number
 }
 
 interface BatchedStoreOptions {
   readonly limits?: BatchLimits
   readonly queueTimeoutMs?: number | undefined
-  /** Gets the number of creations in each commit. */
-  readonly onCommit?: ((creations: number) => void) | undefined
+  /** Gets the number of writes in each commit. */
+  readonly onCommit?: ((writes: number) => void) | undefined
 }
 
 /**
- * Returns the same store with `createAnimals` batched.
+ * Returns the same store with its writes batched.
  *
- * A batch waits for creations that arrive in this event-loop turn and the next. Clients that were just answered send
- * their next creation then. Without the wait, they would form a second group, and the two groups would commit in turns.
+ * A batch waits for writes that arrive in this event-loop turn and the next. Clients that were just answered send their next write
+ * then. Without the wait, they would form a second group, and the two groups would commit in turns.
  */
-export function batchCreations(
+export function batchWrites(
   store: Store,
   {
-    limits = CREATION_LIMITS,
-    queueTimeoutMs = CREATION_QUEUE_TIMEOUT_MS,
+    limits = WRITE_LIMITS,
+    queueTimeoutMs = WRITE_QUEUE_TIMEOUT_MS,
     onCommit = () => {},
   }: BatchedStoreOptions = {},
 ): BatchedStore {
-  const createAnimals = createBatcher<readonly Creation[], Outcome[]>({
+  const write = createBatcher<readonly Write[], Outcome[]>({
     async run(calls) {
-      const outcomes = await store.createAnimals(calls.flat())
+      const outcomes = await store.write(calls.flat())
       onCommit(outcomes.length)
       let from = 0
       return calls.map(({ length }) => {
@@ -211,11 +212,7 @@ export function batchCreations(
     queueTimeoutMs,
     sizeOf: ({ length }) => length,
     turns: 2,
-    overloaded: () => unavailable(undefined, 'The animal could not be added in time. Try again shortly.'),
+    overloaded: () => unavailable(undefined, 'The request could not be stored in time. Try again shortly.'),
   })
-  return {
-    ...store,
-    createAnimals,
-    creationsWaiting: createAnimals.waiting,
-  }
+  return { ...store, write, writesWaiting: write.waiting }
 }

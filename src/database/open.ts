@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Environment } from '../api-key.ts'
 import { type Clock, formatDuration } from '../clock.ts'
 import type { Store, StoreLog } from '../store.ts'
-import { type BatchedStore, batchCreations } from './batching.ts'
+import { type BatchedStore, batchWrites } from './batching.ts'
 import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS, type Timeouts } from './postgres/limits.ts'
 import { MalformedUrl, parsePostgresUrl } from './postgres/url.ts'
 import { MEMORY } from './sqlite/files.ts'
@@ -98,18 +98,18 @@ export interface ServiceStoreOptions extends Omit<OpenOptions, 'create'> {
   /** How long a request waits for PostgreSQL. */
   readonly timeouts?: Timeouts | undefined
   readonly log: StoreLog
-  /** Gets the number of creations in each commit. */
-  readonly onCommit?: ((creations: number) => void) | undefined
+  /** Gets the number of writes in each commit. */
+  readonly onCommit?: ((writes: number) => void) | undefined
 }
 
-/** Opens the store of the service: creations are batched, and expired idempotency keys are deleted. */
+/** Opens the store of the service: writes are batched, and expired idempotency keys are deleted. */
 export async function openServiceStore(
   address: DatabaseAddress,
   { timeouts = REQUEST_TIMEOUTS, onCommit, ...options }: ServiceStoreOptions,
 ): Promise<BatchedStore> {
   const opened = await open(address, { ...options, timeouts, create: true, isForService: true })
   const queueTimeoutMs = address.kind === 'postgres' ? timeouts.queueMs : undefined
-  const batched = batchCreations(opened, { queueTimeoutMs, onCommit })
+  const batched = batchWrites(opened, { queueTimeoutMs, onCommit })
   const store: BatchedStore = { ...batched, close: () => stopCleanUp().then(batched.close) }
   const stopCleanUp = deleteExpiredIdempotencyKeys(store, options.log)
   return store

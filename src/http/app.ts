@@ -55,7 +55,7 @@ interface Route {
   /** Undefined for what the API does not describe. */
   readonly id?: OperationId | undefined
   /** GET includes HEAD. */
-  readonly method: 'GET' | 'POST'
+  readonly method: (typeof OPERATIONS)[number]['method']
   /** The path as the documentation writes it. A last part in braces stands for any text. */
   readonly path: string
   readonly handle: Handler

@@ -7,8 +7,8 @@ import { isDeprecated, OPERATIONS } from '../http/api/operations.ts'
 
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20]
 
-/** The largest batch has 256 creations (src/database/batching.ts). */
-const CREATIONS_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
+/** The largest batch has 256 writes (src/database/batching.ts). */
+const WRITES_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 
 const DATABASE_TIMEOUT_MS = 1_000
 
@@ -19,7 +19,7 @@ const OTHER_KEYS = 'other'
 /** What the metrics ask the service. */
 interface Sources {
   readonly connections: () => number
-  readonly creationsWaiting: () => number
+  readonly writesWaiting: () => number
   /** Rejects if the database cannot be used. */
   readonly checkDatabase: () => Promise<void>
   /** Rejects with `unavailable` if the service should get no requests. */
@@ -49,18 +49,18 @@ export function createMetrics(droppedLogLines: () => number) {
   // These series exist before the first request, so that Prometheus can compute a rate from that request on.
   for (const { id, success } of OPERATIONS) durations.zero({ operation: id, status: success })
 
-  const creationsPerCommit = new Histogram({
+  const writesPerCommit = new Histogram({
     name: 'animal_store_creations_per_commit',
-    help: 'How many creations were stored together in one commit.',
-    buckets: CREATIONS_BUCKETS,
+    help: 'How many writes (creations, changes and removals) were stored together in one commit.',
+    buckets: WRITES_BUCKETS,
     registers,
   })
   new Gauge({
     name: 'animal_store_creations_waiting',
-    help: 'How many creations wait in the queue for the next commit.',
+    help: 'How many writes (creations, changes and removals) wait in the queue for the next commit.',
     registers,
     collect() {
-      this.set(sources?.creationsWaiting() ?? 0)
+      this.set(sources?.writesWaiting() ?? 0)
     },
   })
   new Gauge({
@@ -114,7 +114,7 @@ export function createMetrics(droppedLogLines: () => number) {
       if (isDeprecated(operation) && keyId !== undefined) countDeprecated(keyId)
     },
 
-    observeCommit: (creations: number) => creationsPerCommit.observe(creations),
+    observeCommit: (writes: number) => writesPerCommit.observe(writes),
 
     /** Called once the service has started. Until then, its gauges are 0, and it is not ready. */
     attach(given: Sources): void {

@@ -5,7 +5,7 @@ import { formatNumber } from '../count.ts'
 import { STATUS_OF } from '../error.ts'
 import { INT64_MAX, renderJson } from '../json.ts'
 import { MAX_EXAMINED, PAGE_LIMIT } from '../page.ts'
-import { IDEMPOTENCY_WINDOW_HOURS } from '../store.ts'
+import { IDEMPOTENCY_WINDOW_HOURS } from '../write.ts'
 import { type ApiDescription, type Header, jsonOf, operationsOf, type Response } from './api-description.ts'
 import { type Html, html } from './html.ts'
 import {

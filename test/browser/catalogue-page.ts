@@ -5,6 +5,7 @@ import type { TestContext } from 'node:test'
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import type { NewAnimal, Status } from '../../src/animal.ts'
 import type { ServiceOptions } from '../../src/cli/service/service.ts'
+import { createAnimals } from '../support/animals.ts'
 import { API_KEY, type Scope, startTestService, type TestService } from '../support/service.ts'
 import { useBrowser } from './browser.ts'
 
@@ -53,7 +54,10 @@ export async function startWithAnimals(
   const service = await startTestService(t, options)
   for (let start = 0; start < animals.length; start += 1_000) {
     const batch = animals.slice(start, start + 1_000)
-    await service.store.createAnimals(batch.map(animal => ({ animal })))
+    await createAnimals(
+      service.store,
+      batch.map(animal => ({ animal })),
+    )
   }
   return service
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import type { NewAnimal, Status } from '../../src/animal.ts'
 import { startService } from '../../src/cli/service/service.ts'
+import { createAnimals } from '../support/animals.ts'
 import { launchBrowser } from './browser.ts'
 
 const KEY = 'screenshots-0123456789-abcdefghij'
@@ -29,7 +30,8 @@ const service = await startService({
 })
 const browser = await launchBrowser()
 try {
-  await service.store.createAnimals(
+  await createAnimals(
+    service.store,
     Array.from({ length: COUNT }, (_, index) => ({ animal: animalAt(index) })),
   )
   await takeScreenshot(browser, 'catalogue.png', { width: 1200, height: 760 }, 'light', async page => {

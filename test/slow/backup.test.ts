@@ -19,6 +19,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, test } from 'node:test'
+import { createAnimals } from '../support/animals.ts'
 import { MAIN, run, serve } from '../support/command.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { client, type Scope, temporaryFolder } from '../support/service.ts'
@@ -476,7 +477,7 @@ test('a backup of several steps shows how much is copied', async t => {
   const store = openTestStore(t, join(cwd, DATABASE))
   const animal = { name: 'x'.repeat(1_000), categoryId: 1n }
   const batch = Array.from({ length: 1_000 }, () => ({ animal }))
-  for (let count = 0; count < 10; count++) await store.createAnimals(batch)
+  for (let count = 0; count < 10; count++) await createAnimals(store, batch)
   await store.close()
   let now = 0
   // A line is shown every five seconds.

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { openSqliteStore } from '../../src/database/sqlite/sqlite-store.ts'
 import type { Store, StoreLog } from '../../src/store.ts'
+import { createAnimals } from './animals.ts'
 import type { Scope } from './service.ts'
 
 export interface TestStoreOptions {
@@ -24,7 +25,7 @@ export function openTestStore(
 }
 
 export async function addAnimal(store: Store, name: string): Promise<void> {
-  await store.createAnimals([{ animal: { name, categoryId: 1n, status: 'sold' } }])
+  await createAnimals(store, [{ animal: { name, categoryId: 1n, status: 'sold' } }])
 }
 
 export async function animalNames(store: Store): Promise<string[]> {

@@ -6,7 +6,7 @@ import type { NewAnimal } from '../../animal.ts'
 import { formatCount } from '../../count.ts'
 import { isNewFile, nameOf } from '../../database/open.ts'
 import { ServiceError } from '../../error.ts'
-import type { Creation, Store } from '../../store.ts'
+import type { Store } from '../../store.ts'
 import { describeSystemError } from '../../system-error.ts'
 import { CommandFailed, command, Interrupted, interruptible, type Streams } from '../command.ts'
 import { findFormatProblems, formatOf } from '../formats.ts'
@@ -101,9 +101,9 @@ export async function importAll(task: Import, store?: Store): Promise<void> {
     return next > 1 && !(error instanceof BeyondFile) ? ` Resume with --from-line ${next}.` : ''
   }
 
-  async function storeBatch({ creations, firstLine, lastLine }: ImportBatch): Promise<void> {
+  async function storeBatch({ animals, firstLine, lastLine }: ImportBatch): Promise<void> {
     try {
-      await store?.createAnimals(creations)
+      await store?.write(animals.map(animal => ({ kind: 'create', animal })))
     } catch (error) {
       const isNothingStored = error instanceof ServiceError && error.isNothingStored
       if (!isNothingStored) nextIfStored = lastLine + 1
@@ -111,7 +111,7 @@ export async function importAll(task: Import, store?: Store): Promise<void> {
       const outcome = isNothingStored ? `${were} not stored` : 'may be stored'
       throw new CommandFailed(`${linesOf(firstLine, lastLine)} ${outcome}: ${reasonOf(error)}.`)
     }
-    stored += creations.length
+    stored += animals.length
     next = lastLine + 1
     progress.update(stored, source.share())
   }
@@ -158,7 +158,7 @@ function reportCheck({ databaseUrl, skipInvalid, say }: Import, valid: number, i
 }
 
 interface ImportBatch {
-  readonly creations: readonly Creation[]
+  readonly animals: readonly NewAnimal[]
   readonly firstLine: number
   readonly lastLine: number
 }
@@ -187,20 +187,20 @@ async function* batchesOf(
     }
   }
 
-  let creations: Creation[] = []
+  let animals: NewAnimal[] = []
   let firstLine = 0
   let lastLine = 0
   for await (const entry of readEntries(addAbortSignal(signal, source.stream), format, fromLine, tell)) {
     const animal = animalOf(entry)
     if (animal === undefined) continue
-    if (creations.length === 0) firstLine = entry.firstLine
-    creations.push({ animal })
+    if (animals.length === 0) firstLine = entry.firstLine
+    animals.push(animal)
     lastLine = entry.lastLine
-    if (creations.length < BATCH_SIZE) continue
-    yield { creations, firstLine, lastLine }
-    creations = []
+    if (animals.length < BATCH_SIZE) continue
+    yield { animals, firstLine, lastLine }
+    animals = []
   }
-  if (creations.length > 0) yield { creations, firstLine, lastLine }
+  if (animals.length > 0) yield { animals, firstLine, lastLine }
 }
 
 function linesOf(first: number, last: number): string {

@@ -4,7 +4,7 @@ import type { Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Logger, pino } from 'pino'
 import { type Clock, systemClock } from '../../clock.ts'
-import { CREATION_LIMITS } from '../../database/batching.ts'
+import { WRITE_LIMITS } from '../../database/batching.ts'
 import { type DatabaseAddress, openServiceStore, type ServiceStoreOptions } from '../../database/open.ts'
 import { isUnavailable, unavailable } from '../../error.ts'
 import { type BaseUrls, openApiDocument } from '../../http/api/openapi-document.ts'
@@ -113,12 +113,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       ...createPages({ environment, document }),
     ],
     isAccepting: () => state !== 'stopping',
-    isQueueFull: () => store.creationsWaiting() >= CREATION_LIMITS.queueLength,
+    isQueueFull: () => store.writesWaiting() >= WRITE_LIMITS.queueLength,
   })
-  const { creationsWaiting } = store
+  const { writesWaiting } = store
   metrics?.attach({
     connections: connectionCount,
-    creationsWaiting,
+    writesWaiting,
     checkDatabase,
     checkReadiness: checkReadinessAndLog,
   })

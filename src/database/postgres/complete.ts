@@ -2,8 +2,8 @@
 // inventory. Migrations and commands use it.
 
 import type { ClientBase } from 'pg'
-import { foldName } from '../../animal.ts'
-import { INT64_MIN } from '../../json.ts'
+import { searchName } from '../../animal.ts'
+import { INT64_MAX, INT64_MIN } from '../../json.ts'
 import type { Completion, Warn } from '../../store.ts'
 import { createMigrationProgress } from '../migration-progress.ts'
 import { toInventory } from '../rows.ts'
@@ -22,7 +22,7 @@ export async function completeAnimals(
   return { searchNames, corrected: await withSchemaLock(pool, warn, correctInventory) }
 }
 
-/** Fills in missing search names, and returns how many. If it is interrupted, those that are filled in stay so. */
+/** Corrects missing and outdated search names, and returns how many. If it is interrupted, those that are corrected stay so. */
 export async function fillSearchNames(
   pool: Pool,
   warn: Warn,
@@ -32,21 +32,30 @@ export async function fillSearchNames(
   for (let start: bigint | undefined = INT64_MIN; start !== undefined; ) {
     const from: bigint = start
     // Two instances that change the same rows could deadlock, so one waits for the other.
-    const ids = await withSchemaLock(pool, warn, client => fillSome(client, from))
-    filled += ids.length
-    start = ids.at(-1)
-    if (start !== undefined) onProgress(filled)
+    const { corrected, next } = await withSchemaLock(pool, warn, client => fillSome(client, from))
+    filled += corrected
+    start = next
+    if (corrected > 0) onProgress(filled)
   }
   return filled
 }
 
-/** Returns the ids of the animals whose search name was missing. */
-async function fillSome(client: ClientBase, start: bigint): Promise<bigint[]> {
-  const found = await runUnlimited(client, sql.FIND_WITHOUT_SEARCH_NAME, [start, NAMES_PER_TRANSACTION])
-  const ids = found.map(([id]) => id as bigint)
-  const names = found.map(([, name]) => foldName(name as string))
-  if (ids.length > 0) await runUnlimited(client, sql.SET_SEARCH_NAMES, [ids, names])
-  return ids
+/** `next` is the id to go on with, or undefined if there are no more animals to look at. */
+async function fillSome(
+  client: ClientBase,
+  start: bigint,
+): Promise<{ readonly corrected: number; readonly next: bigint | undefined }> {
+  const found = (await runUnlimited(client, sql.FIND_FOLDED, [start, NAMES_PER_TRANSACTION])) as [
+    bigint,
+    string,
+    string | null,
+  ][]
+  const wrong = found.filter(([, name, stored]) => stored !== searchName(name))
+  const ids = wrong.map(([id]) => id)
+  const names = wrong.map(([, name]) => name)
+  if (wrong.length > 0) await runUnlimited(client, sql.SET_SEARCH_NAMES, [ids, names, names.map(searchName)])
+  const last = found.at(-1)?.[0] ?? INT64_MAX
+  return { corrected: wrong.length, next: last === INT64_MAX ? undefined : last + 1n }
 }
 
 /**

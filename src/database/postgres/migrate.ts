@@ -11,6 +11,7 @@ import idempotencyKeys from './migrations/003-idempotency-keys.ts'
 import pagesByStatus from './migrations/004-pages-by-status.ts'
 import searchNames from './migrations/005-search-names.ts'
 import inventory from './migrations/006-inventory.ts'
+import writes from './migrations/008-writes.ts'
 import type { Pool } from './pool.ts'
 import { lockSchema, NO_TIMEOUT_MS, runUnlimited, warnIfSlow } from './schema-lock.ts'
 
@@ -25,12 +26,17 @@ const runSql = (sql: string) => async (client: ClientBase, lockTimeoutMs: number
   return client.query({ text: sql, query_timeout: NO_TIMEOUT_MS } as QueryConfig)
 }
 
-/** Migrations 5 to 7 can run twice: going back to 1.0 sets the version back to 4 (docs/run.md#upgrade). */
+/**
+ * Migrations 5 to 9 can run twice: going back to an older version sets the version of the schema back (docs/run.md#upgrade). The
+ * counts are right only once all triggers keep them.
+ */
 const MIGRATIONS: readonly Migration[] = [
   ...[animals, apiKeys, idempotencyKeys, pagesByStatus, searchNames, inventory].map(sql => ({
     run: runSql(sql),
   })),
-  { prepare: fillSearchNames, run: correctInventory },
+  { prepare: fillSearchNames, run: async () => {} },
+  { run: runSql(writes) },
+  { run: correctInventory },
 ]
 
 export const LATEST_SCHEMA = MIGRATIONS.length

@@ -5,10 +5,10 @@ import type { QueryResult } from 'pg'
 import type { Clock } from '../../clock.ts'
 import { unavailable } from '../../error.ts'
 import { INT64_MAX } from '../../json.ts'
-import { IDEMPOTENCY_WINDOW_MS, type Store, UnusableDatabase, type Warn } from '../../store.ts'
+import { type Store, UnusableDatabase, type Warn } from '../../store.ts'
+import { IDEMPOTENCY_WINDOW_MS } from '../../write.ts'
 import { keyValues, toKey } from '../rows.ts'
 import { completeAnimals } from './complete.ts'
-import { createAnimals } from './create-animals.ts'
 import { ReadOnlyError, sequenceBehind } from './errors.ts'
 import { DEFAULT_CONNECTIONS, REQUEST_TIMEOUTS, type Timeouts } from './limits.ts'
 import { migrate } from './migrate.ts'
@@ -18,6 +18,7 @@ import { withSchemaLock } from './schema-lock.ts'
 import { describeConnectFailure, retryWhileStarting } from './start.ts'
 import * as sql from './statements.ts'
 import { parsePostgresUrl } from './url.ts'
+import { writeAnimals } from './write-animals.ts'
 
 export interface PostgresStoreOptions {
   readonly url: string
@@ -72,7 +73,7 @@ export async function openPostgresStore({
 
     revision: () => undefined,
 
-    createAnimals: creations => createAnimals(pool, creations, clock()),
+    write: writes => writeAnimals(pool, writes, clock()),
 
     async deleteExpiredIdempotencyKeys(limit) {
       const { rowCount } = await pool.query(sql.DELETE_EXPIRED_IDEMPOTENCY_KEYS, [
@@ -138,20 +139,20 @@ async function prepareDatabase(pool: Pool, create: boolean, warn: Warn): Promise
 
 interface PingRow {
   readonly read_only: string
-  readonly may_create: boolean
+  readonly may_write: boolean
   readonly last_id: bigint | null
 }
 
 /** Checks what every request needs: the tables, the privileges, and the sequence that assigns ids. */
 async function ping(pool: Pool): Promise<void> {
-  const { may_create, last_id } = await pool.withClient(async client => {
+  const { may_write, last_id } = await pool.withClient(async client => {
     // One round trip for several statements, of which only the last one's result matters.
     const results = (await client.query(sql.PING)) as unknown as QueryResult<PingRow>[]
     const row = results.at(-1)?.rows[0]
     if (row?.read_only !== 'off') throw new ReadOnlyError('the database is read-only')
     return row
   })
-  if (!may_create) throw unavailable(new Error('a privilege to create animals is missing'))
+  if (!may_write) throw unavailable(new Error('a privilege to create, change or remove animals is missing'))
   if (await isNextIdTaken(pool, last_id)) throw sequenceBehind()
 }
 

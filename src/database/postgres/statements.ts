@@ -1,5 +1,6 @@
 // The SQL statements of the store.
 
+import { TAG_DIGITS } from '../../etag.ts'
 import { MAX_EXAMINED } from '../../page.ts'
 import type { Span } from '../paging.ts'
 
@@ -7,9 +8,16 @@ import type { Span } from '../paging.ts'
  * Renders the same JSON as `renderAnimal` in animal.ts. `concat` leaves out what is null. With `||` instead, a page takes
  * longer, and with `json_build_object` twice as long.
  */
-const ANIMAL_JSON = `
-  concat('{"id":', id, ',"name":', to_json(name), ',"categoryId":', category_id,
-    ',"status":"' || status || '"', '}')`
+function animalJson(table = ''): string {
+  return `
+    concat('{"id":', ${table}id, ',"name":', to_json(${table}name), ',"categoryId":', ${table}category_id,
+      ',"status":"' || ${table}status || '"', '}')`
+}
+
+const ANIMAL_JSON = animalJson()
+
+/** What `tagOf` in etag.ts computes. */
+const TAG = `left(encode(sha256(convert_to(${animalJson('animals.')}, 'UTF8')), 'hex'), ${TAG_DIGITS})`
 
 /**
  * The animals on one side of an id, the nearest first. Those with a status are sorted by status and id, because only the
@@ -93,10 +101,11 @@ export function listStatement({ isBackward, status }: Pick<Span, 'isBackward' | 
   from ${animalsBeside(isBackward ? '<' : '>=', '$1', status && '$3')} limit $2`
 }
 
-/** Whether the trigger exists and fires. Citus refuses triggers. */
+/** Whether all triggers exist and fire. Citus refuses them. */
 const IS_INVENTORY_KEPT = `
-  exists (select from pg_trigger
-    where tgrelid = 'animals'::regclass and tgname = 'animals_inventory' and tgenabled in ('O', 'A'))`
+  (select count(*) = 4 from pg_trigger
+    where tgrelid = 'animals'::regclass and tgenabled in ('O', 'A') and tgname in
+      ('animals_inventory', 'animals_inventory_update', 'animals_inventory_delete', 'animals_inventory_truncate'))`
 
 const SUM_OF_INVENTORY = `
   coalesce(sum(available), 0)::bigint, coalesce(sum(pending), 0)::bigint,
@@ -117,16 +126,17 @@ export const COMPARE_INVENTORY = `
 export const ADD_TO_INVENTORY = `
   insert into inventory (available, pending, sold, none) values ($1, $2, $3, $4)`
 
-// A name that is not ASCII has more bytes than characters.
-export const FIND_WITHOUT_SEARCH_NAME = `
-  select id, name from animals
-  where id >= $1 and search_name is null and octet_length(name) <> char_length(name)
+// A name that is not ASCII has more bytes than characters. One in ASCII may have the search name of an earlier name.
+export const FIND_FOLDED = `
+  select id, name, search_name from animals
+  where id >= $1 and (search_name is not null or octet_length(name) <> char_length(name))
   order by id limit $2`
 
+/** An animal that was renamed meanwhile has its search name already. */
 export const SET_SEARCH_NAMES = `
   update animals set search_name = folded.search_name
-  from unnest($1::bigint[], $2::text[]) as folded (id, search_name)
-  where animals.id = folded.id`
+  from unnest($1::bigint[], $2::text[], $3::text[]) as folded (id, name, search_name)
+  where animals.id = folded.id and animals.name = folded.name`
 
 export const FIND_ANIMALS = `
   select id, ${ANIMAL_JSON} from animals where id = any ((select $1::bigint[])::bigint[])`
@@ -143,21 +153,25 @@ export const CREATE_ANIMALS = `
   order by position
   returning id`
 
-// For a batch with idempotency keys. Ids are allocated first, because a key refers to its animal. $7 is the current
-// time, $8 the start of the idempotency window. A creation whose key is in use inserts nothing; an expired key is
+const TAKE_EXPIRED_KEYS = `
+    on conflict (scope, key) do update
+      set animal_id = excluded.animal_id, created_at = excluded.created_at, request = excluded.request,
+        answer = excluded.answer, answered_at = excluded.answered_at
+      where idempotency_keys.created_at <=`
+
+// For a batch with idempotency keys. Ids are allocated first, because a key refers to its animal. $8 is the current
+// time, $9 the start of the idempotency window. A creation whose key is in use inserts nothing; an expired key is
 // reused. Keys are inserted in sorted order, so that two batches with the same keys wait for each other instead of
 // deadlocking.
 export const CREATE_ANIMALS_WITH_KEYS = `
   with sent as (
-    select nextval('animals_id_seq') as id, name, category_id, status, search_name, scope, key, position
-    from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
-      with ordinality as sent (name, category_id, status, search_name, scope, key, position)
+    select nextval('animals_id_seq') as id, sent.*
+    from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
+      with ordinality as sent (name, category_id, status, search_name, scope, key, request, position)
   ), claimed as (
-    insert into idempotency_keys (scope, key, animal_id, created_at)
-    select scope, key, id, $7 from sent where key is not null order by scope, key
-    on conflict (scope, key) do update
-      set animal_id = excluded.animal_id, created_at = excluded.created_at
-      where idempotency_keys.created_at <= $8
+    insert into idempotency_keys (scope, key, animal_id, created_at, request, answer, answered_at)
+    select scope, key, id, $8, request, ${ANIMAL_JSON}, $8 from sent where key is not null order by scope, key
+    ${TAKE_EXPIRED_KEYS} $9
     returning animal_id
   ), stored as (
     insert into animals (id, name, category_id, status, search_name)
@@ -168,9 +182,59 @@ export const CREATE_ANIMALS_WITH_KEYS = `
   )
   select sent.position, sent.id from sent join stored on stored.id = sent.id`
 
-export const FIND_BY_IDEMPOTENCY_KEY = `
-  select scope, key, animals.id, name, category_id, status
-  from idempotency_keys join animals on animals.id = animal_id
+// Changes and removals. $13 is the current time, $14 the start of the idempotency window. In `sent`, a member that is null stays as it
+// is, and the status "none" takes the status away. `locked` locks the animals in the order of their ids, so that two batches never
+// deadlock, and everything else is computed from the locked rows. Only a write that may happen takes its key, after all animals are
+// locked. If the key is in use, nothing happens to the animal. Each animal and each key may be in a batch only once.
+export const CHANGE_ANIMALS = `
+  with sent as (
+    select * from unnest($1::bigint[], $2::boolean[], $3::text[], $4::bigint[], $5::text[], $6::text[],
+      $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
+      with ordinality as sent (id, is_removal, name, category_id, status, search_name,
+        if_match, if_none_match, if_status, scope, key, request, position)
+  ), locked as (
+    select sent.*, animals.name as old_name, animals.category_id as old_category_id, animals.status as old_status,
+      animals.search_name as old_search_name,
+      case when if_match is not null or if_none_match is not null then ${TAG} end as tag
+    from sent join animals on animals.id = sent.id
+    order by animals.id
+    for update of animals
+  ), found as (
+    select position, is_removal, scope, key, request, id, old_status,
+      coalesce(name, old_name) as name, coalesce(category_id, old_category_id) as category_id,
+      case when status is null then old_status else nullif(status, 'none') end as status,
+      case when name is null then old_search_name else search_name end as search_name,
+      name <> old_name or category_id <> old_category_id or status <> coalesce(old_status, 'none') as is_changed,
+      coalesce(strpos(if_match, tag) > 0, true)
+        and coalesce(if_none_match <> '*' and strpos(if_none_match, tag) = 0, true) as has_tag,
+      coalesce(if_status = coalesce(old_status, 'none'), true) as has_status
+    from locked
+  ), claimed as (
+    insert into idempotency_keys (scope, key, animal_id, created_at, request, answer, answered_at)
+    select scope, key, id, $13, request, case when is_removal then '' else ${ANIMAL_JSON} end, $13 from found
+    where key is not null and has_tag and has_status
+    order by scope, key
+    ${TAKE_EXPIRED_KEYS} $14
+    returning scope, key
+  ), allowed as (
+    select * from found
+    where has_tag and has_status and (key is null or (scope, key) in (select scope, key from claimed))
+  ), updated as (
+    update animals set name = allowed.name, category_id = allowed.category_id, status = allowed.status,
+      search_name = allowed.search_name
+    from allowed where animals.id = allowed.id and not is_removal and is_changed
+  ), removed as (
+    delete from animals using allowed where animals.id = allowed.id and is_removal
+  )
+  select position, position in (select position from allowed), has_tag, old_status, is_changed,
+    id, name, category_id, status
+  from found`
+
+export const FIND_REMEMBERED = `
+  select scope, key, case when answered_at = created_at then request end, animal_id,
+    case when answered_at = created_at then answer
+      else (select ${ANIMAL_JSON} from animals where id = animal_id) end
+  from idempotency_keys
   where (scope, key) in (select * from unnest($1::text[], $2::text[]))`
 
 export const DELETE_EXPIRED_IDEMPOTENCY_KEYS = `
@@ -205,16 +269,18 @@ export const EXPIRE_ROTATED_KEY = `
 export const PING = `
   select id, name, category_id, status, search_name from animals order by id limit 1;
   select available, pending, sold, none from inventory limit 1;
-  select scope, key, animal_id, created_at from idempotency_keys where scope = '' and key = '';
+  select scope, key, animal_id, created_at, request, answer, answered_at from idempotency_keys where scope = '' and key = '';
   select id, name, environment, digest, scope, created_at, expires_at, revoked_at from api_keys where id = '';
   select current_setting('transaction_read_only') as read_only,
     (select bool_and(has_column_privilege(table_name, column_name, privilege))
       from (values
         ('animals', 'insert', '{id, name, category_id, status, search_name}'::text[]),
-        ('idempotency_keys', 'insert', '{scope, key, animal_id, created_at}'),
-        ('idempotency_keys', 'update', '{animal_id, created_at}'))
+        ('animals', 'update', '{name, category_id, status, search_name}'),
+        ('idempotency_keys', 'insert', '{scope, key, animal_id, created_at, request, answer, answered_at}'),
+        ('idempotency_keys', 'update', '{animal_id, created_at, request, answer, answered_at}'))
       as needed (table_name, privilege, columns), unnest(columns) as column_name)
-    and has_sequence_privilege('animals_id_seq', 'usage') as may_create,
+    and has_table_privilege('animals', 'delete')
+    and has_sequence_privilege('animals_id_seq', 'usage') as may_write,
     pg_sequence_last_value('animals_id_seq') as last_id`
 
 // The last id that the sequence has assigned. Null before its first use.

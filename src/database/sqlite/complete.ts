@@ -2,8 +2,8 @@
 // inventory. Blocks the thread, so only migrations and commands use it.
 
 import type { DatabaseSync } from 'node:sqlite'
-import { foldName } from '../../animal.ts'
-import { INT64_MIN } from '../../json.ts'
+import { searchName } from '../../animal.ts'
+import { INT64_MAX, INT64_MIN } from '../../json.ts'
 import type { Completion } from '../../store.ts'
 import { toInventory } from '../rows.ts'
 import { type OpenDatabase, prepareExact, transact } from './statements.ts'
@@ -14,30 +14,36 @@ const NAMES_PER_TRANSACTION = 10_000
 /** How long a command waits for the write lock. The service holds it only briefly. */
 const COMMAND_LOCK_TIMEOUT_MS = 60_000
 
-// A name that is not ASCII has more bytes than characters.
-const FIND_WITHOUT_SEARCH_NAME = `
-  select id, name from animals
-  where id >= ? and search_name is null and length(name) <> octet_length(name)
+// A name that is not ASCII has more bytes than characters. One in ASCII may have the search name of an earlier name.
+const FIND_FOLDED = `
+  select id, name, search_name from animals
+  where id >= ? and (search_name is not null or length(name) <> octet_length(name))
   order by id limit ${NAMES_PER_TRANSACTION}`
 
-/** Fills in missing search names, and returns how many. If it is interrupted, those that are filled in stay so. */
+/** An animal that was renamed meanwhile has its search name already. */
+const SET_SEARCH_NAME = 'update animals set search_name = ? where id = ? and name = ?'
+
+/** Corrects missing and outdated search names, and returns how many. If it is interrupted, those that are corrected stay so. */
 export function fillSearchNames(database: DatabaseSync, onProgress: (filled: number) => void): number {
-  const find = prepareExact(database, FIND_WITHOUT_SEARCH_NAME)
-  const store = prepareExact(
-    database,
-    'update animals set search_name = ? where id = ? and search_name is null',
-  )
+  const find = prepareExact(database, FIND_FOLDED)
+  const store = prepareExact(database, SET_SEARCH_NAME)
   let filled = 0
   for (let start = INT64_MIN; ; ) {
-    const found = find.all(start) as unknown as { readonly id: bigint; readonly name: string }[]
-    const last = found.at(-1)
-    if (last === undefined) return filled
-    transact(database, () => {
-      for (const { id, name } of found) store.run(foldName(name), id)
-    })
-    filled += found.length
-    onProgress(filled)
-    start = last.id
+    const found = find.all(start) as unknown as {
+      readonly id: bigint
+      readonly name: string
+      readonly search_name: string | null
+    }[]
+    const wrong = found.filter(({ name, search_name }) => search_name !== searchName(name))
+    if (wrong.length > 0)
+      transact(database, () => {
+        for (const { id, name } of wrong) store.run(searchName(name), id, name)
+      })
+    filled += wrong.length
+    if (wrong.length > 0) onProgress(filled)
+    const last = found.at(-1)?.id ?? INT64_MAX
+    if (last === INT64_MAX) return filled
+    start = last + 1n
   }
 }
 
@@ -48,7 +54,7 @@ export function completeAnimals(
   const { database } = connection
   return waitForLocks(database, COMMAND_LOCK_TIMEOUT_MS, () => {
     const searchNames = fillSearchNames(database, onProgress)
-    return { searchNames, corrected: correctInventory(connection) }
+    return { searchNames, corrected: transact(database, () => correctInventory(connection)) }
   })
 }
 
@@ -70,7 +76,6 @@ function correctInventory({ statements }: OpenDatabase): Completion['corrected']
   // Null if somebody has deleted the row of the inventory.
   const kept: readonly (bigint | null)[] = counts.slice(4)
   if (kept.join() === counted.join()) return undefined
-  // Animals that were added meanwhile have larger ids, and are counted again.
   statements.setInventory.run(lastId, ...counted)
   return { from: toInventory(kept.map(count => count ?? 0n)), to: toInventory(counted) }
 }

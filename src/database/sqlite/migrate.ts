@@ -9,6 +9,7 @@ import pagesByStatus from './migrations/004-pages-by-status.ts'
 import addSearchNames from './migrations/005-search-names.ts'
 import inventory from './migrations/006-inventory.ts'
 import searchByStatus from './migrations/007-search-by-status.ts'
+import writes from './migrations/008-writes.ts'
 import { transact } from './statements.ts'
 
 interface Migration {
@@ -19,7 +20,7 @@ interface Migration {
   readonly adds: readonly string[]
 }
 
-/** Migrations 5 to 7 can run twice: going back to 1.0 drops the inventory and sets the version back to 4 (docs/run.md#upgrade). */
+/** Migrations 5 to 8 can run twice: going back to an older version sets the version of the schema back (docs/run.md#upgrade). */
 const MIGRATIONS: readonly Migration[] = [
   { run: animals, adds: ['animals'] },
   { run: apiKeys, adds: ['api_keys'] },
@@ -28,6 +29,7 @@ const MIGRATIONS: readonly Migration[] = [
   { run: addSearchNames, adds: [] },
   { run: inventory, adds: ['inventory'] },
   { prepare: fillSearchNames, run: searchByStatus, adds: [] },
+  { run: writes, adds: [] },
 ]
 
 export const LATEST_SCHEMA = MIGRATIONS.length

@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import { unavailable } from '../../error.ts'
 import type { JsonPage } from '../../page.ts'
-import type { Completion, Outcome, Store, StoreLog } from '../../store.ts'
+import type { Completion, Store, StoreLog } from '../../store.ts'
 import { EMPTY_PAGE, type Span, toPage, toSpan } from '../paging.ts'
 import { toAnimal, toInventory, toKey } from '../rows.ts'
 import { createSearchQueue } from '../search-queue.ts'
@@ -20,9 +20,9 @@ import {
   animalColumns,
   type OpenDatabase,
   prepareExact,
+  type RunWrite,
   runWrite,
   type Statements,
-  type Write,
 } from './statements.ts'
 import { COMMAND_TIMEOUT_MS, openWriter, REQUEST_TIMEOUT_MS } from './writer.ts'
 
@@ -69,7 +69,7 @@ interface Reader {
 }
 
 interface Access extends Pick<Reader, 'read' | 'revision'> {
-  readonly write: Write
+  readonly write: RunWrite
   /** For commands: blocks the thread. */
   complete(onProgress: (completed: number) => void): Completion
   close(): Promise<void>
@@ -78,7 +78,7 @@ interface Access extends Pick<Reader, 'read' | 'revision'> {
 /** A database in memory belongs to one connection, and never waits for a disk, so it needs no writer thread. */
 function openInMemory(connection: OpenDatabase): Access {
   const { read, refresh, close } = createReader(connection, () => {})
-  const write = async (name: Parameters<Write>[0], ...args: readonly unknown[]) => {
+  const write = async (name: Parameters<RunWrite>[0], ...args: readonly unknown[]) => {
     refresh()
     try {
       return runWrite(connection, name, args)
@@ -89,7 +89,7 @@ function openInMemory(connection: OpenDatabase): Access {
   return {
     read,
     revision: () => undefined,
-    write: write as Write,
+    write: write as RunWrite,
     complete(onProgress) {
       refresh()
       return completeAnimals(connection, onProgress)
@@ -269,18 +269,17 @@ function createStore({ read, revision, write, complete, close }: Access, clock: 
 
     revision,
 
-    async createAnimals(creations) {
-      const hasKeys = creations.some(({ idempotency }) => idempotency !== undefined)
-      const outcomes = hasKeys
-        ? await write('createAnimalsWithKeys', creations, clock())
-        : await write(
-            'createAnimals',
-            creations.flatMap(({ animal }) => animalColumns(animal)),
-          )
-      return creations.map(({ animal }, index): Outcome => {
-        const outcome = outcomes[index] as (typeof outcomes)[number]
-        return typeof outcome === 'bigint' ? { kind: 'created', animal: { id: outcome, ...animal } } : outcome
-      })
+    async write(writes) {
+      // Creations alone are stored with fewer statements.
+      const animals = writes.flatMap(each =>
+        each.kind === 'create' && each.idempotency === undefined ? [each.animal] : [],
+      )
+      if (animals.length < writes.length) return write('writeAnimals', writes, clock())
+      const ids = await write('createAnimals', animals.flatMap(animalColumns))
+      return animals.map((animal, index) => ({
+        kind: 'created',
+        animal: { id: ids[index] as bigint, ...animal },
+      }))
     },
 
     deleteExpiredIdempotencyKeys: limit => write('deleteExpiredIdempotencyKeys', limit, clock()),

@@ -1,11 +1,18 @@
 // The SQL statements of the store, and every change as a function that runs within a transaction.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { type Animal, isSameAnimal, type NewAnimal, searchName } from '../../animal.ts'
+import {
+  type Animal,
+  type AnimalChanges,
+  applyChanges,
+  type NewAnimal,
+  renderAnimal,
+  searchName,
+} from '../../animal.ts'
 import type { ApiKey, Environment } from '../../api-key.ts'
 import { INT64_MIN } from '../../json.ts'
 import { MAX_EXAMINED } from '../../page.ts'
-import { type Creation, IDEMPOTENCY_WINDOW_MS } from '../../store.ts'
+import { failedCondition, IDEMPOTENCY_WINDOW_MS, type Outcome, replay, type Write } from '../../write.ts'
 import { formOf, type Span } from '../paging.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
 
@@ -126,6 +133,7 @@ export function prepareStatements(database: DatabaseSync) {
     ),
   )
   const pages: RowStatement[] = []
+  const updates: Record<string, RowStatement> = {}
 
   return {
     listAnimals: rows(LIST_ANIMALS),
@@ -156,13 +164,23 @@ export function prepareStatements(database: DatabaseSync) {
     setInventory: prepare(`
       insert or replace into inventory (id, last_id, available, pending, sold, none) values (1, ?, ?, ?, ?, ?)`),
 
-    findByIdempotencyKey: rows(`
-      select animals.id, name, category_id, status
-      from idempotency_keys join animals on animals.id = animal_id
-      where scope = ? and key = ? and created_at > ?`),
-    storeIdempotencyKey: prepare(`
-      insert into idempotency_keys (scope, key, animal_id, created_at) values (?, ?, ?, ?)
-      on conflict (scope, key) do update set animal_id = excluded.animal_id, created_at = excluded.created_at`),
+    findAnimal: rows('select id, name, category_id, status from animals where id = ?'),
+    /** Prepares a statement for each set of members, once. Takes their values and the id. */
+    updateAnimal(columns: readonly string[]): RowStatement {
+      const list = columns.map(column => `${column} = ?`).join()
+      updates[list] ??= rows(`update animals set ${list} where id = ?`)
+      return updates[list]
+    },
+    deleteAnimal: prepare('delete from animals where id = ?'),
+
+    /** Returns the request, the id of the animal and the answer (Remembered). */
+    findRemembered: rows(`
+      select iif(answered_at = created_at, request, null), animal_id,
+        iif(answered_at = created_at, answer, (select ${ANIMAL_JSON} from animals where id = animal_id))
+      from idempotency_keys where scope = ? and key = ? and created_at > ?`),
+    remember: prepare(`
+      insert or replace into idempotency_keys (scope, key, animal_id, created_at, request, answer, answered_at)
+      values (?1, ?2, ?3, ?4, ?5, ?6, ?4)`),
     deleteExpiredIdempotencyKeys: prepare(`
       delete from idempotency_keys where (scope, key) in
         (select scope, key from idempotency_keys where created_at <= ? order by created_at limit ?)`),
@@ -188,7 +206,7 @@ export function prepareStatements(database: DatabaseSync) {
       select exists (select id, name, category_id, status, search_name from animals),
         exists (select available, pending, sold, none, last_id from inventory),
         exists (select id, name, environment, digest, scope, created_at, expires_at, revoked_at from api_keys),
-        exists (select scope, key, animal_id, created_at from idempotency_keys)`),
+        exists (select scope, key, animal_id, created_at, request, answer, answered_at from idempotency_keys)`),
   }
 }
 
@@ -218,8 +236,52 @@ function insertAnimals(statements: Statements, columns: readonly Column[]): bigi
   return ids
 }
 
-/** The outcome of a creation that stored nothing, because its idempotency key was used before. */
-type Repeated = { readonly kind: 'replayed'; readonly animal: Animal } | { readonly kind: 'key_reused' }
+/** Changes what differs from the animal as it is, or nothing. */
+function updateAnimal(statements: Statements, animal: Animal, changes: AnimalChanges): Outcome {
+  const changed = applyChanges(animal, changes)
+  const columns: Record<string, Column> = {
+    ...(changed.name !== animal.name && { name: changed.name, search_name: searchName(changed.name) }),
+    ...(changed.categoryId !== animal.categoryId && { category_id: changed.categoryId }),
+    ...(changed.status !== animal.status && { status: changed.status ?? null }),
+  }
+  const names = Object.keys(columns)
+  if (names.length === 0) return { kind: 'unchanged', animal }
+  statements.updateAnimal(names).run(...Object.values(columns), animal.id)
+  return { kind: 'updated', animal: changed }
+}
+
+/** Runs a write whose idempotency key is free. */
+function runFree(statements: Statements, write: Write): Outcome {
+  if (write.kind === 'create') {
+    const [id] = insertAnimals(statements, animalColumns(write.animal)) as [bigint]
+    return { kind: 'created', animal: { id, ...write.animal } }
+  }
+  const row = statements.findAnimal.get(write.id)
+  if (row === undefined) return { kind: 'missing' }
+  const animal = toAnimal(row)
+  const failed = failedCondition(animal, write.conditions)
+  if (failed !== undefined) return failed
+  if (write.kind === 'update') return updateAnimal(statements, animal, write.changes)
+  statements.deleteAnimal.run(write.id)
+  return { kind: 'deleted' }
+}
+
+function writeAnimal(statements: Statements, write: Write, now: number): Outcome {
+  const { idempotency } = write
+  if (idempotency === undefined) return runFree(statements, write)
+  const { scope, key, request } = idempotency
+  const row = statements.findRemembered.get(scope, key, now - IDEMPOTENCY_WINDOW_MS)
+  if (row !== undefined) {
+    const [request, id, answer] = row as [string | null, bigint, string | null]
+    return replay(write, { request, id, answer })
+  }
+  const outcome = runFree(statements, write)
+  if ('animal' in outcome)
+    statements.remember.run(scope, key, outcome.animal.id, now, request, renderAnimal(outcome.animal))
+  else if (outcome.kind === 'deleted' && write.kind === 'delete')
+    statements.remember.run(scope, key, write.id, now, request, '')
+  return outcome
+}
 
 /** Arguments and results can be sent between threads. */
 const WRITES = {
@@ -230,27 +292,10 @@ const WRITES = {
     return ids
   },
 
-  /** The same if some have an idempotency key. Of an animal that was stored, returns only the id. */
-  createAnimalsWithKeys(
-    statements: Statements,
-    creations: readonly Creation[],
-    now: number,
-  ): (bigint | Repeated)[] {
-    const outcomes = creations.map(({ animal, idempotency }): bigint | Repeated => {
-      if (idempotency !== undefined) {
-        const { scope, key } = idempotency
-        const row = statements.findByIdempotencyKey.get(scope, key, now - IDEMPOTENCY_WINDOW_MS)
-        if (row !== undefined) {
-          const first = toAnimal(row)
-          return isSameAnimal(first, animal) ? { kind: 'replayed', animal: first } : { kind: 'key_reused' }
-        }
-      }
-      const [id] = insertAnimals(statements, animalColumns(animal)) as [bigint]
-      if (idempotency !== undefined)
-        statements.storeIdempotencyKey.run(idempotency.scope, idempotency.key, id, now)
-      return id
-    })
-    statements.countAdded.run()
+  /** Runs any writes, in order. */
+  writeAnimals(statements: Statements, writes: readonly Write[], now: number): Outcome[] {
+    const outcomes = writes.map(write => writeAnimal(statements, write, now))
+    if (outcomes.some(({ kind }) => kind === 'created')) statements.countAdded.run()
     return outcomes
   },
 
@@ -293,7 +338,7 @@ type WriteArguments<Name extends WriteName> =
   Parameters<(typeof WRITES)[Name]> extends [Statements, ...infer Rest] ? Rest : never
 
 /** Runs a write by its name. Resolves once the change is on disk. */
-export type Write = <Name extends WriteName>(
+export type RunWrite = <Name extends WriteName>(
   name: Name,
   ...args: WriteArguments<Name>
 ) => Promise<ReturnType<(typeof WRITES)[Name]>>

@@ -7,11 +7,11 @@ import { Worker } from 'node:worker_threads'
 import { unavailable } from '../../error.ts'
 import type { StoreLog } from '../../store.ts'
 import type { OpenedFiles } from './files.ts'
-import type { Write } from './statements.ts'
+import type { RunWrite } from './statements.ts'
 import type { WriteResult, WriterCommand, WriterMessage } from './writer-thread.ts'
 
 interface Writer {
-  readonly write: Write
+  readonly write: RunWrite
   /** Starts the thread, unless it is running. The first write does so, too. */
   start(): void
   /** Finishes pending writes, unless that takes longer than two seconds, calls `closeReader`, and closes its own connection. */

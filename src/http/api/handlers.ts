@@ -1,16 +1,26 @@
-// The handlers of the operations: listPets, createPet and getPet of the specification, and getInventory.
+// The handlers of the operations: listPets, createPet and getPet of the specification, and updatePet, deletePet and getInventory.
 
-import { parseAnimalJson, parseNewAnimal, renderAnimal, renderInventory } from '../../animal.ts'
+import {
+  parseAnimalChanges,
+  parseAnimalJson,
+  parseNewAnimal,
+  renderAnimal,
+  renderInventory,
+  type Status,
+} from '../../animal.ts'
 import type { ApiKey } from '../../api-key.ts'
 import type { Clock } from '../../clock.ts'
 import { invalid, ServiceError, unavailable } from '../../error.ts'
+import { renderTag, tagOf } from '../../etag.ts'
 import { canonicalInteger } from '../../json.ts'
 import { isSearch } from '../../page.ts'
-import type { Outcome, Store } from '../../store.ts'
-import { parseBody, readBody } from '../server/body.ts'
+import type { Store } from '../../store.ts'
+import { type Outcome, requestDigest, type Write } from '../../write.ts'
+import { type BodyType, JSON_BODY, MERGE_PATCH_BODY, parseBody, readBody } from '../server/body.ts'
 import type { Exchange } from '../server/exchange.ts'
-import { jsonReply, type Reply } from '../server/reply.ts'
+import { emptyReply, jsonReply, type Reply } from '../server/reply.ts'
 import { joinedHeader } from '../server/request.ts'
+import { isUnchanged, parseConditions } from './conditions.ts'
 import { DEPRECATED_SINCE, type OperationId, REMOVAL_DATE, REMOVED_AT } from './operations.ts'
 import { pageLinks, parseIdempotencyKey, parseListQuery } from './parameters.ts'
 
@@ -25,14 +35,30 @@ export const gone = () =>
   new ServiceError('gone', `This operation was removed on ${REMOVAL_DATE}. Use GET /v1/pets instead.`)
 
 export const idempotencyKeyReused = () =>
-  new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for another animal.')
+  new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for another request.')
+
+export const preconditionFailed = () =>
+  new ServiceError(
+    'precondition_failed',
+    'The ETag of the animal is not one that If-Match or If-None-Match allows: it may have changed. Nothing was done.',
+  )
+
+export const otherStatus = (status: Status | undefined) =>
+  new ServiceError(
+    'conflict',
+    `The animal ${status === undefined ? 'has no status' : `is ${status}`}, which is not the ifStatus of the request. Nothing was done.`,
+  )
 
 const bodyMissing = () => invalid('The body is missing: send a JSON object with name and categoryId.')
 
+const changesMissing = () => invalid('The body is missing: send a JSON object with the members to change.')
+
 const notStored = (cause: unknown) =>
-  unavailable(cause, 'The animal could not be added right now. Try again shortly.')
+  unavailable(cause, 'The request could not be stored right now. Try again shortly.')
 
 const overloaded = () => unavailable(undefined, 'The service has too much to do. Try again shortly.')
+
+const NO_BODY = Buffer.alloc(0)
 
 /** What a handler gets besides the exchange, and what it adds for the log. */
 export interface RequestContext {
@@ -54,7 +80,7 @@ export interface HandlerOptions {
   readonly clock: Clock
   /** The path that `Location` and `Link` begin with, such as `/v1`. */
   readonly basePath: string
-  /** Whether further creations are refused before their bodies are read (docs/decisions/overload.md). */
+  /** Whether further writes are refused before their bodies are read (docs/decisions/overload.md). */
   readonly isQueueFull: () => boolean
 }
 
@@ -73,38 +99,118 @@ export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerO
     return reply
   }
 
+  /** What all operations that write read first. Without a type, the body is ignored. */
+  async function readWrite(
+    { request, response }: Exchange,
+    type?: BodyType,
+  ): Promise<{ readonly body: Buffer; readonly key: string | undefined }> {
+    if (isQueueFull()) throw overloaded()
+    const body = type === undefined ? NO_BODY : await readBody(request, response, type)
+    return { body, key: parseIdempotencyKey(joinedHeader(request, 'idempotency-key')) }
+  }
+
+  /** `values` are those that tell two requests of the operation apart. */
+  async function run(
+    write: Write,
+    context: RequestContext,
+    key: string | undefined,
+    values: readonly unknown[],
+  ): Promise<Reply> {
+    const { apiKey } = context
+    const idempotency = apiKey &&
+      key !== undefined && {
+        scope: apiKey.idempotencyScope,
+        key,
+        request: requestDigest(write.kind, ...values),
+      }
+    const [outcome] = (await store.write([idempotency ? { ...write, idempotency } : write])) as [Outcome]
+    return replyTo(write, outcome, context)
+  }
+
+  function replyTo(write: Write, outcome: Outcome, context: RequestContext): Reply {
+    switch (outcome.kind) {
+      case 'created':
+      case 'updated':
+      case 'unchanged':
+        context.hasStored = outcome.kind !== 'unchanged'
+        return animalReply(write, outcome.animal.id, renderAnimal(outcome.animal), context)
+      case 'deleted':
+        context.hasStored = true
+        return animalReply(write, (write as { id: bigint }).id, '', context)
+      case 'replayed':
+        return animalReply(write, outcome.id, outcome.json, context, ['idempotent-replayed', 'true'])
+      case 'key_reused':
+        throw idempotencyKeyReused()
+      case 'missing':
+        throw animalNotFound()
+      case 'other_tag':
+        throw preconditionFailed()
+      case 'other_status':
+        throw otherStatus(outcome.status)
+      case 'unavailable':
+        throw notStored(outcome.cause)
+    }
+  }
+
+  /** Takes the animal as JSON, which is empty after a removal. */
+  function animalReply(
+    { kind }: Write,
+    id: bigint,
+    json: string,
+    context: RequestContext,
+    headers: readonly string[] = [],
+  ): Reply {
+    context.animalId = id
+    if (kind === 'delete') return emptyReply(204, headers)
+    const all = ['etag', renderTag(tagOf(json)), ...headers]
+    return kind === 'create'
+      ? jsonReply(201, json, ['location', `${basePath}/pets/${id}`, ...all])
+      : jsonReply(200, json, all)
+  }
+
   return {
     listPets(exchange: Exchange): Reply | Promise<Reply> {
       const revision = store.revision()
       return firstPages.get(exchange.query, revision) ?? loadPage(exchange, revision)
     },
 
-    async createPet({ request, response }: Exchange, context: RequestContext): Promise<Reply> {
-      const { apiKey } = context
-      if (isQueueFull()) throw overloaded()
-      const body = await readBody(request, response)
+    async createPet(exchange: Exchange, context: RequestContext): Promise<Reply> {
+      const { body, key } = await readWrite(exchange, JSON_BODY)
       if (body.length === 0) throw bodyMissing()
-      const key = parseIdempotencyKey(joinedHeader(request, 'idempotency-key'))
       const animal = parseNewAnimal(parseBody(body, parseAnimalJson))
-      const idempotency = apiKey && key !== undefined ? { scope: apiKey.idempotencyScope, key } : undefined
-      const [outcome] = (await store.createAnimals([{ animal, idempotency }])) as [Outcome]
-      if (outcome.kind === 'unavailable') throw notStored(outcome.cause)
-      if (outcome.kind === 'key_reused') throw idempotencyKeyReused()
-      const { id } = outcome.animal
-      context.animalId = id
-      context.hasStored = outcome.kind === 'created'
-      const headers = ['location', `${basePath}/pets/${id}`]
-      if (outcome.kind === 'replayed') headers.push('idempotent-replayed', 'true')
-      return jsonReply(201, renderAnimal(outcome.animal), headers)
+      return run({ kind: 'create', animal }, context, key, [animal.name, animal.categoryId, animal.status])
     },
 
-    async getPet(_exchange: Exchange, context: RequestContext): Promise<Reply> {
+    async getPet({ request }: Exchange, context: RequestContext): Promise<Reply> {
       if (clock() >= REMOVED_AT.getTime()) throw gone()
       const id = canonicalInteger(context.parameter)
       const json = id === undefined ? undefined : await store.findAnimalAsJson(id)
       if (json === undefined) throw animalNotFound()
       context.animalId = id
-      return jsonReply(200, json)
+      const tag = tagOf(json)
+      const headers = ['etag', renderTag(tag)]
+      return isUnchanged(request, tag) ? emptyReply(304, headers) : jsonReply(200, json, headers)
+    },
+
+    async updatePet(exchange: Exchange, context: RequestContext): Promise<Reply> {
+      const { body, key } = await readWrite(exchange, MERGE_PATCH_BODY)
+      const { conditions, sent } = parseConditions(exchange.request, exchange.query)
+      if (body.length === 0) throw changesMissing()
+      const id = canonicalInteger(context.parameter)
+      const changes = parseAnimalChanges(parseBody(body, parseAnimalJson), id)
+      if (id === undefined) throw animalNotFound()
+      const { name, categoryId, status } = changes
+      const values = [id, { name, categoryId, status }, ...sent]
+      return run({ kind: 'update', id, changes, conditions }, context, key, values)
+    },
+
+    /** A body is ignored. */
+    async deletePet(exchange: Exchange, context: RequestContext): Promise<Reply> {
+      const { key } = await readWrite(exchange)
+      const { conditions, sent } = parseConditions(exchange.request, exchange.query)
+      const id = canonicalInteger(context.parameter)
+      if (id === undefined) throw animalNotFound()
+      return run({ kind: 'delete', id, conditions }, context, key, [id, ...sent])
     },
 
     async getInventory(): Promise<Reply> {

@@ -4,7 +4,7 @@ import { NAME_PATTERN } from '../../animal.ts'
 import { KEY_PREFIX } from '../../api-key.ts'
 import { formatNumber } from '../../count.ts'
 import { MAX_EXAMINED, PAGE_LIMIT, SEARCH_MAX_LENGTH } from '../../page.ts'
-import { IDEMPOTENCY_WINDOW_HOURS } from '../../store.ts'
+import { IDEMPOTENCY_WINDOW_HOURS } from '../../write.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/protocol-errors.ts'
 import {
   AUTHENTICATED_HEADERS,

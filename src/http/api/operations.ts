@@ -5,6 +5,8 @@ export const OPERATIONS = [
   { id: 'listPets', method: 'GET', path: '/v1/pets', success: 200, isWrite: false },
   { id: 'createPet', method: 'POST', path: '/v1/pets', success: 201, isWrite: true },
   { id: 'getPet', method: 'GET', path: '/v1/pets/{petId}', success: 200, isWrite: false, deprecated: true },
+  { id: 'updatePet', method: 'PATCH', path: '/v1/pets/{petId}', success: 200, isWrite: true },
+  { id: 'deletePet', method: 'DELETE', path: '/v1/pets/{petId}', success: 204, isWrite: true },
   { id: 'getInventory', method: 'GET', path: '/v1/store/inventory', success: 200, isWrite: false },
 ] as const
 

@@ -1,5 +1,5 @@
-// The parameters of the operations: the query of listPets, of which each parameter is given at most once and no other is accepted,
-// and the Idempotency-Key header of createPet.
+// The parameters of the operations: their queries, of which each parameter is given at most once and no other is accepted, and the
+// Idempotency-Key header of those that write.
 
 import { parseStatus } from '../../animal.ts'
 import { invalid } from '../../error.ts'
@@ -20,36 +20,50 @@ interface ListQuery {
 }
 
 export function parseListQuery(text: string): ListQuery {
-  const sent = new Map<string, string>()
-  for (const parameter of text.split('&')) {
-    if (parameter === '') continue
-    const [name, value] = splitParameter(parameter)
-    // Ignoring an unknown filter would give a wrong answer (docs/decisions/lists.md).
-    if (!PARAMETERS.includes(name)) throw unknownParameter(name)
-    if (sent.has(name)) throw invalid(`${name} must be given at most once.`)
-    sent.set(name, value)
-  }
-  function parse<Value>(name: string, parseValue: (text: string) => Value): Value | undefined {
-    const value = sent.get(name)
-    if (value === undefined) return undefined
-    const decoded = decode(value)
-    if (decoded === undefined) throw invalid(`${name} must be percent-encoded UTF-8.`)
-    return parseValue(decoded)
-  }
+  const { sent, get } = parseQuery(text, PARAMETERS)
   if (sent.has('after') && sent.has('before'))
     throw invalid('The query may contain after or before, not both.')
   const page = {
-    limit: parse('limit', parseLimit) ?? PAGE_LIMIT.default,
-    status: parse('status', parseStatus),
-    nameContains: parse('name', parseNameFilter),
-    categoryId: parse('categoryId', digits => parseInteger('categoryId', digits)),
-    after: parse('after', digits => parseInteger('after', digits)),
-    before: parse('before', digits => parseInteger('before', digits)),
+    limit: get('limit', parseLimit) ?? PAGE_LIMIT.default,
+    status: get('status', parseStatus),
+    nameContains: get('name', parseNameFilter),
+    categoryId: get('categoryId', digits => parseInteger('categoryId', digits)),
+    after: get('after', digits => parseInteger('after', digits)),
+    before: get('before', digits => parseInteger('before', digits)),
   }
   const filters = FILTERS.filter(name => sent.has(name)).map(
     name => `&${name}=${forLink(sent.get(name) ?? '')}`,
   )
   return { page, filters: filters.join('') }
+}
+
+interface Query {
+  /** The values as they were sent. */
+  readonly sent: ReadonlyMap<string, string>
+  /** Parses a decoded value. Returns undefined if there is none. */
+  get<Value>(name: string, parse: (text: string) => Value): Value | undefined
+}
+
+/** Each parameter may be given once, and no other one at all: to ignore a condition or a filter would give a wrong answer. */
+export function parseQuery(text: string, parameters: readonly string[]): Query {
+  const sent = new Map<string, string>()
+  for (const parameter of text.split('&')) {
+    if (parameter === '') continue
+    const [name, value] = splitParameter(parameter)
+    if (!parameters.includes(name)) throw unknownParameter(name, parameters)
+    if (sent.has(name)) throw invalid(`${name} must be given at most once.`)
+    sent.set(name, value)
+  }
+  return {
+    sent,
+    get(name, parse) {
+      const value = sent.get(name)
+      if (value === undefined) return undefined
+      const decoded = decode(value)
+      if (decoded === undefined) throw invalid(`${name} must be percent-encoded UTF-8.`)
+      return parse(decoded)
+    },
+  }
 }
 
 /** Returns the decoded name, and the value as it was sent. */
@@ -77,9 +91,9 @@ function forLink(value: string): string {
   return value.replace(/["#<>\\^`{|}]/g, encodeURIComponent)
 }
 
-function unknownParameter(name: string) {
+function unknownParameter(name: string, parameters: readonly string[]) {
   const shown = JSON.stringify(name.slice(0, MAX_SHOWN_LENGTH))
-  return invalid(`The query may contain only ${PARAMETERS.join(', ')}, not ${shown}.`)
+  return invalid(`The query may contain only ${parameters.join(', ')}, not ${shown}.`)
 }
 
 /** The `Link` header of a page, or undefined if there is no other page. The other pages have the same limit and filters. */

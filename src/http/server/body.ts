@@ -3,10 +3,31 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalid, ServiceError } from '../../error.ts'
-import { bodyTooLarge, MAX_BODY_BYTES, unsupportedEncoding, unsupportedMediaType } from './protocol-errors.ts'
+import {
+  bodyTooLarge,
+  MAX_BODY_BYTES,
+  unsupportedEncoding,
+  unsupportedMediaType,
+  unsupportedPatch,
+} from './protocol-errors.ts'
 import { headerValues, joinedHeader } from './request.ts'
 
-const JSON_TYPE = /^application\/json[ \t]*(?:$|(?=;))/i
+/** What a body may be. */
+export interface BodyType {
+  readonly mediaTypes: readonly string[]
+  /** What a body of another type is rejected with. */
+  readonly unsupported: () => ServiceError
+}
+
+export const JSON_BODY: BodyType = {
+  mediaTypes: ['application/json'],
+  unsupported: unsupportedMediaType,
+}
+
+export const MERGE_PATCH_BODY: BodyType = {
+  mediaTypes: ['application/merge-patch+json', 'application/json'],
+  unsupported: unsupportedPatch,
+}
 
 /** A parameter and the semicolon before it. Its value is a quoted string, or ends at the next semicolon. */
 const PARAMETER = /;([^;=]*)(?:=(?:"((?:[^"\\]|\\.)*)"[^;]*|([^;]*)))?/g
@@ -17,19 +38,23 @@ const UTF_8 = /^utf-?8$/i
  * Resolves with the bytes of the body. Rejects with `unsupported_media_type` or `payload_too_large` without reading the
  * rest. An empty body is accepted whatever its media type.
  */
-export async function readBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
+export async function readBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  type: BodyType,
+): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
 
   function accept(chunk: Buffer): void {
-    if (length === 0) checkMediaType(request)
+    if (length === 0) checkMediaType(request, type)
     length += chunk.length
     if (length > MAX_BODY_BYTES) throw bodyTooLarge()
     chunks.push(chunk)
   }
 
   const declaredLength = Number(headerValues(request, 'content-length')[0] ?? 0)
-  if (declaredLength > 0) checkMediaType(request)
+  if (declaredLength > 0) checkMediaType(request, type)
   if (declaredLength > MAX_BODY_BYTES) throw bodyTooLarge()
   if (headerValues(request, 'expect').length > 0 && request.httpVersion === '1.1') response.writeContinue()
   if (!request.readableEnded) await readChunks(request, accept)
@@ -64,9 +89,9 @@ function readChunks(request: IncomingMessage, accept: (chunk: Buffer) => void): 
   })
 }
 
-function checkMediaType(request: IncomingMessage): void {
-  const types = headerValues(request, 'content-type')
-  if (types.length !== 1 || !types.every(isJson)) throw unsupportedMediaType()
+function checkMediaType(request: IncomingMessage, { mediaTypes, unsupported }: BodyType): void {
+  const sent = headerValues(request, 'content-type')
+  if (sent.length !== 1 || !sent.every(value => hasMediaType(value, mediaTypes))) throw unsupported()
   const encoding = joinedHeader(request, 'content-encoding') ?? 'identity'
   if (encoding.toLowerCase() !== 'identity') throw unsupportedEncoding()
 }
@@ -75,11 +100,13 @@ function endedEarly(cause?: Error): ServiceError {
   return new ServiceError('invalid_request', 'The body ended before it was complete.', { cause })
 }
 
-/** Returns whether a `Content-Type` is `application/json`, in UTF-8 if it names a charset. Takes linear time. */
-export function isJson(contentType: string): boolean {
-  // Almost every client sends exactly this.
-  if (contentType === 'application/json') return true
-  if (!JSON_TYPE.test(contentType)) return false
+/** Returns whether a `Content-Type` is one of these, in UTF-8 if it names a charset. Takes linear time. */
+export function hasMediaType(contentType: string, mediaTypes: readonly string[]): boolean {
+  // Almost every client sends exactly one of these.
+  if (mediaTypes.includes(contentType)) return true
+  const [type = ''] = contentType.split(';', 1)
+  // Only spaces and tabs may stand before the parameters.
+  if (!mediaTypes.includes(type.toLowerCase().replace(/[ \t]+$/, ''))) return false
   let charsets = 0
   for (const [, name = '', quoted, plain = ''] of contentType.matchAll(PARAMETER)) {
     if (name.trim().toLowerCase() !== 'charset') continue

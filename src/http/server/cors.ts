@@ -5,10 +5,11 @@ import { API_HEADERS, type Reply } from './reply.ts'
 import { headerValues } from './request.ts'
 
 const EXPOSED_HEADERS =
-  'Link, Location, Deprecation, Sunset, Retry-After, X-Request-Id, Idempotent-Replayed, RateLimit-Policy, RateLimit'
+  'ETag, Link, Location, Deprecation, Sunset, Retry-After, X-Request-Id, Idempotent-Replayed, RateLimit-Policy, RateLimit'
 
 const PREFLIGHT_HEADERS = Object.entries({
-  'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, X-Request-Id',
+  'access-control-allow-headers':
+    'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id',
   // The longest time that any browser respects.
   'access-control-max-age': '86400',
 }).flat()

@@ -37,6 +37,13 @@ const chunkExtensionsTooLarge = () =>
 export const unsupportedMediaType = () =>
   new ServiceError('unsupported_media_type', 'Content-Type must be application/json, in UTF-8.')
 
+const PATCH_TYPES = 'application/merge-patch+json, application/json'
+
+export const unsupportedPatch = () =>
+  new ServiceError('unsupported_media_type', `Content-Type must be one of ${PATCH_TYPES}, in UTF-8.`, {
+    headers: ['accept-patch', PATCH_TYPES],
+  })
+
 export const unsupportedEncoding = () =>
   new ServiceError('unsupported_media_type', 'Content-Encoding must be identity: send the body uncompressed.')
 

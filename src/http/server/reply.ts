@@ -46,6 +46,10 @@ export function jsonReply(status: number, json: string, headers: readonly string
   return { status, headers: [...contentHeaders, ...API_HEADERS, ...headers], body }
 }
 
+export function emptyReply(status: number, headers: readonly string[] = []): Reply {
+  return { status, headers: [...API_HEADERS, ...headers], body: '' }
+}
+
 /** The answer of a health check. */
 export const OK_REPLY = jsonReply(200, '{"status":"ok"}')
 

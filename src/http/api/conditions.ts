@@ -1,0 +1,79 @@
+// The conditions of a request: If-Match and If-None-Match (RFC 9110, section 13), and the parameter ifStatus.
+
+import type { IncomingMessage } from 'node:http'
+import { STATUSES } from '../../animal.ts'
+import { invalid } from '../../error.ts'
+import { TAG_DIGITS } from '../../etag.ts'
+import type { Conditions, StatusName } from '../../write.ts'
+import { joinedHeader } from '../server/request.ts'
+import { parseQuery } from './parameters.ts'
+
+export const STATUS_NAMES: readonly StatusName[] = [...STATUSES, 'none']
+
+const ENTITY_TAG = '(?:W/)?"[\\x21\\x23-\\x7e\\x80-\\xff]*"'
+
+/** Elements of a list may be empty. */
+const LIST = new RegExp(`^[ \\t,]*${ENTITY_TAG}(?:[ \\t]*,[ \\t,]*${ENTITY_TAG})*[ \\t,]*$`)
+
+const EACH_TAG = new RegExp(ENTITY_TAG, 'g')
+
+/** A strong tag that an animal may have. */
+const OWN_TAG = new RegExp(`^"([0-9a-f]{${TAG_DIGITS}})"$`)
+
+interface RequestConditions {
+  readonly conditions: Conditions
+  /** The same as they were sent, but for the order, for the digest of the request. */
+  readonly sent: readonly unknown[]
+}
+
+/** Parses the conditions of a change or a removal. Throws `invalid_request` for a malformed one, and for any other parameter. */
+export function parseConditions(request: IncomingMessage, query: string): RequestConditions {
+  const ifMatch = requireTags(request, 'If-Match')
+  const ifNoneMatch = requireTags(request, 'If-None-Match')
+  const ifStatus = parseQuery(query, ['ifStatus']).get('ifStatus', parseStatusName)
+  return {
+    conditions: {
+      // `*` asks for an animal that exists, which is asked for anyway.
+      ifMatch: ifMatch === '*' ? undefined : ifMatch?.flatMap(ownTag),
+      ifNoneMatch: ifNoneMatch === '*' ? '*' : ifNoneMatch?.map(withoutWeakness).flatMap(ownTag),
+      ifStatus,
+    },
+    sent: [ifMatch, ifNoneMatch, ifStatus],
+  }
+}
+
+/** Returns whether a read need not be answered in full. A malformed header is ignored. */
+export function isUnchanged(request: IncomingMessage, tag: string): boolean {
+  const tags = parseTags(joinedHeader(request, 'if-none-match') ?? '')
+  return tags === '*' || tags?.map(withoutWeakness).flatMap(ownTag).includes(tag) === true
+}
+
+function requireTags(request: IncomingMessage, name: string): readonly string[] | '*' | undefined {
+  const value = joinedHeader(request, name.toLowerCase())
+  if (value === undefined) return undefined
+  const tags = parseTags(value)
+  if (tags === undefined)
+    throw invalid(`${name} must be * or a list of entity tags, such as "${'0'.repeat(TAG_DIGITS)}".`)
+  return tags
+}
+
+/** Returns the tags as they were sent, each once and in a fixed order. Undefined if the value is malformed. */
+function parseTags(value: string): readonly string[] | '*' | undefined {
+  if (value.trim() === '*') return '*'
+  if (!LIST.test(value)) return undefined
+  return [...new Set(value.match(EACH_TAG))].toSorted()
+}
+
+function withoutWeakness(tag: string): string {
+  return tag.replace(/^W\//, '')
+}
+
+function ownTag(tag: string): readonly string[] {
+  return OWN_TAG.exec(tag)?.slice(1) ?? []
+}
+
+function parseStatusName(text: string): StatusName {
+  const found = STATUS_NAMES.find(name => name === text)
+  if (found === undefined) throw invalid(`ifStatus must be one of ${STATUS_NAMES.join(', ')}.`)
+  return found
+}

@@ -1,0 +1,104 @@
+// A write: a creation, a change or a removal, the conditions under which it happens, and what comes of it.
+
+import { hash } from 'node:crypto'
+import { type Animal, type AnimalChanges, type NewAnimal, renderAnimal, type Status } from './animal.ts'
+import { tagOf } from './etag.ts'
+
+/** How long an idempotency key is valid. */
+export const IDEMPOTENCY_WINDOW_HOURS = 24
+export const IDEMPOTENCY_WINDOW_MS = IDEMPOTENCY_WINDOW_HOURS * 60 * 60 * 1000
+
+/** The status of an animal as a condition names it. */
+export type StatusName = Status | 'none'
+
+/** What the animal must be for a change or a removal to happen. */
+export interface Conditions {
+  /** The animal has one of these tags. Empty if none of the tags that were sent can be the tag of an animal. */
+  readonly ifMatch?: readonly string[] | undefined
+  /** The animal has none of these tags. `*` is every tag. */
+  readonly ifNoneMatch?: readonly string[] | '*' | undefined
+  readonly ifStatus?: StatusName | undefined
+}
+
+/** Makes a retry of the same request get the first answer. */
+export interface Idempotency {
+  readonly scope: string
+  readonly key: string
+  /** The digest of the request (`requestDigest`). */
+  readonly request: string
+}
+
+interface Creation {
+  readonly kind: 'create'
+  readonly animal: NewAnimal
+}
+
+interface Change {
+  readonly kind: 'update'
+  readonly id: bigint
+  readonly changes: AnimalChanges
+  readonly conditions: Conditions
+}
+
+interface Removal {
+  readonly kind: 'delete'
+  readonly id: bigint
+  readonly conditions: Conditions
+}
+
+export type Write = (Creation | Change | Removal) & { readonly idempotency?: Idempotency | undefined }
+
+export type Outcome =
+  | { readonly kind: 'created' | 'updated' | 'unchanged'; readonly animal: Animal }
+  | { readonly kind: 'deleted' }
+  /** A retry: the id and the JSON that the first answer had. The JSON of a removal is empty. Nothing was stored. */
+  | { readonly kind: 'replayed'; readonly id: bigint; readonly json: string }
+  /** The idempotency key belongs to a different request. Nothing was stored. */
+  | { readonly kind: 'key_reused' }
+  | { readonly kind: 'missing' }
+  /** The tag of the animal is not one that the conditions allow. */
+  | { readonly kind: 'other_tag' }
+  | { readonly kind: 'other_status'; readonly status: Status | undefined }
+  /** It could not be found out what comes of it. Nothing was stored; a retry is safe. */
+  | { readonly kind: 'unavailable'; readonly cause: unknown }
+
+/** Returns what keeps a change or removal of this animal from happening, or undefined. */
+export function failedCondition(
+  animal: Animal,
+  { ifMatch, ifNoneMatch, ifStatus }: Conditions,
+): Outcome | undefined {
+  if (ifMatch !== undefined || ifNoneMatch !== undefined) {
+    const tag = tagOf(renderAnimal(animal))
+    const isExcluded = ifNoneMatch === '*' || ifNoneMatch?.includes(tag) === true
+    if (ifMatch?.includes(tag) === false || isExcluded) return { kind: 'other_tag' }
+  }
+  if (ifStatus !== undefined && ifStatus !== (animal.status ?? 'none'))
+    return { kind: 'other_status', status: animal.status }
+  return undefined
+}
+
+/** Returns a digest of what a request asks for. `values` are those that it uses, in a fixed order. */
+export function requestDigest(...values: readonly unknown[]): string {
+  return hash(
+    'sha256',
+    JSON.stringify(values, (_name, value) => (typeof value === 'bigint' ? `${value}` : value)),
+  )
+}
+
+/** What the database has stored for an idempotency key. */
+export interface Remembered {
+  /** Null if version 1.1 has stored it, which knew only creations, and stored only the animal. */
+  readonly request: string | null
+  readonly id: bigint
+  /** Null if the animal of version 1.1 is gone. */
+  readonly answer: string | null
+}
+
+/** Returns the first answer if the write is a retry of the request that it belongs to. */
+export function replay(write: Write, { request, id, answer }: Remembered): Outcome {
+  const isRetry =
+    request === null
+      ? write.kind === 'create' && answer === renderAnimal({ id, ...write.animal })
+      : request === write.idempotency?.request
+  return isRetry && answer !== null ? { kind: 'replayed', id, json: answer } : { kind: 'key_reused' }
+}
