@@ -3,6 +3,7 @@
 
 import { NAME_MAX_LENGTH, NAME_PATTERN, STATUSES } from '../../animal.ts'
 import { type ServiceError, STATUS_OF, unavailable } from '../../error.ts'
+import { renderTag, TAG_DIGITS, tagOf } from '../../etag.ts'
 import { INT64_MAX, INT64_MIN } from '../../json.ts'
 import { invalidLimit } from '../../page.ts'
 import {
@@ -12,9 +13,10 @@ import {
   internalError,
   requestTimeout,
   unsupportedMediaType,
+  unsupportedPatch,
 } from '../server/protocol-errors.ts'
 import { unauthorized } from './authentication.ts'
-import { animalNotFound, gone, idempotencyKeyReused } from './handlers.ts'
+import { animalNotFound, gone, idempotencyKeyReused, otherStatus, preconditionFailed } from './handlers.ts'
 import { DEPRECATED_SINCE, REMOVED_AT } from './operations.ts'
 import { rateLimited } from './rate-limit.ts'
 
@@ -59,6 +61,23 @@ export const SCHEMAS = {
     description: 'An animal to add. Unknown members, `id` included, are ignored.',
     required: ['name', 'categoryId'],
     properties: newAnimalProperties,
+  },
+  AnimalChanges: {
+    type: 'object',
+    description:
+      'The members to change (JSON Merge Patch). One that is absent stays as it is. Any other member is rejected.',
+    additionalProperties: false,
+    properties: {
+      id: { ...int64, description: 'May be sent if it is the id in the path.' },
+      name: newAnimalProperties.name,
+      categoryId: newAnimalProperties.categoryId,
+      status: {
+        type: ['string', 'null'],
+        enum: [...STATUSES, null],
+        description: 'Availability. `null` takes the status away.',
+        examples: ['sold'],
+      },
+    },
   },
   Status: {
     type: 'string',
@@ -121,6 +140,14 @@ export const HEADERS = {
     '</v1/pets?limit=20&before=21>; rel="prev", </v1/pets?limit=20&after=40>; rel="next"',
   ),
   Location: textHeader('The URL of the animal.', { pattern: `^${PATH}/pets/-?\\d+$` }, '/v1/pets/1'),
+  ETag: textHeader(
+    'The entity tag of the animal: a digest of it. The same state always has the same tag, and different states never share one.',
+    { pattern: `^"[0-9a-f]{${TAG_DIGITS}}"$` },
+    renderTag(tagOf('{"id":1,"name":"Bella","categoryId":7,"status":"available"}')),
+  ),
+  AcceptPatch: textHeader('The media types that a change may have.', {
+    const: unsupportedPatch().headers[1] ?? '',
+  }),
   IdempotentReplayed: textHeader(
     'Present if this is the answer to an earlier request with the same `Idempotency-Key`.',
     { const: 'true' },
@@ -182,13 +209,26 @@ export const RESPONSES = {
     unsupportedMediaType(),
     '`Content-Type` is not `application/json` in UTF-8, or the body is compressed.',
   ),
+  UnsupportedPatch: errorResponse(
+    unsupportedPatch(),
+    '`Content-Type` is not `application/merge-patch+json` or `application/json` in UTF-8, or the body is compressed.',
+    { 'Accept-Patch': header('AcceptPatch') },
+  ),
+  Conflict: errorResponse(
+    otherStatus('sold'),
+    'The animal has another status than `ifStatus`; the message names it. Nothing was done.',
+  ),
+  PreconditionFailed: errorResponse(
+    preconditionFailed(),
+    'The entity tag of the animal is not one that `If-Match` or `If-None-Match` allows. Nothing was done.',
+  ),
   ExpectationFailed: errorResponse(
     expectationFailed(),
     'The `Expect` header has a value other than `100-continue`.',
   ),
   IdempotencyKeyReused: errorResponse(
     idempotencyKeyReused(),
-    'The `Idempotency-Key` was used for another animal.',
+    'The `Idempotency-Key` was used for another request.',
   ),
   TooManyRequests: errorResponse(
     rateLimited(1),
@@ -199,7 +239,7 @@ export const RESPONSES = {
   InternalError: errorResponse(internalError(undefined), 'Something went wrong in the service.'),
   Unavailable: errorResponse(
     unavailable(),
-    'The service cannot serve the request right now. With an `Idempotency-Key`, a creation can be retried safely.',
+    'The service cannot serve the request right now. With an `Idempotency-Key`, a creation, change or removal can be retried safely.',
     { 'Retry-After': header('RetryAfter') },
   ),
 }

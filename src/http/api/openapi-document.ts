@@ -5,7 +5,9 @@ import { KEY_PREFIX } from '../../api-key.ts'
 import { formatNumber } from '../../count.ts'
 import { MAX_EXAMINED, PAGE_LIMIT, SEARCH_MAX_LENGTH } from '../../page.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../../write.ts'
+import { MERGE_PATCH_BODY } from '../server/body.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/protocol-errors.ts'
+import { STATUS_NAMES } from './conditions.ts'
 import {
   AUTHENTICATED_HEADERS,
   HEADERS,
@@ -86,20 +88,20 @@ const listPets = {
   },
 }
 
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description: `Any string of 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters, bare or as a quoted string. The quotes and escapes do not count. The same key with the same request gives the first answer again, whatever happened since; with another request, 422.`,
+  // The pattern has the limit. A maxLength would be another number, because it counts quotes and escapes.
+  schema: { type: 'string', pattern: IDEMPOTENCY_KEY_PATTERN },
+}
+
 const createPet = {
   operationId: 'createPet',
   summary: 'Add an animal',
   description: `Adds an animal, and answers once it is on disk. With an \`Idempotency-Key\` the request can be retried safely for ${IDEMPOTENCY_WINDOW_HOURS} hours.`,
   tags: ['animals'],
-  parameters: [
-    {
-      name: 'Idempotency-Key',
-      in: 'header',
-      description: `Any string of 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters, bare or as a quoted string. The quotes and escapes do not count. The same key with the same animal gives the first answer again; with another animal, 422.`,
-      // The pattern has the limit. A maxLength would be another number, because it counts quotes and escapes.
-      schema: { type: 'string', pattern: IDEMPOTENCY_KEY_PATTERN },
-    },
-  ],
+  parameters: [idempotencyKey],
   requestBody: {
     required: true,
     description: `The new animal, in at most ${inKib(MAX_BODY_BYTES)}.`,
@@ -117,6 +119,7 @@ const createPet = {
       headers: {
         ...AUTHENTICATED_HEADERS,
         Location: header('Location'),
+        ETag: header('ETag'),
         'Idempotent-Replayed': header('IdempotentReplayed'),
       },
       content: { 'application/json': { schema: schema('Animal'), example: bella } },
@@ -133,6 +136,98 @@ const deprecationHeaders = {
   Link: header('DeprecationLinks'),
 }
 
+const petId = {
+  name: 'petId',
+  in: 'path',
+  required: true,
+  description:
+    'The identifier of the animal. Any other value than an int64 in plain decimal digits gets 404.',
+  schema: int64,
+  example: 1,
+}
+
+const ifNoneMatch = {
+  name: 'If-None-Match',
+  in: 'header',
+  description:
+    '`*`, or entity tags that the animal must not have. Otherwise nothing is done, and the answer is 412.',
+  schema: { type: 'string' },
+}
+
+const conditions = [
+  {
+    name: 'If-Match',
+    in: 'header',
+    description:
+      '`*`, or entity tags, one of which the animal must have: that of its last `ETag`, for example. Otherwise nothing is done, and the answer is 412. A weak tag (`W/"…"`) never matches.',
+    schema: { type: 'string' },
+  },
+  ifNoneMatch,
+  query(
+    'ifStatus',
+    'The status that the animal must have, or `none`. Otherwise nothing is done, and the answer is 409.',
+    { type: 'string', enum: STATUS_NAMES },
+  ),
+]
+
+const updatePet = {
+  operationId: 'updatePet',
+  summary: 'Change an animal',
+  description:
+    'Sets the members that are sent, and leaves the others as they are: a JSON Merge Patch (RFC 7396). The condition and the change are one step, so of two clients that sell the same animal with `ifStatus=available`, one gets 409. With an `Idempotency-Key` the request can be retried safely. An empty object changes nothing, and shows the animal as it is now.',
+  tags: ['animals'],
+  parameters: [petId, ...conditions, idempotencyKey],
+  requestBody: {
+    required: true,
+    description: `The members to change, in at most ${inKib(MAX_BODY_BYTES)}.`,
+    content: Object.fromEntries(
+      MERGE_PATCH_BODY.mediaTypes.map(type => [
+        type,
+        { schema: schema('AnimalChanges'), example: { status: 'sold' } },
+      ]),
+    ),
+  },
+  responses: {
+    '200': {
+      description:
+        'The animal as it is now, changed by this request or by an earlier one with the same `Idempotency-Key`.',
+      headers: {
+        ...AUTHENTICATED_HEADERS,
+        ETag: header('ETag'),
+        'Idempotent-Replayed': header('IdempotentReplayed'),
+      },
+      content: { 'application/json': { schema: schema('Animal'), example: { ...bella, status: 'sold' } } },
+    },
+    ...commonErrors,
+    '404': response('NotFound'),
+    '409': response('Conflict'),
+    '412': response('PreconditionFailed'),
+    '415': withHeaders(RESPONSES.UnsupportedPatch, {}),
+    '422': response('IdempotencyKeyReused'),
+  },
+}
+
+const deletePet = {
+  operationId: 'deletePet',
+  summary: 'Remove an animal',
+  description:
+    'Removes the animal for good. To a program that repeats a removal by itself, 404 means that it is done; a retry with the same `Idempotency-Key` gets 204 again. A body is ignored.',
+  tags: ['animals'],
+  parameters: [petId, ...conditions, idempotencyKey],
+  responses: {
+    '204': {
+      description:
+        'The animal was removed, by this request or by an earlier one with the same `Idempotency-Key`.',
+      headers: { ...AUTHENTICATED_HEADERS, 'Idempotent-Replayed': header('IdempotentReplayed') },
+    },
+    ...commonErrors,
+    '404': response('NotFound'),
+    '409': response('Conflict'),
+    '412': response('PreconditionFailed'),
+    '422': response('IdempotencyKeyReused'),
+  },
+}
+
 const getPet = {
   operationId: 'getPet',
   summary: 'Get an animal',
@@ -140,21 +235,22 @@ const getPet = {
   deprecated: true,
   tags: ['animals'],
   parameters: [
+    petId,
     {
-      name: 'petId',
-      in: 'path',
-      required: true,
+      ...ifNoneMatch,
       description:
-        'The identifier of the animal. Any other value than an int64 in plain decimal digits gets 404.',
-      schema: int64,
-      example: 1,
+        'The answer is 304 without a body if the animal has one of these entity tags, or with `*`. A malformed value is ignored.',
     },
   ],
   responses: {
     '200': {
       description: 'The animal.',
-      headers: { ...AUTHENTICATED_HEADERS, ...deprecationHeaders },
+      headers: { ...AUTHENTICATED_HEADERS, ...deprecationHeaders, ETag: header('ETag') },
       content: { 'application/json': { schema: schema('Animal'), example: bella } },
+    },
+    '304': {
+      description: 'The animal has a tag of `If-None-Match`.',
+      headers: { ...AUTHENTICATED_HEADERS, ...deprecationHeaders, ETag: header('ETag') },
     },
     ...commonErrors,
     '404': withHeaders(RESPONSES.NotFound, deprecationHeaders),
@@ -170,7 +266,7 @@ const getInventory = {
   operationId: 'getInventory',
   summary: 'Count animals by status',
   description:
-    'How many animals there are with each status, and how many without one. Exact: every animal that was acknowledged before the request is counted. It costs as little as getting one animal, however many there are.',
+    'How many animals there are with each status, and how many without one. Exact: every creation, change and removal that was acknowledged before the request counts. It costs as little as getting one animal, however many there are.',
   tags: ['animals'],
   parameters: [],
   responses: {
@@ -189,7 +285,7 @@ const getInventory = {
 }
 
 export function openApiDocument({ production, staging }: BaseUrls) {
-  const { NotFound, Gone, ...shared } = RESPONSES
+  const { Gone, UnsupportedPatch, ...shared } = RESPONSES
   return {
     openapi: '3.1.0',
     info: {
@@ -197,7 +293,7 @@ export function openApiDocument({ production, staging }: BaseUrls) {
       version: '1.0.0',
       summary: "A store's catalogue of animals.",
       description:
-        'List and search animals, add one, fetch one, count them. Every request needs an API key as a bearer token. HEAD is answered like GET, without the body. Ids are int64 and exact: do not read or write them as doubles.',
+        'List and search animals, add, change and remove one, fetch one, count them. Every request needs an API key as a bearer token. HEAD is answered like GET, without the body. Ids are int64 and exact: do not read or write them as doubles.',
       license: { name: 'MIT', identifier: 'MIT' },
       contact: { name: 'The Animal Store maintainers' },
     },
@@ -210,7 +306,7 @@ export function openApiDocument({ production, staging }: BaseUrls) {
     paths: {
       '/pets': { get: listPets, post: createPet },
       '/store/inventory': { get: getInventory },
-      '/pets/{petId}': { get: getPet },
+      '/pets/{petId}': { patch: updatePet, delete: deletePet, get: getPet },
     },
     components: {
       securitySchemes: {
