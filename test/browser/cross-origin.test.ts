@@ -36,7 +36,7 @@ suite('pages of other origins', () => {
       assert.deepEqual([status, text], [204, ''])
       assert.equal(headers['content-length'], undefined)
       assert.equal(headers['access-control-allow-origin'], APP)
-      assert.equal(headers['access-control-allow-methods'], 'GET, HEAD, POST')
+      assert.equal(headers['access-control-allow-methods'], 'GET, HEAD, POST, PATCH, DELETE')
       for (const name of ['Authorization', 'Content-Type', 'Idempotency-Key'])
         assert.ok(String(headers['access-control-allow-headers']).includes(name))
       assert.equal(headers.vary, 'Origin')
@@ -73,7 +73,7 @@ suite('pages of other origins', () => {
       assert.equal(headers['access-control-allow-origin'], APP)
       assert.equal(
         headers['access-control-expose-headers'],
-        'Link, Location, Deprecation, Sunset, Retry-After, X-Request-Id, Idempotent-Replayed, RateLimit-Policy, RateLimit',
+        'ETag, Link, Location, Deprecation, Sunset, Retry-After, X-Request-Id, Idempotent-Replayed, RateLimit-Policy, RateLimit',
       )
       assert.equal(headers['access-control-allow-credentials'], undefined)
     }
