@@ -6,11 +6,16 @@ import { crc32 } from 'node:zlib'
 export const ENVIRONMENTS = ['production', 'staging'] as const
 export type Environment = (typeof ENVIRONMENTS)[number]
 
+/** What a key may do: `read` is lists, searches, counts and animals by id; `write` is everything. */
+export const ACCESSES = ['read', 'write'] as const
+export type Access = (typeof ACCESSES)[number]
+
 /** A key as it is stored, with its digest instead of the secret. */
 export interface ApiKey {
   readonly id: string
   readonly name: string
   readonly environment: Environment
+  readonly access: Access
   /** In hexadecimal. */
   readonly digest: string
   /** Idempotency keys are unique within a scope. An API key and its successors share one. */
@@ -24,6 +29,21 @@ export const KEY_PREFIX = { production: 'as_live_', staging: 'as_test_' } as con
   Environment,
   string
 >
+
+/**
+ * A person, a scanner and a page can tell that such a key may only read. A version that does not know them refuses these keys, instead
+ * of letting them write.
+ */
+export const READ_ONLY_PREFIX = {
+  production: 'as_read_live_',
+  staging: 'as_read_test_',
+} as const satisfies Record<Environment, string>
+
+export const ALL_PREFIXES: readonly string[] = [
+  ...Object.values(KEY_PREFIX),
+  ...Object.values(READ_ONLY_PREFIX),
+]
+
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const RANDOM_LENGTH = 32
 const CHECKSUM_LENGTH = 6
@@ -31,6 +51,8 @@ const CHECKSUM_LENGTH = 6
 interface NewKey {
   readonly name: string
   readonly environment: Environment
+  /** By default, the key may write. */
+  readonly access?: Access
   readonly createdAt: Date
   readonly expiresAt?: Date | undefined
   /** That of the predecessor. By default, the key gets a scope of its own. */
@@ -38,12 +60,19 @@ interface NewKey {
 }
 
 /** `secret` is the key itself: it is shown once and never stored. */
-export function generateKey({ name, environment, createdAt, expiresAt, idempotencyScope }: NewKey): {
+export function generateKey({
+  name,
+  environment,
+  access = 'write',
+  createdAt,
+  expiresAt,
+  idempotencyScope,
+}: NewKey): {
   secret: string
   apiKey: ApiKey
 } {
   const random = Array.from({ length: RANDOM_LENGTH }, () => BASE62[randomInt(BASE62.length)]).join('')
-  const body = KEY_PREFIX[environment] + random
+  const body = prefixOf(environment, access) + random
   const secret = body + checksum(body)
   const id = `key_${randomBytes(6).toString('hex')}`
   return {
@@ -52,6 +81,7 @@ export function generateKey({ name, environment, createdAt, expiresAt, idempoten
       id,
       name,
       environment,
+      access,
       digest: digestOf(secret),
       idempotencyScope: idempotencyScope ?? id,
       createdAt,
@@ -63,13 +93,17 @@ export function generateKey({ name, environment, createdAt, expiresAt, idempoten
 
 /** Returns whether a string has the format and checksum of a key of this environment. It may still be unknown. */
 export function hasKeyFormat(secret: string, environment: Environment): boolean {
-  const prefix = KEY_PREFIX[environment]
   const body = secret.slice(0, -CHECKSUM_LENGTH)
+  const prefix = ACCESSES.map(access => prefixOf(environment, access)).find(each => secret.startsWith(each))
   return (
+    prefix !== undefined &&
     secret.length === prefix.length + RANDOM_LENGTH + CHECKSUM_LENGTH &&
-    secret.startsWith(prefix) &&
     secret.endsWith(checksum(body))
   )
+}
+
+function prefixOf(environment: Environment, access: Access): string {
+  return access === 'read' ? READ_ONLY_PREFIX[environment] : KEY_PREFIX[environment]
 }
 
 /** Plain SHA-256 is enough: a key has 190 random bits, so a slow hash would not make it harder to guess. */

@@ -71,6 +71,28 @@ suite('keys', { concurrency: 2 }, () => {
     assert.deepEqual(states, ['active', 'revoked'])
   })
 
+  test('create --read-only makes a key that may only read, which list shows and a rotation keeps', async t => {
+    const { cwd, address } = running()
+    const { out, err } = await run(t, ['keys', 'create', '--name', 'window', '--read-only'], { cwd })
+    assert.match(out, /^as_read_live_\w{38}\n$/)
+    assert.match(err, /^Created (key_\w+) \(window\), which may only read, for production/)
+    const [, id = ''] = /^Created (key_\w+)/.exec(err) ?? []
+    const rotated = JSON.parse((await runIn(cwd, 'rotate', id, '--json')).out)
+    assert.match(rotated.key, /^as_read_live_/)
+    const listed = JSON.parse((await runIn(cwd, 'list', '--json')).out) as { name: string; access: string }[]
+    assert.deepEqual(
+      listed.filter(({ name }) => name === 'window').map(({ access }) => access),
+      ['read', 'read'],
+    )
+    assert.match((await runIn(cwd, 'list')).out, new RegExp(`^${id} +active +read +`, 'm'))
+    for (const key of [out.trim(), rotated.key]) {
+      const { send, create, close } = client(address, key)
+      t.after(close)
+      assert.equal((await send('GET', '/v1/pets')).status, 200)
+      assert.equal((await create({ name: 'a', categoryId: 1 })).status, 403)
+    }
+  })
+
   test('rotate gives each successor the original lifetime', async () => {
     const cwd = temporaryFolder()
     const rotate = async (id: string) => JSON.parse((await runIn(cwd, 'rotate', id, '--json')).out)
@@ -148,8 +170,8 @@ suite('keys', { concurrency: 2 }, () => {
     await createIn(cwd, '--name', 'two', '--expires', '1s')
     const { out } = await run(t, ['keys', 'list'], { cwd })
     const [head, first, second] = out.split('\n')
-    assert.match(head ?? '', /^ID +STATE +CREATED +EXPIRES +NAME$/)
-    assert.match(first ?? '', /^key_\w+ +active +\d{4}-\d\d-\d\d \d\d:\d\dZ +never +one$/)
+    assert.match(head ?? '', /^ID +STATE +ACCESS +CREATED +EXPIRES +NAME$/)
+    assert.match(first ?? '', /^key_\w+ +active +write +\d{4}-\d\d-\d\d \d\d:\d\dZ +never +one$/)
     assert.match(second ?? '', /^key_\w+ +(active|expired) +.* two$/)
     await run(t, ['keys', 'create', '--name', 'x', '--environment', 'staging'], { cwd })
     const { out: staging } = await run(t, ['keys', 'list', '--environment', 'staging'], { cwd })

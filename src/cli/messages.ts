@@ -1,6 +1,6 @@
 // Words for messages: reasons, and texts without passwords and keys.
 
-import { KEY_PREFIX } from '../api-key.ts'
+import { ALL_PREFIXES } from '../api-key.ts'
 import { ServiceError } from '../error.ts'
 import { describeSystemError } from '../system-error.ts'
 
@@ -13,7 +13,7 @@ export function reasonOf(error: unknown): string {
 const CREDENTIALS = /(?::|\/\/).*@|password\s*=/is
 const SCHEME = /^\s*(\w[\w+.-]*:)/
 
-const KEY = new RegExp(`(${Object.values(KEY_PREFIX).join('|')})\\w+`, 'g')
+const KEY = new RegExp(`(${ALL_PREFIXES.join('|')})\\w+`, 'g')
 
 /** Whether the text looks like a URL, or a list of parameters, that contains a password. */
 export function hasCredentials(text: string): boolean {

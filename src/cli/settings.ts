@@ -223,6 +223,7 @@ export const SETTINGS = {
     default: '',
     isRequired: true,
   }),
+  readOnly: switchNamed('read-only', 'the key may list, search, count and read, and change nothing'),
   expires: setting({
     flag: 'expires',
     placeholder: 'TIME',

@@ -1,7 +1,7 @@
 // Rows as domain values, and back, on both databases.
 
 import { type Animal, type AnimalText, type Inventory, isStatus, type Status } from '../animal.ts'
-import { type ApiKey, ENVIRONMENTS } from '../api-key.ts'
+import { ACCESSES, type ApiKey, ENVIRONMENTS } from '../api-key.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -31,10 +31,13 @@ function checkStatus(status: string): Status {
 export function toKey(row: Row): ApiKey {
   const environment = ENVIRONMENTS.find(known => known === row.environment)
   if (environment === undefined) throw new Error('an API key is stored with an unknown environment')
+  const access = ACCESSES.find(known => known === row.access)
+  if (access === undefined) throw new Error('an API key is stored with an unknown access')
   return {
     id: row.id as string,
     name: row.name as string,
     environment,
+    access,
     digest: Buffer.from(row.digest as Uint8Array).toString('hex'),
     idempotencyScope: row.scope as string,
     createdAt: new Date(Number(row.created_at)),
@@ -54,6 +57,7 @@ export function keyValues(key: ApiKey): (string | number | Buffer | null)[] {
     key.createdAt.getTime(),
     key.expiresAt?.getTime() ?? null,
     key.revokedAt?.getTime() ?? null,
+    key.access,
   ]
 }
 

@@ -2,7 +2,12 @@
 
 import type { Logger } from 'pino'
 import { ServiceError } from '../error.ts'
-import { type AuthenticatorOptions, createAuthenticator, unauthorized } from './api/authentication.ts'
+import {
+  type AuthenticatorOptions,
+  createAuthenticator,
+  forbidden,
+  unauthorized,
+} from './api/authentication.ts'
 import {
   createHandlers,
   deprecationHeaders,
@@ -130,6 +135,7 @@ export function createApp(options: AppOptions): HttpServer {
       checkExpectation(request)
       if (resource === undefined) throw notFound()
       if (route === undefined) throw methodNotAllowed(resource.allow)
+      if (route.isWrite && context.apiKey?.access !== 'write') throw forbidden()
       const reply = await route.handle(exchange, context)
       if (context.hasStored) outages.stored()
       return reply

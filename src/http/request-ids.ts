@@ -1,7 +1,7 @@
 // Which request ids the service accepts from clients.
 
 import type { IncomingMessage } from 'node:http'
-import { KEY_PREFIX } from '../api-key.ts'
+import { ALL_PREFIXES } from '../api-key.ts'
 import { headerValues } from './server/request.ts'
 import { newRequestId } from './server/request-log.ts'
 
@@ -10,7 +10,7 @@ const REQUEST_ID = /^[!-~]{1,128}$/
 /** Uses the client's own `X-Request-Id` if it is short, visible ASCII and contains no API key. */
 export function createRequestIds(extraKey: string | undefined): (request: IncomingMessage) => string {
   function containsKey(text: string): boolean {
-    return [...Object.values(KEY_PREFIX), extraKey].some(part => part !== undefined && text.includes(part))
+    return [...ALL_PREFIXES, extraKey].some(part => part !== undefined && text.includes(part))
   }
 
   return request => {

@@ -5,10 +5,10 @@ import { isObject } from '../json.ts'
 export interface Schema {
   /** Only a schema that was referred to has a name. */
   readonly name?: string
-  readonly type?: string
+  readonly type?: string | readonly string[]
   readonly format?: string
   readonly description?: string
-  readonly enum?: readonly string[]
+  readonly enum?: readonly (string | null)[]
   readonly const?: string
   readonly minimum?: number | bigint
   readonly maximum?: number | bigint
@@ -41,10 +41,14 @@ export interface Content {
   readonly example: unknown
 }
 
+/** What a body can be, by media type. The types of one body have the same schema and example. */
+type BodyContent = Readonly<Record<string, Content>>
+
 export interface Response {
   readonly description: string
   readonly headers: Readonly<Record<string, Header>>
-  readonly content: Readonly<Record<string, Content>>
+  /** Absent if the response has no body. */
+  readonly content?: BodyContent
 }
 
 export interface Operation {
@@ -53,7 +57,7 @@ export interface Operation {
   readonly description: string
   readonly deprecated?: boolean
   readonly parameters: readonly Parameter[]
-  readonly requestBody?: Pick<Response, 'description' | 'content'>
+  readonly requestBody?: { readonly description: string; readonly content: BodyContent }
   readonly responses: Readonly<Record<string, Response>>
 }
 
@@ -103,17 +107,22 @@ export function operationsOf({ paths }: ApiDescription): LocatedOperation[] {
   )
 }
 
-export function jsonOf({ content }: Pick<Response, 'content'>): Content {
-  const json = content['application/json']
-  if (json === undefined) throw new Error('the OpenAPI document has a body that is not JSON')
-  return json
+/** A body in its first media type. All bodies are JSON, whatever their media type is called. */
+export function bodyOf(content: BodyContent): Content & { readonly mediaType: string } {
+  const [first] = Object.entries(content)
+  if (first === undefined) throw new Error('the OpenAPI document has a body without a media type')
+  const [mediaType, { schema, example }] = first
+  return { mediaType, schema, example }
 }
 
 /** An example of the schema with this name, taken from a request or response that uses the schema. */
 export function exampleOf(api: ApiDescription, name: string): unknown {
-  const bodies = operationsOf(api).flatMap(({ requestBody, responses }) => [
-    ...(requestBody === undefined ? [] : [requestBody]),
-    ...Object.values(responses),
+  const contents = operationsOf(api).flatMap(({ requestBody, responses }) => [
+    requestBody?.content,
+    ...Object.values(responses).map(({ content }) => content),
   ])
-  return bodies.map(jsonOf).find(({ schema }) => schema.name === name)?.example
+  return contents
+    .filter(content => content !== undefined)
+    .map(bodyOf)
+    .find(({ schema }) => schema.name === name)?.example
 }

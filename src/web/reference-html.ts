@@ -4,8 +4,8 @@ import { type Environment, KEY_PREFIX } from '../api-key.ts'
 import { renderJson } from '../json.ts'
 import {
   type ApiDescription,
+  bodyOf,
   exampleOf,
-  jsonOf,
   type LocatedOperation,
   operationsOf,
   type Parameter,
@@ -32,7 +32,8 @@ import {
   renderTokens,
   renderType,
 } from './reference-parts.ts'
-import { buildRequest, type Field } from './samples/sample-request.ts'
+import { NO_BODY } from './samples/highlight.ts'
+import { buildRequest, type Field, fillIn, type SampleRequest } from './samples/sample-request.ts'
 
 /**
  * The content of the page, and its table of contents, which is a drawer on small screens: `tools` has the button that
@@ -67,29 +68,48 @@ ${schemas.map(([name, schema]) => renderSchema(api, name, schema))}`,
 
 function renderOperation(options: ReferenceOptions, operation: LocatedOperation): Html {
   const { environment, baseUrl, removal } = options
-  const { operationId, summary, description, deprecated, path, method } = operation
-  const request = buildRequest({ operationId, method, path, baseUrl, fields: initialFields(operation) })
+  const { operationId, summary, description, deprecated, path, method, requestBody } = operation
+  const mediaType = requestBody && bodyOf(requestBody.content).mediaType
+  const fields = initialFields(operation)
+  const request = buildRequest({ operationId, method, path, baseUrl, mediaType, fields })
   const responses = Object.entries(operation.responses)
   const successes = responses.filter(([status]) => status < '400')
   const errors = responses.filter(([status]) => status >= '400')
-  const effect =
-    method === 'GET'
-      ? `reads from ${environment} and changes nothing`
-      : `adds an animal to ${environment}, and it cannot be deleted`
-  return html`<section class="operation" id="${operationId}"><form data-operation="${operationId}" data-method="${method}" data-path="v1${path}">
+  const asks = method !== 'GET' && environment === 'production'
+  return html`<section class="operation" id="${operationId}"><form data-operation="${operationId}" data-method="${method}" data-path="v1${path}"${mediaType !== undefined && html` data-media-type="${mediaType}"`}${asks && html` data-confirm="${summary}"`}>
 <div class="text"><h2><a href="#${operationId}">${summary}</a></h2>
 <p class="target row">${renderMethod(method)} <code>/v1${path}</code> <small>${operationId}</small>${deprecated && html` <small><a class="warning" href="#deprecation">deprecated, will be removed on ${removal}</a></small>`}</p>
 <p>${renderMarkdown(description)}</p>
 ${renderParameters(operation)}
 ${renderBody(operation)}</div>
 <div class="code"><div>${renderSamples(operationId, ({ render }) => render(request))}
-<div class="send"><button class="primary" type="submit">Send</button><small><code class="url">${method} /v1${path}</code><br><span class="effect">${effect}</span></small></div>
+<div class="send"><button class="primary" type="submit">Send</button><small><code class="url">${method} /v1${path}</code><br>${renderEffect(describeEffect(operation, environment), request.values)}</small></div>
 <div class="result row" hidden><output></output><button type="button" hidden>Next page</button></div>
 ${renderExamples(responses)}</div></div>
 <div class="text">${successes.map(([status, response]) => renderSuccess(`${operationId}-${status}`, status, response))}
 ${renderSubheading(`${operationId}-errors`, 'Errors')}
 <dl class="pairs">${errors.map(([status, response]) => html`<dt><a href="#error-${errorCode(response)}">${status}</a></dt><dd>${renderMarkdown(response.description)}</dd>`)}</dl></div>
 </form></section>`
+}
+
+/** What "Send" does, with the names of parameters in braces. In production, it asks with these words before each write. */
+function describeEffect({ operationId, method }: LocatedOperation, environment: Environment): string {
+  switch (method) {
+    case 'GET':
+      return `reads from ${environment} and changes nothing`
+    case 'POST':
+      return `adds an animal to ${environment}`
+    case 'PATCH':
+      return `changes animal {petId} in ${environment}`
+    case 'DELETE':
+      return `removes animal {petId} from ${environment} for good`
+    default:
+      throw new Error(`there are no words for what ${operationId} does`)
+  }
+}
+
+function renderEffect(effect: string, values: SampleRequest['values']): Html {
+  return html`<span class="effect" data-effect="${effect}">${fillIn(effect, values)}</span>`
 }
 
 function renderParameters({ operationId, parameters }: LocatedOperation): Html | undefined {
@@ -116,10 +136,10 @@ function renderParameter(operationId: string, parameter: Parameter): Html {
 
 function renderBody({ operationId, requestBody }: LocatedOperation): Html | undefined {
   if (requestBody === undefined) return undefined
-  const { schema, example } = jsonOf(requestBody)
+  const { mediaType, schema, example } = bodyOf(requestBody.content)
   const id = `${operationId}-body`
   return html`${renderSubheading(id, 'Body')}
-<p><label for="${id}-value">${renderMarkdown(requestBody.description)}</label> It is a ${renderType(schema)}, as <code>application/json</code>.</p>
+<p><label for="${id}-value">${renderMarkdown(requestBody.description)}</label> It is a ${renderType(schema)}, as <code>${mediaType}</code>.</p>
 <textarea class="value" id="${id}-value" name="body" data-in="body" rows="5" spellcheck="false">${renderJson(example, 2)}</textarea>
 ${renderMembers(id, schema)}`
 }
@@ -132,14 +152,14 @@ function initialFields({ parameters, requestBody }: LocatedOperation): Field[] {
     value: String(example ?? ''),
   }))
   if (requestBody === undefined) return fields
-  return [...fields, { name: 'body', in: 'body', value: renderJson(jsonOf(requestBody).example, 2) }]
+  return [...fields, { name: 'body', in: 'body', value: renderJson(bodyOf(requestBody.content).example, 2) }]
 }
 
 /** The examples of all responses, to choose from. "Send" shows the real response in this place, which has headers too. */
 function renderExamples(responses: readonly [status: string, response: Response][]): Html {
-  const examples = responses.map(([status, response]) => ({
+  const examples = responses.map(([status, { content }]) => ({
     status,
-    text: renderJson(jsonOf(response).example, 2),
+    text: content === undefined ? NO_BODY : renderJson(bodyOf(content).example, 2),
   }))
   return html`<div class="block response"><div class="row"><p>Response ${examples[0]?.status}, an example</p><select class="needs-script" aria-label="Status of the example" autocomplete="off">${examples.map(({ status, text }) => html`<option value="${text}">${status}</option>`)}</select></div>${COPY_BUTTON}<pre tabindex="0"><code>${renderTokens('json', examples[0]?.text ?? '')}</code></pre>
 <details hidden><summary>Headers</summary>${COPY_BUTTON}<pre tabindex="0"><code></code></pre></details></div>`
@@ -147,7 +167,7 @@ function renderExamples(responses: readonly [status: string, response: Response]
 
 function renderSuccess(id: string, status: string, response: Response): Html {
   return html`${renderSubheading(id, `Response ${status}`)}
-<p>${renderMarkdown(response.description)} <small>${describeType(jsonOf(response).schema)}</small></p>
+<p>${renderMarkdown(response.description)} <small>${response.content === undefined ? NO_BODY : describeType(bodyOf(response.content).schema)}</small></p>
 <details><summary>Headers</summary><dl class="members">${Object.entries(response.headers).map(
     ([name, { description, schema }]) =>
       renderMember({

@@ -2,7 +2,7 @@
 
 import type { Environment } from '../api-key.ts'
 import { INT64_MAX, INT64_MIN } from '../json.ts'
-import { type ApiDescription, jsonOf, type Response, type Schema } from './api-description.ts'
+import { type ApiDescription, bodyOf, type Response, type Schema } from './api-description.ts'
 import { type Html, html } from './html.ts'
 import { icon } from './icons.ts'
 import { tokenizeLines } from './samples/highlight.ts'
@@ -97,7 +97,7 @@ export function renderMembers(prefix: string, { properties = {}, required = [] }
 
 /** The code of an error response, from its example. */
 export function errorCode(response: Response): string {
-  return (jsonOf(response).example as { code: string }).code
+  return (bodyOf(response.content ?? {}).example as { code: string }).code
 }
 
 /** A type with a name has its own section, so the first sentence of its description is enough here. */
@@ -109,7 +109,7 @@ function describeMember({ name, description = '' }: Schema): string {
 export function describeType(schema: Schema): Html {
   const { enum: values, minLength, maxLength, maxItems, default: defaultValue } = schema
   const limits = [
-    values?.join(' | '),
+    values?.map(String).join(' | '),
     describeRange(schema),
     minLength !== undefined && `${minLength} to ${maxLength} characters`,
     maxItems !== undefined && `at most ${maxItems}`,
@@ -122,7 +122,7 @@ export function describeType(schema: Schema): Html {
 export function renderType({ name, type, format, items }: Schema): Html {
   if (name !== undefined) return html`<a href="#${name}">${name}</a>`
   if (items !== undefined) return html`array of ${renderType(items)}`
-  return html`${type}${format !== undefined && ` (${format})`}`
+  return html`${[type].flat().join(' or ')}${format !== undefined && ` (${format})`}`
 }
 
 /** The limits of an int64 say no more than its format, which precedes them. */

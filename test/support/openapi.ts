@@ -120,7 +120,7 @@ function assertErrorObject(place: string, method: string, { status, headers, tex
   assert.ok(validate(error), `${place}: ${ajv.errorsText(validate.errors)} in ${text}`)
   assert.equal(error.status, status, `${place}: status is not that of the response`)
   assert.equal(STATUS_OF[error.code as keyof typeof STATUS_OF], status, `${place}: code is ${error.code}`)
-  assert.equal(status === 401, headers['www-authenticate'] !== undefined, place)
+  assert.equal(status === 401 || status === 403, headers['www-authenticate'] !== undefined, place)
   assert.equal(status === 405, headers.allow !== undefined, place)
   assert.equal(status === 429 || status === 503, headers['retry-after'] !== undefined, place)
 }

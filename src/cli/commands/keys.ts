@@ -12,15 +12,21 @@ import { withStore } from '../with-store.ts'
 export const createKey = command({
   name: 'keys create',
   summary: 'Create a key and show it once.',
-  settings: ['name', 'expires', 'databaseUrl', 'environment', 'json'],
-  examples: ['keys create --name "my laptop" --expires 90d', 'keys create --name ci --json'],
-  async run({ name, expires, json, databaseUrl, environment }, _operands, streams) {
+  settings: ['name', 'readOnly', 'expires', 'databaseUrl', 'environment', 'json'],
+  examples: [
+    'keys create --name "my laptop" --expires 90d',
+    'keys create --name "shop window" --read-only',
+    'keys create --name ci --json',
+  ],
+  async run({ name, readOnly, expires, json, databaseUrl, environment }, _operands, streams) {
     await withStore(databaseUrl, { create: true, say: streams.say }, async store => {
       const createdAt = new Date()
       const expiresAt = expires === undefined ? undefined : later(createdAt, expires)
-      const { secret, apiKey } = generateKey({ name, environment, createdAt, expiresAt })
+      const access = readOnly ? 'read' : 'write'
+      const { secret, apiKey } = generateKey({ name, environment, access, createdAt, expiresAt })
+      const what = readOnly ? ', which may only read,' : ''
       const until = expiresAt ? ` It expires at ${expiresAt.toISOString()}.` : ''
-      const message = `Created ${apiKey.id} (${name}) for ${environment} in ${nameOf(databaseUrl)}.${until}`
+      const message = `Created ${apiKey.id} (${name})${what} for ${environment} in ${nameOf(databaseUrl)}.${until}`
       await showOrRevoke(store, apiKey, async () => {
         await store.createKey(apiKey)
         await printSecret(secret, apiKey, message, { ...streams, json })
@@ -87,6 +93,7 @@ export const rotateKey = command({
       const { secret, apiKey } = generateKey({
         name: old.name,
         environment,
+        access: old.access,
         createdAt: now,
         expiresAt: expiresAt && later(now, expiresAt.getTime() - createdAt.getTime()),
         idempotencyScope: old.idempotencyScope,
@@ -172,8 +179,8 @@ function isDiscarded(stream: object): boolean {
 
 /** Returns what `--json` prints. */
 function describe(key: ApiKey) {
-  const { id, name, environment, createdAt, expiresAt = null, revokedAt = null } = key
-  return { id, name, environment, state: stateOf(key), createdAt, expiresAt, revokedAt }
+  const { id, name, environment, access, createdAt, expiresAt = null, revokedAt = null } = key
+  return { id, name, environment, access, state: stateOf(key), createdAt, expiresAt, revokedAt }
 }
 
 function stateOf(key: ApiKey): 'active' | 'expired' | 'revoked' {
@@ -182,14 +189,14 @@ function stateOf(key: ApiKey): 'active' | 'expired' | 'revoked' {
 }
 
 /** The widths of the columns, except the last one. */
-const WIDTHS = [16, 7, 17, 17]
+const WIDTHS = [16, 7, 6, 17, 17]
 
 function table(keys: readonly ApiKey[]): string {
   const rows = keys.map(key => {
-    const { id, name, createdAt, expiresAt } = key
-    return [id, stateOf(key), minute(createdAt), expiresAt ? minute(expiresAt) : 'never', name]
+    const { id, name, access, createdAt, expiresAt } = key
+    return [id, stateOf(key), access, minute(createdAt), expiresAt ? minute(expiresAt) : 'never', name]
   })
-  return [['ID', 'STATE', 'CREATED', 'EXPIRES', 'NAME'], ...rows]
+  return [['ID', 'STATE', 'ACCESS', 'CREATED', 'EXPIRES', 'NAME'], ...rows]
     .map(row => row.map((cell, column) => cell.padEnd(WIDTHS[column] ?? 0)).join('  '))
     .join('\n')
 }

@@ -12,6 +12,7 @@ import pagesByStatus from './migrations/004-pages-by-status.ts'
 import searchNames from './migrations/005-search-names.ts'
 import inventory from './migrations/006-inventory.ts'
 import writes from './migrations/008-writes.ts'
+import keyAccess from './migrations/010-key-access.ts'
 import type { Pool } from './pool.ts'
 import { lockSchema, NO_TIMEOUT_MS, runUnlimited, warnIfSlow } from './schema-lock.ts'
 
@@ -27,7 +28,7 @@ const runSql = (sql: string) => async (client: ClientBase, lockTimeoutMs: number
 }
 
 /**
- * Migrations 5 to 9 can run twice: going back to an older version sets the version of the schema back (docs/run.md#upgrade). The
+ * Migrations 5 to 10 can run twice: going back to an older version sets the version of the schema back (docs/run.md#upgrade). The
  * counts are right only once all triggers keep them.
  */
 const MIGRATIONS: readonly Migration[] = [
@@ -37,6 +38,7 @@ const MIGRATIONS: readonly Migration[] = [
   { prepare: fillSearchNames, run: async () => {} },
   { run: runSql(writes) },
   { run: correctInventory },
+  { run: runSql(keyAccess) },
 ]
 
 export const LATEST_SCHEMA = MIGRATIONS.length

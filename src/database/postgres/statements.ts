@@ -243,14 +243,14 @@ export const DELETE_EXPIRED_IDEMPOTENCY_KEYS = `
      for update skip locked)`
 
 export const FIND_KEYS_BY_DIGEST = `
-  select id, name, environment, digest, scope, created_at, expires_at, revoked_at
+  select id, name, environment, digest, scope, created_at, expires_at, revoked_at, access
   from api_keys where digest = any ($1::bytea[])`
 export const LIST_KEYS = 'select * from api_keys where environment = $1 order by created_at, id'
 export const HAS_KEYS = 'select 1 from api_keys where environment = $1 limit 1'
 
 export const INSERT_KEY = `
-  insert into api_keys (id, name, environment, digest, scope, created_at, expires_at, revoked_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8)`
+  insert into api_keys (id, name, environment, digest, scope, created_at, expires_at, revoked_at, access)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
 export const REVOKE_KEY = `
   update api_keys set revoked_at = coalesce(revoked_at, $1)
@@ -270,7 +270,8 @@ export const PING = `
   select id, name, category_id, status, search_name from animals order by id limit 1;
   select available, pending, sold, none from inventory limit 1;
   select scope, key, animal_id, created_at, request, answer, answered_at from idempotency_keys where scope = '' and key = '';
-  select id, name, environment, digest, scope, created_at, expires_at, revoked_at from api_keys where id = '';
+  select id, name, environment, digest, scope, created_at, expires_at, revoked_at, access, last_used
+    from api_keys where id = '';
   select current_setting('transaction_read_only') as read_only,
     (select bool_and(has_column_privilege(table_name, column_name, privilege))
       from (values

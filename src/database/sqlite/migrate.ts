@@ -10,6 +10,7 @@ import addSearchNames from './migrations/005-search-names.ts'
 import inventory from './migrations/006-inventory.ts'
 import searchByStatus from './migrations/007-search-by-status.ts'
 import writes from './migrations/008-writes.ts'
+import keyAccess from './migrations/009-key-access.ts'
 import { transact } from './statements.ts'
 
 interface Migration {
@@ -20,7 +21,7 @@ interface Migration {
   readonly adds: readonly string[]
 }
 
-/** Migrations 5 to 8 can run twice: going back to an older version sets the version of the schema back (docs/run.md#upgrade). */
+/** Migrations 5 to 9 can run twice: going back to an older version sets the version of the schema back (docs/run.md#upgrade). */
 const MIGRATIONS: readonly Migration[] = [
   { run: animals, adds: ['animals'] },
   { run: apiKeys, adds: ['api_keys'] },
@@ -30,6 +31,7 @@ const MIGRATIONS: readonly Migration[] = [
   { run: inventory, adds: ['inventory'] },
   { prepare: fillSearchNames, run: searchByStatus, adds: [] },
   { run: writes, adds: [] },
+  { run: keyAccess, adds: [] },
 ]
 
 export const LATEST_SCHEMA = MIGRATIONS.length

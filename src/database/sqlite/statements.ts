@@ -189,8 +189,8 @@ export function prepareStatements(database: DatabaseSync) {
     findKey: prepare('select * from api_keys where id = ? and environment = ?'),
     listKeys: prepare('select * from api_keys where environment = ? order by created_at, id'),
     insertKey: prepare(`
-      insert into api_keys (id, name, environment, digest, scope, created_at, expires_at, revoked_at)
-      values (?, ?, ?, ?, ?, ?, ?, ?)`),
+      insert into api_keys (id, name, environment, digest, scope, created_at, expires_at, revoked_at, access)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     hasKeys: prepare('select 1 from api_keys where environment = ? limit 1'),
     revokeKey: prepare(
       'update api_keys set revoked_at = coalesce(revoked_at, ?) where id = ? and environment = ?',
@@ -205,7 +205,9 @@ export function prepareStatements(database: DatabaseSync) {
     ping: prepare(`
       select exists (select id, name, category_id, status, search_name from animals),
         exists (select available, pending, sold, none, last_id from inventory),
-        exists (select id, name, environment, digest, scope, created_at, expires_at, revoked_at from api_keys),
+        exists (
+          select id, name, environment, digest, scope, created_at, expires_at, revoked_at, access, last_used
+          from api_keys),
         exists (select scope, key, animal_id, created_at, request, answer, answered_at from idempotency_keys)`),
   }
 }

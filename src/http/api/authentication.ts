@@ -27,6 +27,12 @@ export function unauthorized(hadToken: boolean): ServiceError {
   return new ServiceError('unauthorized', message, { headers: ['www-authenticate', challenge] })
 }
 
+/** For a key that may only read, on an operation that writes. */
+export const forbidden = () =>
+  new ServiceError('forbidden', 'This API key may only read. Use one that may write.', {
+    headers: ['www-authenticate', 'Bearer realm="animal-store", error="insufficient_scope"'],
+  })
+
 export interface AuthenticatorOptions {
   readonly store: Store
   readonly clock: Clock
@@ -109,6 +115,7 @@ function environmentKey(secret: string, environment: Environment): ApiKey {
     id: 'environment',
     name: 'from the environment',
     environment,
+    access: 'write',
     digest: digestOf(secret),
     // A word, so that the database stores nothing that was computed from this key (docs/decisions/idempotency.md).
     idempotencyScope: 'environment',

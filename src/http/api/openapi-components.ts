@@ -15,7 +15,7 @@ import {
   unsupportedMediaType,
   unsupportedPatch,
 } from '../server/protocol-errors.ts'
-import { unauthorized } from './authentication.ts'
+import { forbidden, unauthorized } from './authentication.ts'
 import { animalNotFound, gone, idempotencyKeyReused, otherStatus, preconditionFailed } from './handlers.ts'
 import { DEPRECATED_SINCE, REMOVED_AT } from './operations.ts'
 import { rateLimited } from './rate-limit.ts'
@@ -161,7 +161,7 @@ export const HEADERS = {
     { pattern: 'rel="deprecation".*rel="successor-version"' },
   ),
   WwwAuthenticate: textHeader('How to authenticate (RFC 6750).', {
-    pattern: '^Bearer realm="animal-store"(, error="invalid_token")?$',
+    pattern: '^Bearer realm="animal-store"(, error="(invalid_token|insufficient_scope)")?$',
   }),
   RateLimitPolicy: textHeader(
     'The limit of this API key: `q` requests in `w` seconds. Absent if there is no limit.',
@@ -201,6 +201,9 @@ export const RESPONSES = {
     { 'WWW-Authenticate': header('WwwAuthenticate') },
     COMMON_HEADERS,
   ),
+  Forbidden: errorResponse(forbidden(), 'The API key may only read. Nothing was stored.', {
+    'WWW-Authenticate': header('WwwAuthenticate'),
+  }),
   NotFound: errorResponse(animalNotFound(), 'There is no such animal.'),
   RequestTimeout: errorResponse(requestTimeout(), 'The request did not arrive in time.'),
   Gone: errorResponse(gone(), 'The operation has been removed.'),

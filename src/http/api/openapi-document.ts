@@ -1,7 +1,7 @@
 // The OpenAPI document: everything that a client can send and receive. Limits come from the code that enforces them.
 
 import { NAME_PATTERN } from '../../animal.ts'
-import { KEY_PREFIX } from '../../api-key.ts'
+import { KEY_PREFIX, READ_ONLY_PREFIX } from '../../api-key.ts'
 import { formatNumber } from '../../count.ts'
 import { MAX_EXAMINED, PAGE_LIMIT, SEARCH_MAX_LENGTH } from '../../page.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../../write.ts'
@@ -125,6 +125,7 @@ const createPet = {
       content: { 'application/json': { schema: schema('Animal'), example: bella } },
     },
     ...commonErrors,
+    '403': response('Forbidden'),
     '415': response('UnsupportedMediaType'),
     '422': response('IdempotencyKeyReused'),
   },
@@ -199,6 +200,7 @@ const updatePet = {
       content: { 'application/json': { schema: schema('Animal'), example: { ...bella, status: 'sold' } } },
     },
     ...commonErrors,
+    '403': response('Forbidden'),
     '404': response('NotFound'),
     '409': response('Conflict'),
     '412': response('PreconditionFailed'),
@@ -221,6 +223,7 @@ const deletePet = {
       headers: { ...AUTHENTICATED_HEADERS, 'Idempotent-Replayed': header('IdempotentReplayed') },
     },
     ...commonErrors,
+    '403': response('Forbidden'),
     '404': response('NotFound'),
     '409': response('Conflict'),
     '412': response('PreconditionFailed'),
@@ -313,7 +316,7 @@ export function openApiDocument({ production, staging }: BaseUrls) {
         apiKey: {
           type: 'http',
           scheme: 'bearer',
-          description: `An API key: \`${KEY_PREFIX.production}…\` in production, \`${KEY_PREFIX.staging}…\` in staging.`,
+          description: `An API key: \`${KEY_PREFIX.production}…\` in production, \`${KEY_PREFIX.staging}…\` in staging. One that begins with \`${READ_ONLY_PREFIX.production}\` or \`${READ_ONLY_PREFIX.staging}\` may only read.`,
         },
       },
       schemas: SCHEMAS,

@@ -7,6 +7,9 @@ interface Token {
   readonly text: string
 }
 
+/** What the page shows in place of the body of a response that has none. */
+export const NO_BODY = 'no body'
+
 const STRING = String.raw`"""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|${'`'}(?:[^${'`'}\\]|\\.)*${'`'}`
 const NUMBER = String.raw`-?\b\d+(?:\.\d+)?n?\b`
 
@@ -20,7 +23,7 @@ const PATTERNS: Readonly<Record<string, RegExp>> = {
     '//.*',
     'import|from|const|let|new|await|for|of|while|if|try|catch|throw|instanceof',
   ),
-  python: programPattern('#.*', 'import|with|as|for|in|and|while|try|except'),
+  python: programPattern('#.*', 'import|with|as|for|in|and|or|if|while|try|except|raise'),
   go: programPattern('//.*', 'package|import|func|for|range|if|nil|defer|var|struct|return'),
 }
 

@@ -15,10 +15,12 @@ interface RequestOptions {
   readonly baseUrl: string
   /** The path with its parameters in braces, such as `/pets/{petId}`. */
   readonly path: string
+  /** That of the body. */
+  readonly mediaType?: string | undefined
   readonly fields: readonly Field[]
 }
 
-export interface SampleRequest extends Omit<RequestOptions, 'path' | 'fields'> {
+export interface SampleRequest extends Pick<RequestOptions, 'operationId' | 'method' | 'baseUrl'> {
   readonly url: string
   /** The values of the form that are not empty, by name. */
   readonly values: Readonly<Record<string, string>>
@@ -30,9 +32,14 @@ export interface SampleRequest extends Omit<RequestOptions, 'path' | 'fields'> {
 /** The environment variable that the samples read the API key from. */
 export const KEY_VARIABLE = 'ANIMAL_STORE_KEY'
 
+/** Puts the values of parameters in place of their names in braces. */
+export function fillIn(text: string, values: SampleRequest['values']): string {
+  return text.replace(/\{(\w+)\}/g, (braces, name) => values[name] ?? braces)
+}
+
 /** An empty value is left out. An empty path parameter stays a name in braces. */
 export function buildRequest(options: RequestOptions): SampleRequest {
-  const { operationId, method, baseUrl } = options
+  const { operationId, method, baseUrl, mediaType = 'application/json' } = options
   const fields = options.fields.filter(({ value }) => value !== '')
   const query = new URLSearchParams()
   const headers: [string, string][] = []
@@ -44,7 +51,7 @@ export function buildRequest(options: RequestOptions): SampleRequest {
     else if (place === 'header') headers.push([name, value])
     else body = value
   }
-  if (body !== undefined) headers.unshift(['Content-Type', 'application/json'])
+  if (body !== undefined) headers.unshift(['Content-Type', mediaType])
   const search = query.size === 0 ? '' : `?${query}`
   const values = Object.fromEntries(fields.map(({ name, value }) => [name, value]))
   return { operationId, method, url: baseUrl + path + search, baseUrl, values, headers, body }
