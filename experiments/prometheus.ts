@@ -11,9 +11,9 @@ import { freePort } from '../test/support/postgres.ts'
 import { isInstalled } from '../test/support/programs.ts'
 import { API_KEY, type Scope, temporaryFolder } from '../test/support/service.ts'
 import { waitUntil } from '../test/support/wait.ts'
-import { send } from './faults/creations.ts'
 import { startLoad } from './faults/mixed-load.ts'
 import { inScope } from './faults/processes.ts'
+import { send } from './faults/writes.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 

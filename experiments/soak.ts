@@ -11,17 +11,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startPostgres } from '../test/support/postgres.ts'
 import { type Scope, temporaryFolder } from '../test/support/service.ts'
-import {
-  type Acknowledged,
-  compare,
-  describe,
-  isIntact,
-  type StoredAnimal,
-  send,
-} from './faults/creations.ts'
 import { type Figure, runExperiments } from './faults/figure.ts'
 import { startLoad } from './faults/mixed-load.ts'
 import { inScope } from './faults/processes.ts'
+import { type Acknowledged, compare, describe, isIntact, type StoredAnimal, send } from './faults/writes.ts'
 import { createCommands } from './soak/commands.ts'
 import { watchMemory } from './soak/memory.ts'
 import { type Size, startServices } from './soak/services.ts'

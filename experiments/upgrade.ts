@@ -17,6 +17,10 @@ import { type CommandOptions, MAIN, run, serve } from '../test/support/command.t
 import { administer, startPostgres } from '../test/support/postgres.ts'
 import { API_KEY, type Scope, temporaryFolder } from '../test/support/service.ts'
 import { runSql } from '../test/support/sqlite.ts'
+import { type Figure, runExperiments } from './faults/figure.ts'
+import { nextReady, watchInstance } from './faults/instances.ts'
+import { type Load, startLoad } from './faults/mixed-load.ts'
+import { inScope } from './faults/processes.ts'
 import {
   type Acknowledged,
   compare,
@@ -25,11 +29,7 @@ import {
   isIntact,
   readCatalogue,
   send,
-} from './faults/creations.ts'
-import { type Figure, runExperiments } from './faults/figure.ts'
-import { nextReady, watchInstance } from './faults/instances.ts'
-import { type Load, startLoad } from './faults/mixed-load.ts'
-import { inScope } from './faults/processes.ts'
+} from './faults/writes.ts'
 
 /** There is no tag of 1.0.0. */
 const [revision = '679f8ab'] = process.argv.slice(2)

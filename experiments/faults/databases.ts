@@ -1,11 +1,11 @@
-// PostgreSQL stops or freezes, while clients create animals.
+// PostgreSQL stops or freezes, while clients add, change and remove animals.
 
 import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts'
 import type { Scope } from '../../test/support/service.ts'
 import { waitUntil } from '../../test/support/wait.ts'
-import { createContinuously, createdMore, describe, isIntact, send } from './creations.ts'
 import type { Figure, Options } from './figure.ts'
 import { inScope, isAnswered, startService } from './processes.ts'
+import { describe, isIntact, send, writeContinuously, wroteMore } from './writes.ts'
 
 const MAX_RECOVERY_MS = 5_000
 
@@ -30,14 +30,14 @@ async function cause(scope: Scope, { name, begin, end }: Fault, times: number): 
   const server = await startPostgres([])
   scope.after(() => server.stop())
   const { address } = await startService(scope, server.url)
-  const creations = createContinuously(() => address)
-  await createdMore(creations)
+  const writes = writeContinuously(() => address)
+  await wroteMore(writes)
   let slowest = 0
   let isAlive = true
   for (let time = 1; time <= times; time++) {
-    const failures = creations.statuses.get('503') ?? 0
+    const failures = writes.statuses.get('503') ?? 0
     await begin(server)
-    await waitUntil(() => (creations.statuses.get('503') ?? 0) > failures, {
+    await waitUntil(() => (writes.statuses.get('503') ?? 0) > failures, {
       what: 'creations get 503',
       timeoutMs: 60_000,
     })
@@ -48,10 +48,10 @@ async function cause(scope: Scope, { name, begin, end }: Fault, times: number): 
     isAlive &&= await isAnswered(address)
     await end(server)
     const repairedAt = performance.now()
-    await createdMore(creations)
+    await wroteMore(writes)
     slowest = Math.max(slowest, performance.now() - repairedAt)
   }
-  const outcome = await creations.finish()
+  const outcome = await writes.finish()
   return [
     {
       promise: `PostgreSQL ${name}: 503, never 500, /livez answers, nothing acknowledged is lost`,

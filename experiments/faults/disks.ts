@@ -1,4 +1,4 @@
-// Disks that fail or lose the files beside the database, while clients create animals on SQLite. Disk errors need strace.
+// Disks that fail or lose the files beside the database, while clients add, change and remove animals on SQLite. Disk errors need strace.
 
 import { rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -7,9 +7,9 @@ import { API_KEY, type Scope, temporaryFolder } from '../../test/support/service
 import { queryValue } from '../../test/support/sqlite.ts'
 import { hasEnded, inject, WITHOUT_STRACE } from '../../test/support/strace.ts'
 import { waitUntil } from '../../test/support/wait.ts'
-import { createContinuously, createdMore, describe, isIntact, send } from './creations.ts'
 import type { Figure, Options } from './figure.ts'
 import { inScope, isAnswered } from './processes.ts'
+import { describe, isIntact, send, writeContinuously, wroteMore } from './writes.ts'
 
 /** How long an injected error lasts. */
 const ERROR_MS = 400
@@ -55,10 +55,10 @@ function removed(
     const options = { cwd, env, isGroup: true }
     const args = ['--log-level', 'warn', '--workers', String(workers)]
     let service = await serve(scope, args, options)
-    const creations = createContinuously(() => service.address)
+    const writes = writeContinuously(() => service.address)
     let lines = 0
     for (let removal = 1; removal <= count; removal++) {
-      await createdMore(creations)
+      await wroteMore(writes)
       for (const suffix of files.split(' ').reverse()) rmSync(path + suffix)
       const { printed, child, ended } = service
       const said = () => [...printed.out.matchAll(LOSSES[files])].length
@@ -70,7 +70,7 @@ function removed(
       lines += said()
       service = await serve(scope, args, options)
     }
-    const outcome = await creations.finish()
+    const outcome = await writes.finish()
     const imported = Number(queryValue(path, "select count(*) from animals where name like 'imported-%'"))
     const keys = Number(queryValue(path, 'select count(*) from api_keys'))
     const isOk = queryValue(path, 'pragma integrity_check') === 'ok'
@@ -96,20 +96,20 @@ function diskErrors(count: number): (scope: Scope) => Promise<Figure> {
     const cwd = temporaryFolder()
     const service = await serve(scope, ['--log-level', 'silent'], { cwd, env })
     let { address } = service
-    const creations = createContinuously(() => address)
-    await createdMore(creations)
+    const writes = writeContinuously(() => address)
+    await wroteMore(writes)
     const errors = ['pwrite64:error=EIO', 'fsync,fdatasync:error=EIO', 'pwrite64:error=ENOSPC']
     for (let round = 0; round < count; round++) {
       const strace = await inject(scope, [service.child.pid], errors[round % errors.length] ?? '')
       await delay(ERROR_MS)
       strace?.child.kill('SIGTERM')
       await strace?.ended
-      await createdMore(creations)
+      await wroteMore(writes)
     }
     service.child.kill('SIGKILL')
     await service.ended
     ;({ address } = await serve(scope, ['--log-level', 'silent'], { cwd, env }))
-    const outcome = await creations.finish()
+    const outcome = await writes.finish()
     return {
       promise: `${count} periods of failing writes and syncs (EIO, ENOSPC), then a kill: nothing acknowledged is lost`,
       measured: describe(outcome),
@@ -127,8 +127,8 @@ function stalled(what: 'writes' | 'reads', calls: string): (scope: Scope) => Pro
     const cwd = temporaryFolder()
     const first = await serve(scope, ['--log-level', 'silent'], { cwd, env })
     let { address } = first
-    const creations = createContinuously(() => address)
-    await createdMore(creations)
+    const writes = writeContinuously(() => address)
+    await wroteMore(writes)
     const strace = await inject(scope, [first.child.pid], `${calls}:delay_enter=600000000`)
     void send(address, false, 'GET', '/v1/pets')
     await delay(ERROR_MS)
@@ -144,7 +144,7 @@ function stalled(what: 'writes' | 'reads', calls: string): (scope: Scope) => Pro
     strace?.child.kill('SIGKILL')
     await first.ended
     ;({ address } = await serve(scope, ['--log-level', 'silent'], { cwd, env }))
-    const outcome = await creations.finish()
+    const outcome = await writes.finish()
     const expected = what === 'writes'
     const say = (is: boolean) => (is ? '' : 'not ')
     return {

@@ -3,7 +3,7 @@
 import type { serve } from '../../test/support/command.ts'
 import type { Scope } from '../../test/support/service.ts'
 import { waitUntil } from '../../test/support/wait.ts'
-import { send } from './creations.ts'
+import { send } from './writes.ts'
 
 /** How often the readiness of each instance is checked. */
 const CHECK_MS = 100

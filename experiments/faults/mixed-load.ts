@@ -8,6 +8,7 @@ import { type Animal, type NewAnimal, STATUSES, type Status } from '../../src/an
 import { INT64_MAX, renderJson } from '../../src/json.ts'
 import { API_KEY } from '../../test/support/service.ts'
 import { waitUntil } from '../../test/support/wait.ts'
+import { findViolations, type Operation, type Request } from './history.ts'
 import {
   type Acknowledged,
   compare,
@@ -18,8 +19,7 @@ import {
   readCatalogue,
   type Sent,
   send,
-} from './creations.ts'
-import { findViolations, type Operation, type Request } from './history.ts'
+} from './writes.ts'
 
 const CLIENTS = 8
 

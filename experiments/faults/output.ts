@@ -1,4 +1,4 @@
-// The disk of the log and of all messages stalls, while clients create animals on another one, and the service is stopped. Needs
+// The disk of the log and of all messages stalls, while clients add, change and remove animals on another one, and the service is stopped. Needs
 // strace.
 
 import { join } from 'node:path'
@@ -7,9 +7,9 @@ import { freePort } from '../../test/support/postgres.ts'
 import { API_KEY, type Scope, temporaryFolder } from '../../test/support/service.ts'
 import { hasEnded, inject, WITHOUT_STRACE } from '../../test/support/strace.ts'
 import { waitUntil } from '../../test/support/wait.ts'
-import { createContinuously, createdMore, describe, isIntact } from './creations.ts'
 import type { Figure, Options } from './figure.ts'
 import { inScope } from './processes.ts'
+import { describe, isIntact, writeContinuously, wroteMore } from './writes.ts'
 
 /** Much longer than anything that is measured here. */
 const STALLED = 'write:delay_enter=600000000'
@@ -39,11 +39,11 @@ async function stall(scope: Scope, times: number): Promise<Figure[]> {
     return running
   }
   let { child, ended } = await startService()
-  const creations = createContinuously(() => address)
+  const writes = writeContinuously(() => address)
   let slowest = 0
   for (let time = 1; time <= times; time++) {
     const strace = await inject(scope, [child.pid], STALLED, join(cwd, 'log'))
-    await createdMore(creations)
+    await wroteMore(writes)
     const stoppedAt = performance.now()
     if (time % 2 === 0) signalUntilEnded(child, 'SIGTERM')
     else child.kill('SIGTERM')
@@ -53,7 +53,7 @@ async function stall(scope: Scope, times: number): Promise<Figure[]> {
     await ended
     ;({ child, ended } = await startService())
   }
-  const outcome = await creations.finish()
+  const outcome = await writes.finish()
   return [
     {
       promise: `the output stalls ${times} times under load, each time followed by SIGTERM and a restart: creations go on, and nothing acknowledged is lost`,

@@ -4,9 +4,9 @@ import { median } from '../../bench/measure.ts'
 import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts'
 import { cpuMicrosOf, cpuMicrosOfServer } from '../../test/support/processes.ts'
 import type { Scope } from '../../test/support/service.ts'
-import { send } from './creations.ts'
 import type { Figure, Options } from './figure.ts'
 import { generateLoad, inScope, startService } from './processes.ts'
+import { send } from './writes.ts'
 
 const CONNECTIONS = 64
 const MAX_TIMES = 2

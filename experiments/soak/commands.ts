@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { parseJson } from '../../client/src/json.ts'
 import { type CommandOptions, run } from '../../test/support/command.ts'
 import type { Scope } from '../../test/support/service.ts'
-import type { Acknowledged, StoredAnimal } from '../faults/creations.ts'
+import type { Acknowledged, StoredAnimal } from '../faults/writes.ts'
 
 export interface Key {
   readonly id: string

@@ -1,9 +1,10 @@
-// Clients that create animals without a pause, while something fails. Each creation has an Idempotency-Key and is retried
-// until it is acknowledged.
+// Clients that add, change and remove animals without a pause, while something fails. Each write has an Idempotency-Key and is retried
+// until it is acknowledged. Changes and removals are conditional: one that was applied twice would be answered with 409 or 404.
 
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { parseJson } from '../../client/src/json.ts'
 import type { Animal } from '../../src/animal.ts'
 import { API_KEY } from '../../test/support/service.ts'
@@ -13,17 +14,18 @@ const REQUEST_TIMEOUT_MS = 20_000
 const RETRY_MS = 20
 const READ_TIMEOUT_MS = 120_000
 
-export interface Creations {
+export interface Writes {
   /** How often each status was received. A connection that broke counts as `no answer`. */
   readonly statuses: ReadonlyMap<string, number>
   acknowledged(): number
-  /** Lets the clients finish their last creation, and reads the catalogue. */
+  /** Lets the clients finish their last write, and reads the catalogue. */
   finish(): Promise<Outcome>
 }
 
 export interface Outcome {
+  /** How many writes. */
   readonly acknowledged: number
-  /** Acknowledged, but not stored under the same id. */
+  /** An animal is not there as its last acknowledged write left it. */
   readonly lost: number
   /** Stored more than once. */
   readonly duplicated: number
@@ -32,48 +34,82 @@ export interface Outcome {
   readonly unexpected: number
 }
 
+interface Change {
+  readonly method: 'PATCH' | 'DELETE'
+  readonly changes?: Partial<Pick<Animal, 'name' | 'status'>>
+}
+
+/** What a client does to its animals, in turns. */
+const CHANGES: readonly (((name: string) => Change) | undefined)[] = [
+  undefined,
+  () => ({ method: 'PATCH', changes: { status: 'sold' } }),
+  name => ({ method: 'PATCH', changes: { name: `${name}-renamed`, status: 'pending' } }),
+  () => ({ method: 'DELETE' }),
+]
+
 /** `addressOf` returns where the service listens now. */
-export function createContinuously(addressOf: () => string, clients = 8): Creations {
+export function writeContinuously(addressOf: () => string, clients = 8): Writes {
   const statuses = new Map<string, number>()
-  const acknowledged: StoredAnimal[] = []
+  /** By id, as the last acknowledged write has left it. Undefined if it was removed. */
+  const expected = new Map<bigint, Animal | undefined>()
+  let acknowledged = 0
   let isStopping = false
 
   function count(status: string): void {
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
   }
 
-  async function create(client: number): Promise<void> {
+  /** Sends a write until it succeeds. */
+  async function write(agent: Agent, method: string, path: string, sent: Sent): Promise<string> {
+    for (;;) {
+      const reply = await send(addressOf(), agent, method, path, sent)
+      count(reply === undefined ? 'no answer' : String(reply.status))
+      if (reply !== undefined && reply.status < 300) {
+        acknowledged++
+        return reply.text
+      }
+      await delay(RETRY_MS)
+    }
+  }
+
+  async function run(client: number): Promise<void> {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     for (let number = 0; !isStopping; number++) {
       const name = `${client}-${number}`
-      const body = JSON.stringify({ name, categoryId: number })
-      for (;;) {
-        const reply = await send(addressOf(), agent, 'POST', '/v1/pets', { body, idempotencyKey: name })
-        count(reply === undefined ? 'no answer' : String(reply.status))
-        if (reply?.status === 201) {
-          acknowledged.push(parseJson(reply.text) as StoredAnimal)
-          break
-        }
-        await delay(RETRY_MS)
-      }
+      const body = JSON.stringify({ name, categoryId: number, status: 'available' })
+      const animal = parseJson(
+        await write(agent, 'POST', '/v1/pets', { body, idempotencyKey: name }),
+      ) as Animal
+      const change = CHANGES[number % CHANGES.length]?.(name)
+      expected.set(animal.id, animal)
+      if (change === undefined) continue
+      const { method, changes } = change
+      await write(agent, method, `/v1/pets/${animal.id}?ifStatus=available`, {
+        idempotencyKey: `${name}-change`,
+        ...(changes && { body: JSON.stringify(changes) }),
+      })
+      expected.set(animal.id, changes && { ...animal, ...changes })
     }
     agent.destroy()
   }
 
-  const running = Array.from({ length: clients }, (_, client) => create(client))
+  const running = Array.from({ length: clients }, (_, client) => run(client))
   return {
     statuses,
-    acknowledged: () => acknowledged.length,
+    acknowledged: () => acknowledged,
     async finish() {
       isStopping = true
       await Promise.all(running)
       const stored = await readCatalogue(addressOf())
-      const expected = new Set(['201', '503', 'no answer'])
+      const byId = new Map(stored.map(animal => [animal.id, animal]))
+      const usual = new Set(['200', '201', '204', '503', 'no answer'])
       return {
-        ...compare(acknowledged, stored),
+        acknowledged,
+        lost: [...expected].filter(([id, animal]) => !isDeepStrictEqual(byId.get(id), animal)).length,
+        duplicated: stored.length - new Set(stored.map(({ name }) => name)).size,
         statuses: describeStatuses(statuses),
         unexpected: [...statuses]
-          .filter(([status]) => !expected.has(status))
+          .filter(([status]) => !usual.has(status))
           .reduce((sum, [, times]) => sum + times, 0),
       }
     },
@@ -98,16 +134,16 @@ export function describeStatuses(statuses: ReadonlyMap<string, number>): string 
   return [...statuses].map(([status, times]) => `${status}: ${times}`).join(', ')
 }
 
-/** Resolves when the clients have created some more animals. */
-export async function createdMore(creations: Creations): Promise<void> {
-  const enough = creations.acknowledged() + 30
-  await waitUntil(() => creations.acknowledged() >= enough, {
-    what: 'animals are created',
+/** Resolves when some more writes were acknowledged. */
+export async function wroteMore(writes: Writes): Promise<void> {
+  const enough = writes.acknowledged() + 30
+  await waitUntil(() => writes.acknowledged() >= enough, {
+    what: 'animals are written',
     timeoutMs: 60_000,
   })
 }
 
-/** What every experiment with creations promises. */
+/** What every experiment with writes promises. */
 export function isIntact({ lost, duplicated, unexpected, acknowledged }: Outcome): boolean {
   return acknowledged > 0 && lost === 0 && duplicated === 0 && unexpected === 0
 }
@@ -146,6 +182,7 @@ export async function readCatalogue(address: string, apiKey = API_KEY, filter = 
 export interface Sent {
   readonly body?: string
   readonly idempotencyKey?: string
+  readonly ifMatch?: string
   readonly apiKey?: string
 }
 
@@ -153,6 +190,7 @@ interface Answer {
   readonly status: number
   readonly text: string
   readonly link: string
+  readonly etag: string
 }
 
 /** Resolves with undefined if the connection breaks or nothing arrives in time. */
@@ -161,7 +199,7 @@ export function send(
   agent: Agent | false,
   method: string,
   path: string,
-  { body, idempotencyKey, apiKey = API_KEY }: Sent = {},
+  { body, idempotencyKey, ifMatch, apiKey = API_KEY }: Sent = {},
 ): Promise<Answer | undefined> {
   const headers = {
     authorization: `Bearer ${apiKey}`,
@@ -170,6 +208,7 @@ export function send(
       'content-length': Buffer.byteLength(body),
     }),
     ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+    ...(ifMatch !== undefined && { 'if-match': ifMatch }),
   }
   return new Promise(resolve => {
     const outgoing = request(address + path, { agent, method, headers, timeout: REQUEST_TIMEOUT_MS })
@@ -180,6 +219,7 @@ export function send(
             status: response.statusCode ?? 0,
             text: content,
             link: String(response.headers.link ?? ''),
+            etag: String(response.headers.etag ?? ''),
           }),
         () => resolve(undefined),
       )
