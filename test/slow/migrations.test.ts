@@ -5,7 +5,9 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { type AnimalChanges, type NewAnimal, renderAnimal } from '../../src/animal.ts'
 import type { Store } from '../../src/store.ts'
+import { createAnimals } from '../support/animals.ts'
 import { run, start } from '../support/command.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { assertInventory } from '../support/inventory.ts'
@@ -32,14 +34,16 @@ const insertAnimals = (numbers: string) => `
 
 /** The schema of 1.0.0. */
 const SQLITE_SCHEMA_4 = `
+  drop trigger animals_changed;
+  drop trigger animals_removed;
   drop table inventory;
   drop index animals_by_status;
   alter table animals drop column search_name;
   create index animals_by_status on animals (status, id, name, category_id) where status is not null;
   pragma user_version = 4`
 const POSTGRES_SCHEMA_4 = `
-  drop trigger animals_inventory on animals;
-  drop function count_added_animals;
+  drop function count_added_animals cascade;
+  drop function count_changed_animals cascade;
   drop table inventory;
   alter table animals drop column search_name;
   update animal_store_schema set version = 4`
@@ -76,7 +80,7 @@ suite('a SQLite file of 1.0.0', () => {
     const path = await createOld(t)
     const { code, err } = await migrate(t, path).ended
     assert.equal(code, 0, err)
-    assert.match(err, /^Migrating .*a\.db to schema 7\. /m)
+    assert.match(err, /^Migrating .*a\.db to schema 9\. /m)
     await assertMigrated(openTestStore(t, path))
   })
 
@@ -187,7 +191,7 @@ suite('a PostgreSQL database of 1.0.0', () => {
     await waitUntil(() => end !== undefined, { what: 'the transaction is open' })
     const opening = open(t, url, message => messages.push(message))
     await waitUntil(() => messages.length > 1, { what: 'the migration waits' })
-    assert.match(messages[0] ?? '', /^Migrating the PostgreSQL database to schema 7\./)
+    assert.match(messages[0] ?? '', /^Migrating the PostgreSQL database to schema 10\./)
     assert.match(messages[1] ?? '', /^Another transaction uses the table animals\. Trying/)
     // A read waits no longer than the migration waits for the lock.
     assert.equal(await countRows('animals', url), ANIMALS)
@@ -227,7 +231,8 @@ suite('a PostgreSQL database of 1.0.0', () => {
   test('is corrected after its animals were restored without the inventory', async t => {
     const url = await createOld(t)
     await (await openPostgres({ url })).close()
-    await administer('truncate animals restart identity', url)
+    // As tools do that restore data only.
+    await administer('set session_replication_role = replica; truncate animals restart identity', url)
     await administer(insertAnimals(NUMBERS.postgres), url)
     const { err } = await runInProcess(['migrate'], { DATABASE_URL: url })
     assert.match(
@@ -237,6 +242,141 @@ suite('a PostgreSQL database of 1.0.0', () => {
     await assertMigrated(await open(t, url))
   })
 })
+
+/** What 1.1 does not have. */
+const SCHEMA_7 = {
+  sqlite: `
+    drop trigger animals_changed;
+    drop trigger animals_removed;
+    alter table idempotency_keys drop column request;
+    alter table idempotency_keys drop column answer;
+    alter table idempotency_keys drop column answered_at;
+    pragma user_version = 7`,
+  postgres: `
+    drop function count_changed_animals cascade;
+    alter table idempotency_keys drop column request, drop column answer, drop column answered_at;
+    alter table api_keys drop column access, drop column last_used;
+    update animal_store_schema set version = 7`,
+}
+
+const NOW = Date.parse('2026-11-19T12:00:00Z')
+const BELLA = { name: 'Bella "1"', categoryId: 7n, status: 'available' } as const
+
+interface OldDatabase {
+  run(sql: string): Promise<void>
+  open(): Promise<Store>
+}
+
+for (const [name, kind, create] of [
+  [
+    'SQLite',
+    'sqlite',
+    async t => {
+      const path = join(temporaryFolder(), 'a.db')
+      return {
+        run: async sql => runSql(path, sql),
+        open: async () => openTestStore(t, path, { clock: () => NOW }),
+      }
+    },
+  ],
+  [
+    'PostgreSQL',
+    'postgres',
+    async t => {
+      const url = await newDatabase(t)
+      return {
+        run: sql => administer(sql, url),
+        async open() {
+          const store = await openPostgres({ url, clock: () => NOW })
+          let isOpen = true
+          const close = async () => {
+            if (isOpen) await store.close()
+            isOpen = false
+          }
+          t.after(close)
+          return { ...store, close }
+        },
+      }
+    },
+  ],
+] as [string, keyof typeof SCHEMA_7, (t: TestContext) => Promise<OldDatabase>][]) {
+  suite(`what 1.1 has remembered on ${name}`, () => {
+    const remember = (key: string, id: number, at = NOW) =>
+      `insert into idempotency_keys (scope, key, animal_id, created_at) values ('s', '${key}', ${id}, ${at})`
+
+    async function openOld(t: TestContext, sql: string) {
+      const database = await create(t)
+      await (await database.open()).close()
+      await database.run(
+        `${SCHEMA_7[kind]}; insert into animals (name, category_id, status) values ('Bella "1"', 7, 'available'); ${sql}`,
+      )
+      const store = await database.open()
+      const retry = (key: string, animal: NewAnimal = BELLA) =>
+        createAnimals(store, [{ animal, idempotency: { scope: 's', key } }]).then(([outcome]) => outcome)
+      const change = (changes: AnimalChanges) =>
+        store.write([{ kind: 'update', id: 1n, changes, conditions: {} }])
+      const remove = () => store.write([{ kind: 'delete', id: 1n, conditions: {} }])
+      return { database, store, retry, change, remove }
+    }
+    const replayed = { kind: 'replayed', id: 1n, json: renderAnimal({ id: 1n, ...BELLA }) }
+
+    test('is replayed after the migration, whatever happens to the animal', async t => {
+      const { retry, change, remove } = await openOld(t, remember('k', 1))
+      assert.deepEqual(await retry('k'), replayed)
+      await change({ status: 'sold' })
+      assert.deepEqual(await retry('k'), replayed)
+      assert.deepEqual(await retry('k', { ...BELLA, status: 'sold' }), { kind: 'key_reused' })
+      await remove()
+      assert.deepEqual(await retry('k'), replayed)
+    })
+
+    test('while it runs beside is compared with the animal as it is', async t => {
+      const { database, retry, change, remove } = await openOld(t, 'select 1')
+      await database.run(remember('k', 1))
+      assert.deepEqual(await retry('k'), replayed)
+      await change({ status: 'sold' })
+      assert.deepEqual(await retry('k'), { kind: 'key_reused' })
+      await remove()
+      assert.deepEqual(await retry('k'), { kind: 'key_reused' })
+    })
+
+    test('under a key that it took over is not answered with what the key had before', async t => {
+      const { database, store, retry } = await openOld(t, 'select 1')
+      await database.run(`${remember('k', 99, 1)};
+        update idempotency_keys set request = 'old', answer = '{"id":99}', answered_at = 1;
+        update idempotency_keys set animal_id = 1, created_at = ${NOW} where key = 'k'`)
+      assert.deepEqual(await retry('k'), replayed)
+      assert.deepEqual(await retry('k', { name: 'other', categoryId: 1n }), { kind: 'key_reused' })
+      assert.equal((await store.listAnimals({ limit: 9 })).length, 1)
+    })
+
+    test('counts stay right through what 1.1 and other programs do, before and after', async t => {
+      const { database, store } = await openOld(t, 'select 1')
+      await database.run(`
+        insert into animals (name, category_id, status) values ('a', 1, 'sold'), ('b', 1, null);
+        update animals set status = 'pending' where id = 1;
+        update animals set name = 'c', status = 'sold' where name = 'b';
+        delete from animals where name = 'a'`)
+      assert.deepEqual(await store.countAnimals(), { available: 0n, pending: 1n, sold: 1n, none: 0n })
+      assert.equal((await store.completeAnimals()).corrected, undefined)
+      await database.run(kind === 'postgres' ? 'truncate animals' : 'delete from animals')
+      assert.deepEqual(await store.countAnimals(), { available: 0n, pending: 0n, sold: 0n, none: 0n })
+    })
+
+    test('search names that another program has left outdated are found by migrate', async t => {
+      const { database, store } = await openOld(t, 'select 1')
+      const find = async (nameContains: string) =>
+        (await store.listAnimalsAsJson({ limit: 5, nameContains })).json
+      await database.run("update animals set name = 'Çelik', search_name = null")
+      assert.deepEqual(await store.completeAnimals(), { searchNames: 1, corrected: undefined })
+      assert.notEqual(await find('celik'), '[]')
+      await database.run("update animals set name = 'Rex'")
+      assert.equal(await find('rex'), '[]')
+      assert.deepEqual(await store.completeAnimals(), { searchNames: 1, corrected: undefined })
+      assert.notEqual(await find('rex'), '[]')
+    })
+  })
+}
 
 /** Runs SQL, and keeps the connection open until the work is done. */
 async function administerUntil(url: string, sql: string, work: () => Promise<void>): Promise<void> {
