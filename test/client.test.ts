@@ -6,16 +6,19 @@ import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import {
+  type AnimalChanges,
   AnimalStore,
   AnimalStoreError,
   type AnimalStoreErrorCode,
   type AnimalStoreOptions,
   type CallOptions,
+  type ConditionalOptions,
   type Deprecation,
   type ListOptions,
   MAX_ID,
   type NewAnimal,
   type Page,
+  parseJson,
   type ResponseDetails,
   toJson,
 } from '../client/src/animal-store.ts'
@@ -32,6 +35,9 @@ import { waitUntil } from './support/wait.ts'
 const BELLA: NewAnimal = { name: 'Bella', categoryId: 7n, status: 'available' }
 
 type Options = Partial<AnimalStoreOptions>
+
+const { version } = JSON.parse(readFileSync(new URL('../client/package.json', import.meta.url), 'utf8'))
+const USER_AGENT = `animal-store-client/${version}`
 
 /** For tests that add no animal. */
 const emptyService = shared(startTestService)
@@ -161,6 +167,109 @@ suite('the client', () => {
     }
   })
 
+  test('changes the members that are set, and resolves with the whole animal', async t => {
+    const { store } = await start(t)
+    let expected = { id: 1n, ...BELLA }
+    await store.createAnimal(BELLA)
+    for (const changes of [
+      { status: 'sold' },
+      { name: ' "é🐈\\ ' },
+      { categoryId: INT64_MIN },
+      { name: 'Kim', categoryId: INT64_MAX, status: 'pending' },
+    ] satisfies AnimalChanges[]) {
+      const others = { name: undefined, categoryId: undefined, status: undefined, id: undefined }
+      expected = { ...expected, ...changes }
+      assert.deepEqual(await store.updateAnimal(1n, { ...others, ...changes }), expected)
+      assert.deepEqual(await store.findAnimal(1n), expected)
+    }
+    const withoutStatus = { id: 1n, name: 'Kim', categoryId: INT64_MAX }
+    assert.deepEqual(await store.updateAnimal(1n, { status: null }), withoutStatus)
+    assert.deepEqual(await store.updateAnimal(1n, {}), withoutStatus)
+    assert.deepEqual(await store.animals().toArray(), [withoutStatus])
+  })
+
+  test('takes an animal back whole', async t => {
+    const service = await startTestService(t)
+    const { proxy, store } = await startProxy(t, service, [])
+    const bella = await store.createAnimal(BELLA)
+    assert.deepEqual(await store.updateAnimal(bella.id, bella), bella)
+    assert.deepEqual(await store.updateAnimal(bella.id, { ...bella, name: 'Kim' }), { ...bella, name: 'Kim' })
+    const [, { method, path, headers } = assert.fail()] = proxy.seen
+    assert.deepEqual([method, path], ['PATCH', '/v1/pets/1'])
+    assert.equal(headers['content-type'], 'application/merge-patch+json')
+    const message = 'the id of an animal cannot be changed'
+    for (const id of [2n, 1, null] as bigint[])
+      await assert.rejects(store.updateAnimal(1n, { id, name: 'x' }), { name: 'TypeError', message })
+    assert.equal(proxy.seen.length, 3)
+  })
+
+  test('lets one of many sell an animal, and tells the others', async t => {
+    const { store } = await start(t)
+    const { id } = await store.createAnimal(BELLA)
+    const sell = () => store.updateAnimal(id, { status: 'sold' }, { ifStatus: 'available' })
+    const results = await Promise.allSettled([sell(), sell(), sell(), sell()])
+    const errors = results.flatMap(result => (result.status === 'rejected' ? [result.reason] : []))
+    assert.equal(errors.length, 3)
+    for (const error of errors) {
+      assert.ok(error instanceof AnimalStoreError)
+      assert.deepEqual([error.code, error.status], ['conflict', 409])
+      assert.match(error.message, /is sold/)
+    }
+    const next = await store.updateAnimal(id, { status: null }, { ifStatus: 'sold' })
+    assert.equal((await errorOf(store.deleteAnimal(id, { ifStatus: 'sold' }))).code, 'conflict')
+    assert.deepEqual(await store.findAnimal(id), next)
+    await store.deleteAnimal(id, { ifStatus: 'none' })
+  })
+
+  test('gives the tag of an animal, which a copy does not have, and takes it as a condition', async t => {
+    const { store } = await start(t)
+    const created = await store.createAnimal(BELLA)
+    assert.match(created.etag ?? '', /^"[0-9a-f]{32}"$/)
+    assert.equal((await store.getAnimal(created.id)).etag, created.etag)
+    assert.equal((await store.updateAnimal(created.id, {})).etag, created.etag)
+    assert.deepEqual(Object.keys(created), ['id', 'name', 'categoryId', 'status'])
+    assert.equal('etag' in { ...created }, false)
+    assert.equal('etag' in JSON.parse(toJson(created)), false)
+
+    const etag = created.etag ?? ''
+    const kim = await store.updateAnimal(created.id, { name: 'Kim' }, { ifMatch: etag })
+    assert.notEqual(kim.etag, etag)
+    for (const call of [
+      () => store.updateAnimal(created.id, { name: 'Rex' }, { ifMatch: etag }),
+      () => store.deleteAnimal(created.id, { ifMatch: `${etag}, "x"` }),
+      () => store.deleteAnimal(created.id, { ifMatch: `W/${kim.etag}` }),
+    ]) {
+      const { code, status } = await errorOf(call())
+      assert.deepEqual([code, status], ['precondition_failed', 412])
+    }
+    const malformed = await errorOf(store.deleteAnimal(created.id, { ifMatch: 'x y' }))
+    assert.equal(malformed.code, 'invalid_request')
+    assert.deepEqual(await store.findAnimal(created.id), kim)
+    for (const ifMatch of [`${etag}, ${kim.etag}`, '*'])
+      assert.deepEqual(await store.updateAnimal(created.id, {}, { ifMatch }), kim)
+  })
+
+  test('has no tag for an animal whose response has none', async t => {
+    const body = '{"id":1,"name":"Bella","categoryId":7}'
+    const { store } = await startProxy(t, emptyService(), [{ status: 200, body }])
+    assert.equal((await store.updateAnimal(1n, {})).etag, undefined)
+  })
+
+  test('removes an animal, and says when there is none', async t => {
+    const { store } = await start(t)
+    const [bella, kim] = [await store.createAnimal(BELLA), await store.createAnimal(BELLA)]
+    assert.equal(await store.deleteAnimal(bella.id, { ifMatch: bella.etag ?? '' }), undefined)
+    assert.deepEqual(await store.animals().toArray(), [kim])
+    for (const call of [
+      () => store.deleteAnimal(bella.id),
+      () => store.updateAnimal(bella.id, { name: 'Rex' }),
+      () => store.deleteAnimal(INT64_MAX + 1n),
+    ]) {
+      const { code, status } = await errorOf(call())
+      assert.deepEqual([code, status], ['not_found', 404])
+    }
+  })
+
   test('counts the animals by status', async t => {
     const { service, store } = await start(t)
     assert.deepEqual(await store.inventory(), { available: 0n, pending: 0n, sold: 0n, none: 0n })
@@ -221,6 +330,31 @@ suite('the client', () => {
     assert.equal(proxy.seen.length, before + 2)
   })
 
+  test('asks for no more animals than toArray wants', async t => {
+    const service = await startTestService(t)
+    const { proxy, store } = await startProxy(t, service, [])
+    await createAnimals(
+      service.store,
+      Array.from({ length: 150 }, () => ({ animal: { ...BELLA, status: 'available' as const } })),
+    )
+    for (const [options, limit, length, limits] of [
+      [{}, 3, 3, ['3']],
+      [{ newestFirst: true, status: 'available' }, 1, 1, ['1']],
+      [{ name: 'bella' }, 100, 100, ['100']],
+      [{ newestFirst: true }, 120, 120, ['100', '20']],
+      [{}, 500, 150, ['100', '100']],
+      [{}, undefined, 150, ['100', '100']],
+    ] as const) {
+      const before = proxy.seen.length
+      assert.equal((await store.animals(options).toArray({ limit })).length, length)
+      const asked = proxy.seen.slice(before).map(({ path }) => new URLSearchParams(path.split('?')[1]))
+      assert.deepEqual(
+        asked.map(query => query.get('limit')),
+        limits,
+      )
+    }
+  })
+
   test('accepts a base URL with a path, and with or without a slash at its end', async t => {
     const { address } = emptyService()
     for (const baseUrl of [`${address}/v1`, `${address}/v1/`]) {
@@ -256,8 +390,34 @@ suite('the client', () => {
       await assert.rejects(store.animals({ name }).next(), TypeError)
     }
     await assert.rejects(store.getAnimal(rounded), TypeError)
-    for (const idempotencyKey of ['two words', null as unknown as string])
+    await assert.rejects(
+      store.createAnimal({ name: 'Bella' } as NewAnimal),
+      /must have a name and a categoryId$/,
+    )
+    for (const idempotencyKey of ['two words', null as unknown as string]) {
       await assert.rejects(store.createAnimal(BELLA, { idempotencyKey }), TypeError)
+      await assert.rejects(store.updateAnimal(1n, {}, { idempotencyKey }), TypeError)
+      await assert.rejects(store.deleteAnimal(1n, { idempotencyKey }), TypeError)
+    }
+    for (const id of [1, '1', rounded, undefined] as bigint[]) {
+      await assert.rejects(store.updateAnimal(id, {}), TypeError)
+      await assert.rejects(store.deleteAnimal(id), TypeError)
+    }
+    for (const changes of [
+      ...[{ name: 7 }, { name: null }, { categoryId: 7 }, { categoryId: null }, null, 'sold'],
+      ...[{ status: 7 }, { status: Number.NaN }, { status: () => 'sold' }],
+    ] as AnimalChanges[])
+      await assert.rejects(store.updateAnimal(1n, changes), TypeError)
+    // Undefined too: a condition that is meant must not be dropped.
+    for (const conditions of [
+      ...['', '  ', 'two\nlines', '"é"', undefined, null, 7].map(ifMatch => ({ ifMatch })),
+      ...[undefined, null, 7].map(ifStatus => ({ ifStatus })),
+    ] as ConditionalOptions[]) {
+      await assert.rejects(store.updateAnimal(1n, {}, conditions), /^TypeError: if(Match|Status) must be /)
+      await assert.rejects(store.deleteAnimal(1n, conditions), /^TypeError: if(Match|Status) must be /)
+    }
+    const unknown = { ifStatus: 'lost' } as unknown as ConditionalOptions
+    assert.equal((await errorOf(store.deleteAnimal(1n, unknown))).code, 'invalid_request')
     assert.deepEqual(await namesOf(store), [])
   })
 
@@ -268,12 +428,19 @@ suite('the client', () => {
       name: 'TypeError',
       message: 'an animal must not have stauts: it has only name, categoryId, status, id',
     })
+    await assert.rejects(store.updateAnimal(1n, { stauts: 'sold' } as AnimalChanges), {
+      name: 'TypeError',
+      message: 'the changes of an animal must not have stauts: it has only name, categoryId, status, id',
+    })
+    await assert.rejects(store.createAnimal(kim, { ifMatch: '*' } as CallOptions), /must not have ifMatch/)
     const unknown = { limt: 1, x: 2 } as CallOptions & ListOptions
     for (const call of [
       () => store.listAnimals(unknown),
       () => store.animals(unknown).next(),
       () => store.inventory(unknown),
       () => store.createAnimal(kim, unknown),
+      () => store.updateAnimal(1n, {}, unknown),
+      () => store.deleteAnimal(1n, unknown),
       () => store.findAnimal(1n, unknown),
       () => store.getAnimal(1n, unknown),
       async () => storeAt('https://animals.example', unknown as Options),
@@ -327,7 +494,7 @@ suite('the client', () => {
     assert.equal(proxy.seen.length, 2)
   })
 
-  test('tells the id of a request, and whether a creation was replayed', async t => {
+  test('tells the id of a request, and whether a write was replayed', async t => {
     const { store } = await start(t)
     const seen: ResponseDetails[] = []
     const onResponse = (response: ResponseDetails) => void seen.push(response)
@@ -363,6 +530,7 @@ suite('the client', () => {
       }),
       '{"at":"1970-01-01T00:00:00.000Z","list":[1,null,null,"x"],"deep":{"n":-1,"ok":true}}',
     )
+    assert.deepEqual(parseJson(toJson(animals)), animals)
   })
 
   test('says that a server speaks http on the port of an https URL', async () => {
@@ -386,7 +554,7 @@ suite('the client', () => {
   })
 
   test('rejects extra headers that it sends itself, and those that cannot be sent', () => {
-    for (const name of ['authorization', 'Content-Type', 'IDEMPOTENCY-KEY']) {
+    for (const name of ['authorization', 'Content-Type', 'IDEMPOTENCY-KEY', 'If-Match']) {
       assert.throws(() => storeAt('https://animals.example', { headers: { [name]: 'x' } }), {
         name: 'TypeError',
         message: `headers must not contain ${name.toLowerCase()}, which the client sets itself`,
@@ -411,7 +579,30 @@ suite('the client', () => {
     for (const [url, { method, headers }] of calls) {
       assert.equal(url, `${address}/v1/pets?limit=5`)
       assert.equal(method, 'GET')
-      assert.deepEqual(headers, { 'x-shop': '7', authorization: `Bearer ${API_KEY}` })
+      const expected = { 'user-agent': USER_AGENT, 'x-shop': '7', authorization: `Bearer ${API_KEY}` }
+      assert.deepEqual(headers, expected)
+    }
+  })
+
+  test('says its name and version, except in a browser, unless the program says another', async t => {
+    const { proxy, store } = await startProxy(t, emptyService(), [])
+    await store.listAnimals()
+    await storeAt(proxy.address, { headers: { 'User-Agent': 'till/1.2' } }).listAnimals()
+    const sent = proxy.seen.map(({ headers }) => headers['user-agent'])
+    assert.deepEqual(sent, [USER_AGENT, 'till/1.2'])
+    const { navigator } = globalThis
+    t.after(() => Object.defineProperty(globalThis, 'navigator', { value: navigator, configurable: true }))
+    for (const [value, expected] of [
+      [undefined, USER_AGENT],
+      [{ userAgent: 'Deno/2.9.6' }, USER_AGENT],
+      [{ userAgent: 'Mozilla/5.0 (X11; Linux x86_64)' }, undefined],
+    ] as const) {
+      Object.defineProperty(globalThis, 'navigator', { value, configurable: true })
+      const fetch: AnimalStoreOptions['fetch'] = async (_, { headers }) => {
+        assert.equal(new Headers(headers).get('user-agent') ?? undefined, expected)
+        return new Response('[]')
+      }
+      await storeAt(emptyService().address, { fetch, retries: 0 }).listAnimals()
     }
   })
 
@@ -522,6 +713,44 @@ suite('an error of the client', () => {
     }
   })
 
+  test('has the idempotency key of a write, so that a person can ask again, and none of a read', async t => {
+    const { service, store } = await start(t)
+    const { id } = await store.createAnimal(BELLA)
+    const faults: Fault[] = ['lost answer', 'silence', { status: 503 }, { status: 200, body: '<h1>Hi</h1>' }]
+    for (const fault of faults) {
+      const timeoutMs = fault === 'silence' ? 1_000 : 10_000
+      const { store } = await startProxy(t, service, [fault, fault], { retries: 0, timeoutMs })
+      const { idempotencyKey } = await errorOf(store.updateAnimal(id, { name: 'Kim' }))
+      assert.match(idempotencyKey ?? '', /^[0-9a-f]{32}$/)
+      const error = await errorOf(store.updateAnimal(id, { name: 'Kim' }, { idempotencyKey }))
+      assert.equal(error.idempotencyKey, idempotencyKey)
+      assert.equal((await store.updateAnimal(id, { name: 'Kim' }, { idempotencyKey })).name, 'Kim')
+    }
+    const { idempotencyKey } = await errorOf(
+      store.deleteAnimal(id, { ifStatus: 'sold', idempotencyKey: 'one' }),
+    )
+    assert.equal(idempotencyKey, 'one')
+    assert.equal((await errorOf(store.createAnimal({ ...BELLA, name: ' ' }))).idempotencyKey?.length, 32)
+    assert.equal((await errorOf(store.getAnimal(99n))).idempotencyKey, undefined)
+  })
+
+  test('says that only a removal has a response without a body', async t => {
+    const animal = '{"id":1,"name":"Bella","categoryId":7}'
+    const calls: [Fault, (store: AnimalStore) => Promise<unknown>][] = [
+      [{ status: 204 }, store => store.listAnimals()],
+      [{ status: 204 }, store => store.inventory()],
+      [{ status: 204 }, store => store.updateAnimal(1n, {})],
+      [{ status: 200, body: '' }, store => store.deleteAnimal(1n)],
+      [{ status: 200, body: animal }, store => store.deleteAnimal(1n)],
+    ]
+    const faults = calls.map(([fault]) => fault)
+    const { store } = await startProxy(t, emptyService(), faults)
+    for (const [{ status }, call] of calls as [{ status: number }, (typeof calls)[0][1]][]) {
+      const error = await errorOf(call(store))
+      assert.deepEqual([error.code, error.status], ['unexpected_response', status])
+    }
+  })
+
   test('says that the response is not from the service', async t => {
     const responses: [Fault, number][] = [
       [{ status: 404, body: '<h1>Not found</h1>' }, 404],
@@ -572,7 +801,9 @@ suite('the error codes of the client', () => {
     const [union = ''] = /(?<=type AnimalStoreErrorCode =\n)(?: {2}\| .*\n)+/.exec(source) ?? []
     const codes = [...union.matchAll(/'(\w+)'/g)].map(([, code]) => code)
     const own: AnimalStoreErrorCode[] = ['network_error', 'timeout', 'unexpected_response']
-    assert.deepEqual(codes.sort(), [...Object.keys(STATUS_OF), ...own].sort())
+    // The client knows a code before a service sends it.
+    const expected = new Set([...Object.keys(STATUS_OF), 'forbidden', ...own])
+    assert.deepEqual(codes.sort(), [...expected].sort())
   })
 })
 
@@ -583,6 +814,7 @@ suite('a retry of the client', () => {
     'half an answer',
     'silence',
     { status: 503, headers: { 'retry-after': '0' } },
+    { status: 408 },
     { status: 429 },
     { status: 502, body: '<h1>Bad gateway</h1>' },
   ]
@@ -591,16 +823,27 @@ suite('a retry of the client', () => {
 
   for (const fault of RETRIED) {
     const name = typeof fault === 'object' ? fault.status : fault
-    test(`follows ${name}, and adds no second animal`, async t => {
+    test(`follows ${name}, and never acts twice`, async t => {
       const previous = await namesOf(storeAt(service().address))
       // Only silence needs a time-out, and a slow machine must be able to answer within it.
       const options = fault === 'silence' ? { timeoutMs: 1_000 } : {}
       const { proxy, store } = await startProxy(t, service(), [fault, fault], options)
-      assert.equal((await store.createAnimal(BELLA)).name, 'Bella')
+      const { id, name } = await store.createAnimal(BELLA)
+      assert.equal(name, 'Bella')
       assert.deepEqual(await namesOf(store), [...previous, 'Bella'])
       const keys = proxy.seen.slice(0, 3).map(({ headers }) => String(headers['idempotency-key']))
       assert.match(keys[0] ?? '', /^[0-9a-f]{32}$/)
       assert.equal(new Set(keys).size, 1)
+
+      // Without the key, the retry of a write that was carried out would find another status, or no animal.
+      const writing = await startProxy(t, service(), [fault], options)
+      const sold = await writing.store.updateAnimal(id, { status: 'sold' }, { ifStatus: 'available' })
+      assert.equal(sold.status, 'sold')
+      const removing = await startProxy(t, service(), [fault], options)
+      await removing.store.deleteAnimal(id, { ifMatch: sold.etag ?? '', ifStatus: 'sold' })
+      assert.deepEqual(await namesOf(storeAt(service().address)), previous)
+      for (const { proxy } of [writing, removing])
+        assert.equal(new Set(proxy.seen.map(({ headers }) => headers['idempotency-key'])).size, 1)
     })
   }
 
@@ -633,6 +876,43 @@ suite('a retry of the client', () => {
     await store.listAnimals()
     const [first, second] = proxy.seen
     assert.ok((second?.at ?? 0) - (first?.at ?? 0) >= 1_000)
+  })
+
+  test('does not follow what cannot pass, but does follow a name server that does not answer', async () => {
+    const calls: string[] = []
+    const failing = (cause: object) =>
+      storeAt('https://animals.example', {
+        retries: 1,
+        fetch: async url => {
+          calls.push(url)
+          throw new TypeError('fetch failed', { cause })
+        },
+      })
+    for (const [cause, attempts] of [
+      [{ code: 'ENOTFOUND', message: 'getaddrinfo ENOTFOUND animals.example' }, 1],
+      [
+        {
+          message:
+            'client error (Connect): dns error: failed to lookup address information: Name or service not known',
+        },
+        1,
+      ],
+      [{ message: 'Requests to port 1 are blocked' }, 1],
+      [{ message: 'write EPROTO: wrong version number' }, 1],
+      [{ code: 'EAI_AGAIN', message: 'getaddrinfo EAI_AGAIN animals.example' }, 2],
+      [{ code: 'ECONNREFUSED', message: 'connect ECONNREFUSED' }, 2],
+    ] as const) {
+      calls.length = 0
+      assert.equal((await errorOf(failing(cause).listAnimals())).code, 'network_error')
+      assert.equal(calls.length, attempts, cause.message)
+    }
+    // Retries would take days.
+    const error = await errorOf(storeAt('http://127.0.0.1:1', { retries: 10_000 }).listAnimals())
+    assert.deepEqual(
+      [error.code, error.message],
+      ['network_error', 'No response from 127.0.0.1:1: bad port.'],
+    )
+    assert.throws(() => storeAt('http://127.0.0.1:65536'), TypeError)
   })
 
   test('does not follow if Retry-After is an hour away', async t => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { parseJson } from '../client/src/json.ts'
+import { parseJson, toJson } from '../client/src/json.ts'
 import { parseAnimalJson } from '../src/animal.ts'
 import { canonicalInteger, exactInteger, INT64_MAX, INT64_MIN, renderJson } from '../src/json.ts'
 
@@ -51,6 +51,24 @@ suite('exact JSON', () => {
         assert.equal(canonicalInteger(String(value)), value)
       }),
     )
+  })
+
+  test('parses what the client renders to the same value', () => {
+    const leaf = fc.oneof(
+      fc.bigInt(INT64_MIN, INT64_MAX),
+      fc.string({ unit: 'binary' }),
+      fc.double({ noInteger: true, noNaN: true, noDefaultInfinity: true }),
+      fc.boolean(),
+      fc.constant(null),
+    )
+    const { value } = fc.letrec<{ value: unknown }>(tie => ({
+      value: fc.oneof(
+        leaf,
+        fc.array(tie('value')),
+        fc.dictionary(fc.string(), tie('value'), { noNullPrototype: true }),
+      ),
+    }))
+    fc.assert(fc.property(value, value => assert.deepEqual(parseJson(toJson(value)), value)))
   })
 
   test('accepts and rejects the same texts as JSON.parse, with the same values except for integers', () => {

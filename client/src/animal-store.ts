@@ -6,11 +6,12 @@ import {
   checkHeaderValue,
   checkNames,
   checkSignal,
+  checkTags,
   checkText,
   checkTimeout,
   toDigits,
 } from './arguments.ts'
-import { INT64_MAX, INT64_MIN, parseInt64 } from './json.ts'
+import { INT64_MAX, INT64_MIN, parseInt64, toJson } from './json.ts'
 import {
   type ApiRequest,
   type ApiResponse,
@@ -20,12 +21,16 @@ import {
   requestIdOf,
   send,
 } from './requests.ts'
+import { VERSION } from './version.ts'
 
 export { AnimalStoreError, type AnimalStoreErrorCode, type AnimalStoreErrorOptions } from './error.ts'
-export { toJson } from './json.ts'
+export { parseJson, toJson } from './json.ts'
 
 /** Whether an animal can be sold. */
 export type Status = 'available' | 'pending' | 'sold'
+
+/** A status as a condition names it: `none` means that the animal has no status. */
+export type StatusName = Status | 'none'
 
 /** An animal to add. */
 export interface NewAnimal {
@@ -37,12 +42,33 @@ export interface NewAnimal {
   readonly status?: Status | undefined
 }
 
-/** An animal as the service stores it. It never changes. */
+/** An animal as the service stored it when it answered. */
 export interface Animal extends NewAnimal {
-  /** Chosen by the service. Ids ascend, and may have gaps. */
+  /** Chosen by the service. Ids ascend, may have gaps, and are never given again. */
   readonly id: bigint
-  /** Absent if the animal was added without a status. */
+  /** Absent if the animal has no status. */
   readonly status?: Status
+}
+
+/** An animal with its entity tag. */
+export interface TaggedAnimal extends Animal {
+  /**
+   * Stands for this state of the animal, in quotes; the `ifMatch` of a change or a removal. Not enumerable: a copy of the
+   * animal and its JSON do not have it. Undefined if the response had no `ETag`.
+   */
+  readonly etag: string | undefined
+}
+
+/** What to change of an animal. A member that is absent or undefined stays as it is. */
+export interface AnimalChanges {
+  /** Not blank, and at most 1,000 characters. */
+  readonly name?: string | undefined
+  /** Any 64-bit integer. */
+  readonly categoryId?: bigint | undefined
+  /** `null` takes the status away. */
+  readonly status?: Status | null | undefined
+  /** Must be the id of the animal that is changed. So an animal can be sent back whole. */
+  readonly id?: bigint | undefined
 }
 
 /** Where the service is, and how to send requests to it. */
@@ -54,11 +80,11 @@ export interface AnimalStoreOptions {
   /** Time-out for one attempt, in milliseconds. The default is 10,000. At most 24 days, also for `Infinity`. */
   readonly timeoutMs?: number | undefined
   /**
-   * How many times a request is retried after a lost connection, a time-out, or status 429, 502, 503 or 504. The
-   * default is 5.
+   * How many times a request is retried after a lost connection, a time-out, or status 408, 429, 502, 503 or 504.
+   * The default is 5.
    */
   readonly retries?: number | undefined
-  /** Sent with every request. Must not contain `authorization`, `content-type` or `idempotency-key`. */
+  /** Sent with every request. Must not contain `authorization`, `content-type`, `if-match` or `idempotency-key`. */
   readonly headers?: RequestInit['headers'] | undefined
   /**
    * Called instead of the global `fetch`, for example to trace requests or to use a proxy. `init.headers` is a plain
@@ -145,23 +171,34 @@ export interface CallOptions {
 export interface ResponseDetails {
   /** The request's id in the log of the service. */
   readonly requestId: string | undefined
-  /** Whether the animal was added by an earlier request with the same idempotency key. */
+  /** Whether this is the answer to an earlier request with the same idempotency key, and this one has written nothing. */
   readonly isReplayed: boolean
 }
 
 /** What `animals` returns: for `for await`, or for an array. */
 export interface Animals extends AsyncGenerator<Animal> {
-  /** Resolves with the animals, or with the first `limit` of them. Animals can be read once: afterwards there are none. */
+  /**
+   * Resolves with the animals, or with the first `limit` of them, and fetches no more than that. Animals can be read once:
+   * afterwards there are none.
+   */
   toArray(options?: { readonly limit?: number | undefined }): Promise<Animal[]>
 }
 
 /** What `createAnimal` accepts. */
 export interface CreateOptions extends CallOptions {
   /**
-   * 1 to 255 visible ASCII characters. Calls with the same key within 24 hours add one animal. The default is a new key
-   * for each call.
+   * 1 to 255 visible ASCII characters. Of the calls with the same key within 24 hours, only one writes, and the others
+   * get its answer. The default is a new key for each call.
    */
   readonly idempotencyKey?: string | undefined
+}
+
+/** What `updateAnimal` and `deleteAnimal` accept. Leave out a condition that is not meant: undefined is rejected. */
+export interface ConditionalOptions extends CreateOptions {
+  /** Only if the animal has this `etag`, or one of a list of them. `*` is any. Otherwise the code is `precondition_failed`. */
+  readonly ifMatch?: string
+  /** Only if the animal has this status. Otherwise the code is `conflict`. */
+  readonly ifStatus?: StatusName
 }
 
 /** The largest id that an animal can have. `listAnimals({ before: MAX_ID })` returns the last page. */
@@ -170,7 +207,7 @@ export const MAX_ID = INT64_MAX
 const BASE_URL = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?\/v1\/?$/i
 
 /** Those that the client itself sends. */
-const OWN_HEADERS = ['authorization', 'content-type', 'idempotency-key']
+const OWN_HEADERS = ['authorization', 'content-type', 'idempotency-key', 'if-match']
 
 const CLIENT_OPTIONS = ['baseUrl', 'apiKey', 'timeoutMs', 'retries', 'headers', 'fetch', 'onDeprecation']
 const CALL_OPTIONS = ['signal', 'timeoutMs', 'retries', 'onResponse']
@@ -178,8 +215,10 @@ const FILTERS = ['name', 'categoryId', 'status']
 const LIST_OPTIONS = [...FILTERS, 'limit', 'after', 'before', ...CALL_OPTIONS]
 const ANIMALS_OPTIONS = [...FILTERS, 'newestFirst', ...CALL_OPTIONS]
 const CREATE_OPTIONS = ['idempotencyKey', ...CALL_OPTIONS]
-/** An `id` is ignored, so that a copy of an animal can be added. */
+const CONDITIONAL_OPTIONS = ['ifMatch', 'ifStatus', ...CREATE_OPTIONS]
 const ANIMAL_MEMBERS = ['name', 'categoryId', 'status', 'id']
+
+const LARGEST_PAGE = 100
 
 const LINKS = {
   prev: { target: /<([^>]*)>\s*;\s*rel="?prev"?/i, parameter: 'before' },
@@ -208,7 +247,7 @@ export class AnimalStore {
     this.#settings = {
       baseUrl: baseUrl.replace(/\/$/, ''),
       apiKey: checkHeaderValue('apiKey', apiKey),
-      headers: parseHeaders(headers),
+      headers: { ...userAgent(), ...parseHeaders(headers) },
       fetch: checkFunction('fetch', fetch),
       timeoutMs: checkTimeout(timeoutMs),
       retries: checkCount('retries', retries, 0),
@@ -245,29 +284,39 @@ export class AnimalStore {
     })
   }
 
-  /** Yields all animals that match the filters. Pages are fetched as they are needed. */
+  /**
+   * Yields the animals that match the filters: none of them twice, and all that nobody changes or removes meanwhile. Pages
+   * are fetched as they are needed.
+   */
   animals(options: AnimalsOptions = {}): Animals {
-    const generator = this.#animals(options)
+    /** How many more animals are wanted. */
+    let wanted = Infinity
+    const generator = this.#animals(options, () => Math.min(wanted, LARGEST_PAGE))
     return Object.assign(generator, {
       async toArray(toArrayOptions: { readonly limit?: number | undefined } = {}) {
         checkNames('the options of toArray', toArrayOptions, ['limit'])
         const { limit = Infinity } = toArrayOptions
         if (limit !== Infinity) checkCount('limit', limit, 1)
+        wanted = limit
         const found: Animal[] = []
-        for await (const animal of generator) if (found.push(animal) >= limit) break
+        for await (const animal of generator) {
+          found.push(animal)
+          wanted--
+          if (wanted === 0) break
+        }
         return found
       },
     })
   }
 
-  async *#animals(options: AnimalsOptions): AsyncGenerator<Animal> {
+  async *#animals(options: AnimalsOptions, pageLimit: () => number): AsyncGenerator<Animal> {
     checkNames('the options of animals', options, ANIMALS_OPTIONS)
     const { newestFirst = false, name, categoryId, status, ...call } = options
-    const first = { name, categoryId, status, limit: 100 }
+    const first = { name, categoryId, status }
     let next: ListOptions | undefined = newestFirst ? { ...first, before: MAX_ID } : first
     // A page of a search may be empty although more animals match.
     while (next !== undefined) {
-      const page: Page = await this.listAnimals({ ...next, ...call })
+      const page: Page = await this.listAnimals({ ...next, limit: pageLimit(), ...call })
       yield* newestFirst ? [...page.animals].reverse() : page.animals
       next = newestFirst ? page.previous : page.next
     }
@@ -279,21 +328,47 @@ export class AnimalStore {
     return this.#call('inventory', { method: 'GET', path: '/store/inventory' }, options, toInventory)
   }
 
-  /** Resolves once the animal is stored durably. Retries never add it twice. */
-  async createAnimal(animal: NewAnimal, options: CreateOptions = {}): Promise<Animal> {
+  /**
+   * Resolves once the animal is stored durably. Retries never add it twice. An `id` is ignored, so that a copy of an animal
+   * can be added.
+   */
+  async createAnimal(animal: NewAnimal, options: CreateOptions = {}): Promise<TaggedAnimal> {
     checkNames('an animal', animal, ANIMAL_MEMBERS)
     checkNames('the options of createAnimal', options, CREATE_OPTIONS)
-    const { name, categoryId, status } = animal
-    const { idempotencyKey = newIdempotencyKey() } = options
-    if (typeof name !== 'string') throw new TypeError('name must be a string')
-    const members = [`"name":${JSON.stringify(name)}`, `"categoryId":${toDigits('categoryId', categoryId)}`]
-    if (status !== undefined) members.push(`"status":${JSON.stringify(status)}`)
-    const headers = {
-      'content-type': 'application/json',
-      'idempotency-key': quoteKey(checkHeaderValue('idempotencyKey', idempotencyKey)),
-    }
-    const body = `{${members.join(',')}}`
-    return this.#call('createAnimal', { method: 'POST', path: '/pets', headers, body }, options, toAnimal)
+    const { name, categoryId } = animal
+    if (name === undefined || categoryId === undefined)
+      throw new TypeError('an animal must have a name and a categoryId')
+    const headers = { 'content-type': 'application/json' }
+    const request: ApiRequest = { method: 'POST', path: '/pets', headers, body: renderMembers(animal) }
+    return this.#write('createAnimal', request, options, toTaggedAnimal)
+  }
+
+  /**
+   * Resolves with the whole animal once the change is stored durably. Rejects with the code `not_found` if no animal has this
+   * id: it never adds one. Without changes, it resolves with the animal as it is.
+   */
+  async updateAnimal(
+    id: bigint,
+    changes: AnimalChanges,
+    options: ConditionalOptions = {},
+  ): Promise<TaggedAnimal> {
+    checkNames('the changes of an animal', changes, ANIMAL_MEMBERS)
+    checkNames('the options of updateAnimal', options, CONDITIONAL_OPTIONS)
+    const path = toPath(id)
+    if (changes.id !== undefined && changes.id !== id)
+      throw new TypeError('the id of an animal cannot be changed')
+    const headers = { 'content-type': 'application/merge-patch+json' }
+    const request: ApiRequest = { method: 'PATCH', path, headers, body: renderMembers(changes) }
+    return this.#write('updateAnimal', request, options, toTaggedAnimal)
+  }
+
+  /**
+   * Resolves once the animal is removed for good. Rejects with the code `not_found` if no animal has this id, so also if it
+   * was removed before.
+   */
+  async deleteAnimal(id: bigint, options: ConditionalOptions = {}): Promise<void> {
+    checkNames('the options of deleteAnimal', options, CONDITIONAL_OPTIONS)
+    return this.#write('deleteAnimal', { method: 'DELETE', path: toPath(id) }, options, toNothing)
   }
 
   /** Resolves with the animal, or with undefined if no animal has this id. */
@@ -312,10 +387,30 @@ export class AnimalStore {
    *
    * @deprecated The service removes this operation on 5 December 2030. Use `findAnimal`.
    */
-  async getAnimal(id: bigint, options: CallOptions = {}): Promise<Animal> {
+  async getAnimal(id: bigint, options: CallOptions = {}): Promise<TaggedAnimal> {
     checkNames('the options of getAnimal', options, CALL_OPTIONS)
-    const path = `/pets/${toDigits('id', id)}`
-    return this.#call('getAnimal', { method: 'GET', path }, options, toAnimal)
+    return this.#call('getAnimal', { method: 'GET', path: toPath(id) }, options, toTaggedAnimal)
+  }
+
+  /** Adds the conditions, and the idempotency key that makes retries safe. */
+  async #write<Value>(
+    operation: string,
+    request: ApiRequest,
+    options: ConditionalOptions,
+    parse: (value: unknown, response: ApiResponse) => Value,
+  ): Promise<Value> {
+    const { idempotencyKey = newIdempotencyKey() } = options
+    // Undefined is rejected: `ifStatus: animal.status` must not lose its condition when the animal has no status.
+    const ifMatch = 'ifMatch' in options && { 'if-match': checkTags('ifMatch', options.ifMatch) }
+    const ifStatus =
+      'ifStatus' in options && new URLSearchParams({ ifStatus: toStatusName(options.ifStatus) })
+    const write: ApiRequest = {
+      ...request,
+      path: ifStatus ? `${request.path}?${ifStatus}` : request.path,
+      headers: { ...request.headers, ...ifMatch },
+      idempotencyKey: checkHeaderValue('idempotencyKey', idempotencyKey),
+    }
+    return this.#call(operation, write, options, parse)
   }
 
   async #call<Value>(
@@ -332,7 +427,7 @@ export class AnimalStore {
     }
     const response = await send(settings, request, checkSignal(signal))
     this.#reportDeprecation(operation, response)
-    const result = readResponse(response, value => parse(value, response))
+    const result = readResponse(request, response, value => parse(value, response))
     onResponse?.({
       requestId: requestIdOf(response),
       isReplayed: response.headers.get('idempotent-replayed') === 'true',
@@ -352,7 +447,7 @@ export class AnimalStore {
   }
 }
 
-/** Returns a random key for `createAnimal`. */
+/** Returns a random idempotency key. */
 export function newIdempotencyKey(): string {
   // Browsers provide `crypto.randomUUID` only in secure contexts.
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), byte =>
@@ -360,9 +455,10 @@ export function newIdempotencyKey(): string {
   ).join('')
 }
 
-/** The service accepts a quote only in a quoted string, and removes the quotes around it and the escapes. */
-function quoteKey(key: string): string {
-  return key.includes('"') ? `"${key.replace(/["\\]/g, '\\$&')}"` : key
+/** Browsers send a name of their own, and some would ask the service whether a page may send another one. */
+function userAgent(): Record<string, string> {
+  const isBrowser = globalThis.navigator?.userAgent?.startsWith('Mozilla/') === true
+  return isBrowser ? {} : { 'user-agent': `animal-store-client/${VERSION}` }
 }
 
 /** Throws for the same names and values as `fetch`, which would report them as a network error. */
@@ -392,6 +488,26 @@ function parseLink(
   return id
 }
 
+function toPath(id: bigint): string {
+  return `/pets/${toDigits('id', id)}`
+}
+
+/** Which names there are is for the service to say. */
+function toStatusName(value: unknown): string {
+  if (typeof value !== 'string') throw new TypeError('ifStatus must be a status, or none for no status')
+  return value
+}
+
+/** Renders the members of an animal that are set, without its id. */
+function renderMembers({ name, categoryId, status }: AnimalChanges): string {
+  if (name !== undefined && typeof name !== 'string') throw new TypeError('name must be a string')
+  if (categoryId !== undefined) toDigits('categoryId', categoryId)
+  // `toJson` writes what JSON cannot express, such as NaN, as null, which would take the status away.
+  if (status !== undefined && status !== null && typeof status !== 'string')
+    throw new TypeError('status must be a string, or null to take it away')
+  return toJson({ name, categoryId, status })
+}
+
 function toAnimals(value: unknown): Animal[] {
   if (!Array.isArray(value)) throw new TypeError('expected an array of animals')
   return value.map(toAnimal)
@@ -405,6 +521,16 @@ function toAnimal(value: unknown): Animal {
   if (status === undefined) return { id, name, categoryId }
   if (typeof status !== 'string') throw new TypeError('expected a status')
   return { id, name, categoryId, status: status as Status }
+}
+
+function toTaggedAnimal(value: unknown, { headers }: ApiResponse): TaggedAnimal {
+  const etag = { value: headers.get('etag') ?? undefined }
+  return Object.defineProperty(toAnimal(value), 'etag', etag) as TaggedAnimal
+}
+
+/** The response to a removal has no body. */
+function toNothing(value: unknown): void {
+  if (value !== undefined) throw new TypeError('expected no body')
 }
 
 function toInventory(value: unknown): Inventory {

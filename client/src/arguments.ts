@@ -5,6 +5,9 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
 const VISIBLE_ASCII = /^[!-~]{1,255}$/
 
+/** `fetch` removes spaces at the ends. What is left must not be empty. */
+const VISIBLE_ASCII_AND_SPACES = /^ *[!-~][ -~]*$/
+
 /** Throws if the object has a name that is not known. `what` is what it is, such as `an animal`. */
 export function checkNames(what: string, given: object, known: readonly string[]): void {
   if (typeof given !== 'object' || given === null) throw new TypeError(`${what} must be an object`)
@@ -41,6 +44,13 @@ export function checkSignal(signal: AbortSignal | undefined): AbortSignal | unde
 export function checkHeaderValue(name: string, value: string): string {
   if (typeof value !== 'string' || !VISIBLE_ASCII.test(value))
     throw new TypeError(`${name} must be 1 to 255 visible ASCII characters, without spaces`)
+  return value
+}
+
+/** An `If-Match` header may have spaces, between the tags of a list. */
+export function checkTags(name: string, value: unknown): string {
+  if (typeof value !== 'string' || !VISIBLE_ASCII_AND_SPACES.test(value))
+    throw new TypeError(`${name} must be the etag of an animal, a list of them, or *`)
   return value
 }
 

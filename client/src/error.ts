@@ -7,10 +7,13 @@
 export type AnimalStoreErrorCode =
   | 'invalid_request'
   | 'unauthorized'
+  | 'forbidden'
   | 'not_found'
   | 'method_not_allowed'
   | 'request_timeout'
+  | 'conflict'
   | 'gone'
+  | 'precondition_failed'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'expectation_failed'
@@ -27,7 +30,7 @@ export type AnimalStoreErrorCode =
 /** What an `AnimalStoreError` is made of. */
 export type AnimalStoreErrorOptions = ErrorOptions &
   Pick<AnimalStoreError, 'code'> &
-  Partial<Pick<AnimalStoreError, 'status' | 'requestId' | 'retryAfterSeconds'>>
+  Partial<Pick<AnimalStoreError, 'status' | 'requestId' | 'retryAfterSeconds' | 'idempotencyKey'>>
 
 /** A request that failed. The message is for people, and its wording may change. */
 export class AnimalStoreError extends Error {
@@ -41,14 +44,20 @@ export class AnimalStoreError extends Error {
   readonly requestId: string | undefined
   /** How long to wait before a retry, or undefined if the response does not say. */
   readonly retryAfterSeconds: number | undefined
+  /**
+   * The idempotency key of a write, or undefined for a read. The same call with this key is safe: if the write has been
+   * carried out nevertheless, it is not carried out again.
+   */
+  readonly idempotencyKey: string | undefined
 
   /** For the client itself, and for tests. */
   constructor(message: string, options: AnimalStoreErrorOptions) {
-    const { code, status, requestId, retryAfterSeconds, ...errorOptions } = options
+    const { code, status, requestId, retryAfterSeconds, idempotencyKey, ...errorOptions } = options
     super(message, errorOptions)
     this.code = code
     this.status = status
     this.requestId = requestId
     this.retryAfterSeconds = retryAfterSeconds
+    this.idempotencyKey = idempotencyKey
   }
 }

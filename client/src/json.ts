@@ -8,8 +8,8 @@ const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 const INTEGER = /^(?:0|-?[1-9]\d{0,18})$/
 
 /**
- * Parses like `JSON.parse`, except that an int64 in its canonical spelling becomes a `bigint`. Any other number, such as
- * `1e3`, stays a `number`. Throws a `SyntaxError` for malformed text.
+ * The counterpart of `toJson`: parses like `JSON.parse`, except that every int64 in its canonical spelling becomes a
+ * `bigint`. Any other number, such as `1.5` or `1e3`, stays a `number`. Throws a `SyntaxError` for malformed text.
  *
  * The text is parsed twice, the second time with every number in quotes. A reviver would be simpler, but not every
  * supported runtime passes it the source text of a number.
