@@ -69,7 +69,7 @@ suite('the documentation', () => {
     for (const [what, limit] of [
       ['connections', connections.toLocaleString('en')],
       ['requests in flight', requests.toLocaleString('en')],
-      ['creations that wait to be stored', WRITE_LIMITS.queueLength.toLocaleString('en')],
+      ['writes that wait to be stored', WRITE_LIMITS.queueLength.toLocaleString('en')],
     ])
       assert.ok(rows.includes(`\n| ${what} | ${limit} |`), what)
   })
