@@ -24,10 +24,12 @@ const DOMAIN = [
   'count',
   'csv',
   'error',
+  'etag',
   'json',
   'page',
   'store',
   'system-error',
+  'write',
 ].map(name => `src/${name}.ts`)
 
 /** Which parts each part may import, besides itself. */

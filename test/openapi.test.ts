@@ -67,7 +67,10 @@ suite('the OpenAPI document', () => {
   })
 
   test('calls an animal an animal, except in the paths and names that the specification fixes', () => {
-    assert.doesNotMatch(published.replaceAll(/\/pets|(list|create|update|delete|get)Pets?\b|petId/g, ''), /pet/i)
+    assert.doesNotMatch(
+      published.replaceAll(/\/pets|(list|create|update|delete|get)Pets?\b|petId/g, ''),
+      /pet/i,
+    )
   })
 
   test('has the exact limits of int64, not the nearest double', () => {

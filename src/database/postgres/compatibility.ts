@@ -3,7 +3,9 @@
 // - Prepared statements: a pooler may refuse them (PgBouncer before 1.21, or without max_prepared_statements). Statements are then
 //   parsed and planned each time.
 // - One statement for several reads: another engine may refuse it (Citus). Each read then has a statement of its own.
-// - The inventory: another engine may refuse its trigger (Citus). Animals are then counted when somebody asks.
+// - One statement for several changes and removals: another engine may refuse it (Citus). Each then has a transaction of its own
+//   (write-animals.ts).
+// - The inventory: another engine may refuse its triggers (Citus). Animals are then counted when somebody asks.
 // - Cancelling a statement that takes too long (pool.ts): through a pooler it has no effect, because the id of the process is the
 //   pooler's. docs/postgresql.md says which time-out to set in the server instead.
 
@@ -15,7 +17,7 @@ import { type JsonPage, MAX_EXAMINED } from '../../page.ts'
 import type { Warn } from '../../store.ts'
 import { type BatchLimits, type BatchOptions, createBatcher } from '../batching.ts'
 import { EMPTY_PAGE, type Span, toPage } from '../paging.ts'
-import { databaseError, isOutdatedPlan, NOT_SUPPORTED } from './errors.ts'
+import { databaseError, isOutdatedPlan, isRefused } from './errors.ts'
 
 type Send = (config: pg.QueryConfig) => Promise<pg.QueryResult>
 
@@ -94,7 +96,7 @@ export function createReadBatching(queueing: Queueing, warn: Warn) {
         try {
           return await together(calls)
         } catch (error) {
-          if (databaseError(error)?.code !== NOT_SUPPORTED || isOutdatedPlan(error)) throw error
+          if (!isRefused(error)) throw error
           if (isBatching)
             warn('The database refuses statements for several reads. Sending one for each read.')
           isBatching = false
@@ -162,7 +164,7 @@ export function countUnlessKept(
     if (inventory !== undefined) return inventory
     if (!hasWarned)
       warn(
-        'The database does not keep the inventory: the trigger animals_inventory is missing, as on Citus, or disabled. Animals are counted when they are asked for, at most every 10 seconds.',
+        'The database does not keep the inventory: a trigger whose name begins with animals_inventory is missing, as on Citus, or disabled. Animals are counted when they are asked for, at most every 10 seconds.',
       )
     hasWarned = true
     if (counted === undefined || performance.now() - countedAt > COUNT_KEPT_MS) {

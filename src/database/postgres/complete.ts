@@ -12,6 +12,7 @@ import { runUnlimited, withSchemaLock } from './schema-lock.ts'
 import * as sql from './statements.ts'
 
 const NAMES_PER_TRANSACTION = 5_000
+const ANSWERS_PER_TRANSACTION = 1_000
 
 export async function completeAnimals(
   pool: Pool,
@@ -56,6 +57,11 @@ async function fillSome(
   if (wrong.length > 0) await runUnlimited(client, sql.SET_SEARCH_NAMES, [ids, names, names.map(searchName)])
   const last = found.at(-1)?.[0] ?? INT64_MAX
   return { corrected: wrong.length, next: last === INT64_MAX ? undefined : last + 1n }
+}
+
+/** Stores the answers of what version 1.1 has remembered, in transactions of its own. */
+export async function fillAnswers(pool: Pool): Promise<void> {
+  while (((await pool.query(sql.FILL_ANSWERS, [ANSWERS_PER_TRANSACTION])).rowCount ?? 0) > 0);
 }
 
 /**

@@ -12,7 +12,7 @@ const UNAVAILABLE =
   /^(08|28|3D|40|53|55|57|58)|^(2200H|23502|25006|25P03|25P04|3F000|42501|42703|42P01|42P10|XX001|XX002)$/
 
 /** The engine cannot run a statement of this form, or a prepared statement is outdated. */
-export const NOT_SUPPORTED = '0A000'
+const NOT_SUPPORTED = '0A000'
 const UNIQUE_VIOLATION = '23505'
 
 /** Citus reports an unreachable worker as an internal error (XX000). */
@@ -95,6 +95,11 @@ export function isReadOnly(error: unknown): boolean {
 export function isOutdatedPlan(error: unknown): boolean {
   const cause = databaseError(error)
   return cause?.code === NOT_SUPPORTED && cause.routine === 'RevalidateCachedQuery'
+}
+
+/** Whether the engine cannot run statements of this form, as on Citus. */
+export function isRefused(error: unknown): boolean {
+  return databaseError(error)?.code === NOT_SUPPORTED && !isOutdatedPlan(error)
 }
 
 /** Returns the error that the server reported, if there is one. */

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase, QueryConfig } from 'pg'
 import { UnusableDatabase, type Warn } from '../../store.ts'
-import { correctInventory, fillSearchNames } from './complete.ts'
+import { correctInventory, fillAnswers, fillSearchNames } from './complete.ts'
 import { databaseError } from './errors.ts'
 import animals from './migrations/001-animals.ts'
 import apiKeys from './migrations/002-api-keys.ts'
@@ -11,8 +11,9 @@ import idempotencyKeys from './migrations/003-idempotency-keys.ts'
 import pagesByStatus from './migrations/004-pages-by-status.ts'
 import searchNames from './migrations/005-search-names.ts'
 import inventory from './migrations/006-inventory.ts'
-import writes from './migrations/008-writes.ts'
-import keyAccess from './migrations/010-key-access.ts'
+import answers from './migrations/008-answers.ts'
+import inventoryOfChanges from './migrations/009-inventory-of-changes.ts'
+import keyAccess from './migrations/011-key-access.ts'
 import type { Pool } from './pool.ts'
 import { lockSchema, NO_TIMEOUT_MS, runUnlimited, warnIfSlow } from './schema-lock.ts'
 
@@ -28,7 +29,7 @@ const runSql = (sql: string) => async (client: ClientBase, lockTimeoutMs: number
 }
 
 /**
- * Migrations 5 to 10 can run twice: going back to an older version sets the version of the schema back (docs/run.md#upgrade). The
+ * Migrations 5 to 11 can run twice: going back to an older version sets the version of the schema back (docs/run.md#upgrade). The
  * counts are right only once all triggers keep them.
  */
 const MIGRATIONS: readonly Migration[] = [
@@ -36,7 +37,8 @@ const MIGRATIONS: readonly Migration[] = [
     run: runSql(sql),
   })),
   { prepare: fillSearchNames, run: async () => {} },
-  { run: runSql(writes) },
+  { run: runSql(answers) },
+  { prepare: fillAnswers, run: runSql(inventoryOfChanges) },
   { run: correctInventory },
   { run: runSql(keyAccess) },
 ]

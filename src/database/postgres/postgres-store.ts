@@ -18,7 +18,7 @@ import { withSchemaLock } from './schema-lock.ts'
 import { describeConnectFailure, retryWhileStarting } from './start.ts'
 import * as sql from './statements.ts'
 import { parsePostgresUrl } from './url.ts'
-import { writeAnimals } from './write-animals.ts'
+import { createWrites } from './write-animals.ts'
 
 export interface PostgresStoreOptions {
   readonly url: string
@@ -73,7 +73,7 @@ export async function openPostgresStore({
 
     revision: () => undefined,
 
-    write: writes => writeAnimals(pool, writes, clock()),
+    write: createWrites(pool, clock, warn),
 
     async deleteExpiredIdempotencyKeys(limit) {
       const { rowCount } = await pool.query(sql.DELETE_EXPIRED_IDEMPOTENCY_KEYS, [

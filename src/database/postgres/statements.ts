@@ -235,7 +235,25 @@ export const FIND_REMEMBERED = `
     case when answered_at = created_at then answer
       else (select ${ANIMAL_JSON} from animals where id = animal_id) end
   from idempotency_keys
-  where (scope, key) in (select * from unnest($1::text[], $2::text[]))`
+  where (scope, key) in (select * from unnest($1::text[], $2::text[])) and created_at > $3`
+
+/** For what version 1.1 has stored. Takes a number of rows. */
+export const FILL_ANSWERS = `
+  update idempotency_keys set request = null, answered_at = created_at,
+    answer = (select ${ANIMAL_JSON} from animals where id = animal_id)
+  where (scope, key) in (
+    select scope, key from idempotency_keys where answered_at is distinct from created_at
+    limit $1 for update skip locked)`
+
+// For an engine that refuses CHANGE_ANIMALS: one animal in one transaction.
+export const LOCK_ANIMAL = 'select id, name, category_id, status from animals where id = $1 for update'
+export const UPDATE_ANIMAL = `
+  update animals set name = $2, category_id = $3, status = $4, search_name = $5 where id = $1`
+export const DELETE_ANIMAL = 'delete from animals where id = $1'
+export const REMEMBER = `
+  insert into idempotency_keys (scope, key, animal_id, created_at, request, answer, answered_at)
+  values ($1, $2, $3, $6, $4, $5, $6)
+  ${TAKE_EXPIRED_KEYS} $7`
 
 export const DELETE_EXPIRED_IDEMPOTENCY_KEYS = `
   delete from idempotency_keys where (scope, key) in

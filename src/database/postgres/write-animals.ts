@@ -1,9 +1,19 @@
-// Runs a batch of writes: creations in one statement, and changes and removals in another one, or in as many as an animal or an
-// idempotency key occurs.
+// Runs a batch of writes: creations in one statement, and changes and removals in another one. An animal or an idempotency key that
+// occurs more than once needs further statements.
 
-import { type Animal, type NewAnimal, searchName } from '../../animal.ts'
+import {
+  type Animal,
+  applyChanges,
+  isSameAnimal,
+  type NewAnimal,
+  renderAnimal,
+  searchName,
+} from '../../animal.ts'
+import type { Clock } from '../../clock.ts'
+import type { Store, Warn } from '../../store.ts'
 import {
   type Conditions,
+  failedCondition,
   IDEMPOTENCY_WINDOW_MS,
   type Idempotency,
   type Outcome,
@@ -12,6 +22,7 @@ import {
   type Write,
 } from '../../write.ts'
 import { toAnimal } from '../rows.ts'
+import { isRefused } from './errors.ts'
 import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
 
@@ -21,30 +32,49 @@ type Change = Exclude<Write, Creation>
 /** The outcome of each write that a statement has decided. Those that are not in it may have a key that is in use. */
 type Decided = Map<Write, Outcome>
 
-export async function writeAnimals(pool: Pool, given: readonly Write[], now: number): Promise<Outcome[]> {
-  // Outcomes belong to objects, and the same one may be given twice.
-  const writes = given.map(write => ({ ...write }))
-  const steps = rounds(writes).flatMap(round => {
-    const creations = round.filter(write => write.kind === 'create')
-    const changes = round.filter(write => write.kind !== 'create')
-    return [
-      ...(creations.length > 0 ? [() => createAnimals(pool, creations, now)] : []),
-      ...(changes.length > 0 ? [() => changeAnimals(pool, changes, now)] : []),
-    ]
-  })
-  const outcomes: Decided = new Map()
-  let cause: unknown
-  for (const step of steps) {
-    try {
-      for (const [write, outcome] of await step()) outcomes.set(write, outcome)
-    } catch (error) {
-      // What earlier steps have stored must not fail with the rest.
-      if (outcomes.size === 0) throw error
-      cause = error
-      break
+export function createWrites(pool: Pool, clock: Clock, warn: Warn): Store['write'] {
+  let isTogether = true
+
+  /** Runs changes and removals in one statement, or one by one once the engine has refused that. */
+  async function change(changes: readonly Change[], now: number): Promise<Decided> {
+    if (isTogether) {
+      try {
+        return await changeTogether(pool, changes, now)
+      } catch (error) {
+        if (!isRefused(error)) throw error
+        warn('The database refuses statements for several changes. Sending a transaction for each.')
+        isTogether = false
+      }
     }
+    return changeOneByOne(pool, changes, now)
   }
-  return writes.map(write => outcomes.get(write) ?? { kind: 'unavailable', cause })
+
+  return async given => {
+    const now = clock()
+    // Outcomes belong to objects, and the same one may be given twice.
+    const writes = given.map(write => ({ ...write }))
+    const steps = rounds(writes).flatMap(round => {
+      const creations = round.filter(write => write.kind === 'create')
+      const changes = round.filter(write => write.kind !== 'create')
+      return [
+        ...(creations.length > 0 ? [() => createAnimals(pool, creations, now)] : []),
+        ...(changes.length > 0 ? [() => change(changes, now)] : []),
+      ]
+    })
+    const outcomes: Decided = new Map()
+    let cause: unknown
+    for (const step of steps) {
+      try {
+        for (const [write, outcome] of await step()) outcomes.set(write, outcome)
+      } catch (error) {
+        // What earlier steps have stored must not fail with the rest.
+        if (outcomes.size === 0) throw error
+        cause = error
+        break
+      }
+    }
+    return writes.map(write => outcomes.get(write) ?? { kind: 'unavailable', cause })
+  }
 }
 
 /** Divides writes into groups with each animal and each idempotency key at most once. The order for each of them stays. */
@@ -79,7 +109,7 @@ async function createAnimals(pool: Pool, creations: readonly Creation[], now: nu
     decided.set(creation, { kind: 'created', animal: { id, ...creation.animal } })
   }
   // Its key was in use a moment ago, and has expired since.
-  return decideOthers(pool, creations, decided, () => ({ kind: 'unavailable', cause: undefined }))
+  return decideOthers(pool, creations, decided, now, () => ({ kind: 'unavailable', cause: undefined }))
 }
 
 /** A plain insert costs the server a third less than one whose ids are allocated in advance (bench/notes.md). */
@@ -95,7 +125,51 @@ async function createWithoutKeys(pool: Pool, creations: readonly Creation[]): Pr
   )
 }
 
-async function changeAnimals(pool: Pool, changes: readonly Change[], now: number): Promise<Decided> {
+async function changeOneByOne(pool: Pool, changes: readonly Change[], now: number): Promise<Decided> {
+  const decided: Decided = new Map()
+  for (const change of changes) {
+    const outcome = await changeAlone(pool, change, now)
+    if (outcome !== undefined) decided.set(change, outcome)
+  }
+  return decideOthers(pool, changes, decided, now, () => ({ kind: 'unavailable', cause: undefined }))
+}
+
+/** Returns undefined if the idempotency key is in use. Then nothing happens to the animal. */
+function changeAlone(pool: Pool, change: Change, now: number): Promise<Outcome | undefined> {
+  const { id, conditions, idempotency } = change
+  return pool.transact(async client => {
+    const query = (text: string, values: readonly unknown[]) =>
+      client.query({ text, values: values as unknown[], rowMode: 'array' as const })
+    const [row] = (await query(sql.LOCK_ANIMAL, [id])).rows
+    // Only now: a retry that came first may have had the lock.
+    if (idempotency !== undefined) {
+      const { scope, key } = idempotency
+      const known = await query(sql.FIND_REMEMBERED, [[scope], [key], now - IDEMPOTENCY_WINDOW_MS])
+      if (known.rows.length > 0) return undefined
+    }
+    if (row === undefined) return { kind: 'missing' }
+    const animal = toAnimal(row)
+    const failed = failedCondition(animal, conditions)
+    if (failed !== undefined) return failed
+    const changed = change.kind === 'update' ? applyChanges(animal, change.changes) : undefined
+    if (idempotency !== undefined) {
+      const { scope, key, request } = idempotency
+      const answer = changed === undefined ? '' : renderAnimal(changed)
+      const values = [scope, key, id, request, answer, now, now - IDEMPOTENCY_WINDOW_MS]
+      if ((await query(sql.REMEMBER, values)).rowCount === 0) return undefined
+    }
+    if (changed === undefined) {
+      await query(sql.DELETE_ANIMAL, [id])
+      return { kind: 'deleted' }
+    }
+    if (isSameAnimal(animal, changed)) return { kind: 'unchanged', animal }
+    const { name, categoryId, status = null } = changed
+    await query(sql.UPDATE_ANIMAL, [id, name, categoryId, status, searchName(name)])
+    return { kind: 'updated', animal: changed }
+  })
+}
+
+async function changeTogether(pool: Pool, changes: readonly Change[], now: number): Promise<Decided> {
   const rows = await pool.rows(sql.CHANGE_ANIMALS, [
     ...changeColumns(changes),
     ...keyColumns(changes),
@@ -110,7 +184,7 @@ async function changeAnimals(pool: Pool, changes: readonly Change[], now: number
     else if (!hasTag) refused.set(change, { kind: 'other_tag' })
     else refused.set(change, { kind: 'other_status', status: (oldStatus ?? undefined) as Animal['status'] })
   }
-  return decideOthers(pool, changes, decided, change => refused.get(change) ?? { kind: 'missing' })
+  return decideOthers(pool, changes, decided, now, change => refused.get(change) ?? { kind: 'missing' })
 }
 
 function outcomeOf({ kind }: Change, animal: Animal, isChanged: boolean): Outcome {
@@ -126,11 +200,12 @@ async function decideOthers(
   pool: Pool,
   writes: readonly Write[],
   decided: Decided,
+  now: number,
   otherwise: (write: Write) => Outcome,
 ): Promise<Decided> {
   const others = writes.filter(write => !decided.has(write))
   try {
-    const remembered = await findRemembered(pool, others)
+    const remembered = await findRemembered(pool, others, now)
     for (const write of others) {
       const first = remembered.get(write)
       decided.set(write, first === undefined ? otherwise(write) : replay(write, first))
@@ -142,11 +217,15 @@ async function decideOthers(
 }
 
 /** Returns what is stored for the idempotency key of each write, if it has one and the key is in use. */
-async function findRemembered(pool: Pool, writes: readonly Write[]): Promise<Map<Write, Remembered>> {
+async function findRemembered(
+  pool: Pool,
+  writes: readonly Write[],
+  now: number,
+): Promise<Map<Write, Remembered>> {
   const withKeys = writes.filter(({ idempotency }) => idempotency !== undefined)
   if (withKeys.length === 0) return new Map()
   const [scopes, keys] = keyColumns(withKeys)
-  const rows = await pool.rows(sql.FIND_REMEMBERED, [scopes, keys])
+  const rows = await pool.rows(sql.FIND_REMEMBERED, [scopes, keys, now - IDEMPOTENCY_WINDOW_MS])
   const byKey = new Map(
     rows.map(([scope, key, request, id, answer]) => [
       JSON.stringify([scope, key]),

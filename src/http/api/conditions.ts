@@ -1,10 +1,10 @@
 // The conditions of a request: If-Match and If-None-Match (RFC 9110, section 13), and the parameter ifStatus.
 
-import type { IncomingMessage } from 'node:http'
 import { STATUSES } from '../../animal.ts'
 import { invalid } from '../../error.ts'
 import { TAG_DIGITS } from '../../etag.ts'
 import type { Conditions, StatusName } from '../../write.ts'
+import type { Exchange } from '../server/exchange.ts'
 import { joinedHeader } from '../server/request.ts'
 import { parseQuery } from './parameters.ts'
 
@@ -27,7 +27,7 @@ interface RequestConditions {
 }
 
 /** Parses the conditions of a change or a removal. Throws `invalid_request` for a malformed one, and for any other parameter. */
-export function parseConditions(request: IncomingMessage, query: string): RequestConditions {
+export function parseConditions(request: Exchange['request'], query: string): RequestConditions {
   const ifMatch = requireTags(request, 'If-Match')
   const ifNoneMatch = requireTags(request, 'If-None-Match')
   const ifStatus = parseQuery(query, ['ifStatus']).get('ifStatus', parseStatusName)
@@ -43,12 +43,12 @@ export function parseConditions(request: IncomingMessage, query: string): Reques
 }
 
 /** Returns whether a read need not be answered in full. A malformed header is ignored. */
-export function isUnchanged(request: IncomingMessage, tag: string): boolean {
+export function isUnchanged(request: Exchange['request'], tag: string): boolean {
   const tags = parseTags(joinedHeader(request, 'if-none-match') ?? '')
   return tags === '*' || tags?.map(withoutWeakness).flatMap(ownTag).includes(tag) === true
 }
 
-function requireTags(request: IncomingMessage, name: string): readonly string[] | '*' | undefined {
+function requireTags(request: Exchange['request'], name: string): readonly string[] | '*' | undefined {
   const value = joinedHeader(request, name.toLowerCase())
   if (value === undefined) return undefined
   const tags = parseTags(value)

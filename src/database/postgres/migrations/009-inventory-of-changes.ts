@@ -1,20 +1,6 @@
-// A retry is answered from what is stored with its key: a digest of the request, and the answer. What version 1.1 has remembered gets
-// its answer here; it has no digest, because it is the creation of that animal. Instances of version 1.1 may run beside and take over
-// a key that has expired: they leave the answer of the earlier request, which counts only while answered_at is created_at.
-//
-// The triggers keep the inventory when animals are changed or removed, by whatever program, with the same rows and the same rights as
-// that of migration 006. PostgreSQL allows no list of columns for a trigger that sees all changed rows, so it skips a difference of
-// zero.
+// Keeps the inventory when animals are changed or removed, by whatever program, with the same rows and the same rights as migration
+// 006. PostgreSQL allows no list of columns for a trigger that sees all changed rows, so it skips a difference of zero.
 export default `
-  alter table idempotency_keys
-    add column if not exists request text,
-    add column if not exists answer text,
-    add column if not exists answered_at bigint;
-
-  update idempotency_keys set request = null, answered_at = created_at, answer =
-    concat('{"id":', id, ',"name":', to_json(name), ',"categoryId":', category_id, ',"status":"' || status || '"', '}')
-  from animals where id = animal_id and answered_at is distinct from created_at;
-
   do $do$
   begin
     execute format($sql$
