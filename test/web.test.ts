@@ -8,6 +8,13 @@ import { shared, startTestService } from './support/service.ts'
 
 const WITHOUT_KEY = { headers: { authorization: '' } }
 
+interface DescribedOperation {
+  readonly operationId: string
+  readonly parameters: readonly { readonly name: string }[]
+  readonly requestBody?: { readonly content: object }
+  readonly responses: Readonly<Record<string, object>>
+}
+
 suite('outside /v1, without a key', () => {
   const service = shared(startTestService)
 
@@ -37,10 +44,8 @@ suite('outside /v1, without a key', () => {
   test('/docs shows every operation, parameter, response and schema of the OpenAPI document', async () => {
     const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
     const { paths, components } = JSON.parse((await service().send('GET', '/openapi.json')).text)
-    for (const methods of Object.values<
-      Record<string, { operationId: string; parameters: { name: string }[]; responses: object }>
-    >(paths)) {
-      for (const { operationId, parameters, responses } of Object.values(methods)) {
+    for (const methods of Object.values<Record<string, DescribedOperation>>(paths)) {
+      for (const { operationId, parameters, requestBody, responses } of Object.values(methods)) {
         const start = text.indexOf(`id="${operationId}"`)
         const section = text.slice(start, text.indexOf('</section>', start))
         for (const { name } of parameters) {
@@ -49,12 +54,20 @@ suite('outside /v1, without a key', () => {
         }
         assert.equal(section.includes('>Parameters<'), parameters.length > 0, operationId)
         // An error has its sentence.
-        for (const status of Object.keys(responses))
+        for (const [status, response] of Object.entries(responses)) {
           assert.match(
             section,
             new RegExp(`>Response ${status}<|#error-\\w+">${status}</a></dt><dd>.{10}`),
             `${operationId} ${status}`,
           )
+          const isEmpty = new RegExp(`<option value="no body">${status}</option>`).test(section)
+          assert.equal(isEmpty, !('content' in response || '$ref' in response), `${operationId} ${status}`)
+        }
+        const mediaTypes = Object.keys(requestBody?.content ?? {})
+        for (const mediaType of mediaTypes)
+          assert.ok(section.includes(`<code>${mediaType}</code>`), `${operationId} ${mediaType}`)
+        // The form sends the first one.
+        assert.equal(/data-media-type="([^"]*)"/.exec(section)?.[1], mediaTypes[0], operationId)
       }
     }
     for (const [name, { properties = {} }] of Object.entries<{ properties?: object }>(components.schemas)) {
@@ -62,6 +75,7 @@ suite('outside /v1, without a key', () => {
       for (const attribute of Object.keys(properties))
         assert.ok(text.includes(`id="${name}-${attribute}"`), `${name} ${attribute} has no anchor`)
     }
+    assert.ok(text.includes('string or null · available | pending | sold | null'))
     assert.ok(text.includes('9007199254740993'), 'the large id of the example is rounded')
     assert.ok(text.includes('9223372036854775807'))
     assert.doesNotMatch(text, /undefined|\[object/)
@@ -83,16 +97,32 @@ suite('outside /v1, without a key', () => {
     const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
     const contents = text.slice(text.indexOf('<nav id="contents"'), text.indexOf('<main'))
     assert.deepEqual(
-      [...contents.matchAll(/href="#([^"]*)"/g)].slice(0, 12).map(([, id]) => id),
+      [...contents.matchAll(/href="#([^"]*)"/g)].slice(0, 15).map(([, id]) => id),
       [
-        ...['start', 'authentication', 'paging', 'searching', 'idempotency', 'errors', 'rate-limits'],
-        ...['deprecation', 'listPets', 'createPet', 'getInventory', 'getPet'],
+        ...['start', 'authentication', 'paging', 'searching', 'idempotency', 'conditions', 'errors'],
+        ...['rate-limits', 'deprecation'],
+        ...['listPets', 'createPet', 'getInventory', 'updatePet', 'deletePet', 'getPet'],
       ],
     )
     assert.match(contents, /Get an animal<br><small class="warning">until 5 December 2030</)
     assert.match(text, /href="\.\/"/)
     assert.match(text, /href="\.\/openapi\.json"/)
   })
+
+  for (const environment of ['production', 'staging'] as const)
+    test(`/docs says what each operation does in ${environment}`, async t => {
+      const service = await startTestService(t, { environment })
+      const { text } = await service.send('GET', '/docs', WITHOUT_KEY)
+      const effects = [...text.matchAll(/<span class="effect"[^>]*>([^<]*)</g)].map(([, effect]) => effect)
+      assert.deepEqual(effects, [
+        `reads from ${environment} and changes nothing`,
+        `adds an animal to ${environment}`,
+        `reads from ${environment} and changes nothing`,
+        `changes animal 1 in ${environment}`,
+        `removes animal 1 from ${environment} for good`,
+        `reads from ${environment} and changes nothing`,
+      ])
+    })
 
   test('the pages load nothing from other hosts, and their policy forbids it', async () => {
     for (const path of ['/', '/docs']) {

@@ -6,7 +6,7 @@ import { STATUS_OF } from '../error.ts'
 import { INT64_MAX, renderJson } from '../json.ts'
 import { MAX_EXAMINED, PAGE_LIMIT } from '../page.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../write.ts'
-import { type ApiDescription, type Header, jsonOf, operationsOf, type Response } from './api-description.ts'
+import { type ApiDescription, bodyOf, type Header, operationsOf, type Response } from './api-description.ts'
 import { type Html, html } from './html.ts'
 import {
   errorCode,
@@ -22,7 +22,7 @@ import { withClient } from './samples/languages.ts'
 import { KEY_VARIABLE } from './samples/sample-request.ts'
 
 export function guideSections({ api, environment, baseUrl, removal }: ReferenceOptions): readonly Section[] {
-  const { PageLinks, RateLimitPolicy, RateLimit, Deprecation, Sunset, DeprecationLinks } =
+  const { PageLinks, ETag, RateLimitPolicy, RateLimit, Deprecation, Sunset, DeprecationLinks } =
     api.components.headers
   return [
     {
@@ -40,8 +40,8 @@ ${renderCode('shell', 'npm install animal-store-client', 'Install the client')}`
       id: 'authentication',
       title: 'Authentication',
       text: html`<p>Send an API key with every request, as a bearer token in the <code>Authorization</code> header. A key in the URL or in a cookie does not count. ${renderMarkdown(api.components.securitySchemes.apiKey?.description ?? '')}</p>
-<p>The key is checked before the path, the method, the query and the body: without a valid one, every path below <code>/v1</code> answers <a href="#error-unauthorized">401</a>, and does not say why. Ask whoever runs the service for a key. <code>animal-store keys create --name my-program</code> creates one, and shows it once.</p>
-<p>All keys may do everything. Keep yours secret: load it from the environment, and do not write it into your code.</p>`,
+<p>The key is checked before the path, the method, the query and the body: without a valid one, every path below <code>/v1</code> answers <a href="#error-unauthorized">401</a>, and does not say why. Ask whoever runs the service for a key. <code>animal-store keys create --name my-program</code> creates one, and shows it once. With <code>--read-only</code>, the key may only read: a write gets <a href="#error-forbidden">403</a>.</p>
+<p>Keep your key secret: load it from the environment, and do not write it into your code.</p>`,
       code: html`${renderCode('http', `Authorization: Bearer ${KEY_PREFIX[environment]}…`, 'Request header')}
 ${renderCode('shell', `curl --include '${baseUrl}/pets' \\\n  -H 'Authorization: Bearer wrong'`, 'A key that is not valid')}
 ${renderError(api.components.responses.Unauthorized)}`,
@@ -49,7 +49,7 @@ ${renderError(api.components.responses.Unauthorized)}`,
     {
       id: 'paging',
       title: 'Paging',
-      text: html`<p><a href="#listPets">List animals</a> returns a page of <code>limit</code> animals by ascending id: ${PAGE_LIMIT.default} unless you ask for another number, and at most ${PAGE_LIMIT.maximum}. While animals are added, no animal appears twice and none moves to another page.</p>
+      text: html`<p><a href="#listPets">List animals</a> returns a page of <code>limit</code> animals by ascending id: ${PAGE_LIMIT.default} unless you ask for another number, and at most ${PAGE_LIMIT.maximum}. While you read page after page, others may add, change and remove animals: a change moves no animal in this order, and none appears twice. A removed one is gone from then on, and its id is never given again.</p>
 <p><strong>Forwards</strong>: <code>after</code> takes the last id of a page and returns the animals that follow. <strong>Backwards</strong>: <code>before</code> takes the first id of a page and returns the animals that precede it. <code>before=${INT64_MAX}</code>, the largest id, returns the newest animals.</p>
 <p>You need not build these URLs: each page has them in a header. They keep <code>limit</code> and all filters. Follow them until there is none.</p>
 ${renderHeaders('paging', { Link: PageLinks })}
@@ -62,7 +62,7 @@ ${renderSamples('paging', ({ id }) => PAGING_SAMPLES[id](baseUrl), 'All animals'
       id: 'searching',
       title: 'Searching and counting',
       text: html`<p><a href="#listPets">List animals</a> searches too: <code>name</code> keeps the animals whose name contains a text, whatever its case and accents, and <code>categoryId</code> those of a category. All filters combine, also with <code>limit</code>, <code>after</code> and <code>before</code>. Send the text as percent-encoded UTF-8.</p>
-<p>A search is bounded: one request examines at most ${formatNumber(MAX_EXAMINED)} animals. So a page may be shorter than <code>limit</code>, or empty, although more animals match. Do not stop there: follow <code>rel="next"</code> until there is none, or <code>rel="prev"</code> to search backwards. <code>animals</code> of our client does this by itself.</p>
+<p>A search is bounded: one request examines at most ${formatNumber(MAX_EXAMINED)} animals. So a page may be shorter than <code>limit</code>, or empty, although more animals match. Do not stop there: follow <code>rel="next"</code> until there is none, or <code>rel="prev"</code> to search backwards. This finds every match that was there when you began and that nobody changed or removed meanwhile, once. <code>animals</code> of our client does this by itself.</p>
 <p><a href="#getInventory">Count animals by status</a> returns how many animals there are. You need not list them.</p>`,
       code: html`${renderCode('shell', `curl --include --get '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  --data-urlencode 'name=zoë'`, 'Search for a name')}
 ${renderCode('http', 'Link: </v1/pets?limit=20&name=zo%C3%AB&after=10000>; rel="next"', 'Header of an empty page that is not the last')}
@@ -71,11 +71,27 @@ ${renderCode('javascript', withClient(baseUrl, "for await (const animal of store
     {
       id: 'idempotency',
       title: 'Idempotency',
-      text: html`<p>A connection can break after an animal was stored and before you have the answer. Send an <code>Idempotency-Key</code> with <a href="#createPet">each animal that you add</a>. Use a new value for each animal, such as a random one, and the same value when you repeat the request.</p>
-<p>For ${IDEMPOTENCY_WINDOW_HOURS} hours, the same key with the same animal gets the first answer again, with the header <code>Idempotent-Replayed: true</code>, and no second animal is added. The same key with another animal gets <a href="#error-idempotency_key_reused">422</a>. Rejected requests are not remembered.</p>
+      text: html`<p>A connection can break after the service has stored what you sent and before you have the answer. Send an <code>Idempotency-Key</code> with every request that writes: <a href="#createPet">add</a>, <a href="#updatePet">change</a> or <a href="#deletePet">remove</a> an animal. Use a new value for each write, such as a random one, and the same value when you repeat it.</p>
+<p>For ${IDEMPOTENCY_WINDOW_HOURS} hours, the same key with the same request gets the first answer again, with the header <code>Idempotent-Replayed: true</code>, and nothing is written a second time, whatever happened to the animal since. The same key with another request gets <a href="#error-idempotency_key_reused">422</a>: another operation, animal, condition or value. Only successes are remembered.</p>
+<p>So the retry of a change with a <a href="#conditions">condition</a> gets 200, and not a conflict with the change that it repeats. Without a key, 404 to the retry of a removal means that the animal is removed.</p>
 <p>Our client does this by itself.</p>`,
       code: html`${renderCode('shell', `curl --include --retry 5 --retry-all-errors '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Content-Type: application/json' \\\n  -H 'Idempotency-Key: delivery-1042-bella' \\\n  --data-raw '{"name": "Bella", "categoryId": 7}'`, 'Retry without adding twice')}
+${renderCode('shell', `curl --include --retry 5 --retry-all-errors -X DELETE '${baseUrl}/pets/1' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Idempotency-Key: order-1043-bella'`, 'Retry a removal')}
 ${renderCode('http', 'Idempotent-Replayed: true', 'Header of a repeated response')}`,
+    },
+    {
+      id: 'conditions',
+      title: 'Conditional changes',
+      text: html`<p><a href="#updatePet">Change</a> and <a href="#deletePet">remove</a> an animal on a condition, so that you do not undo what somebody else has done. The service checks it in one step with the write: of two requests at the same time, the second sees what the first has left.</p>
+<p><strong>By status</strong>: <code>ifStatus=available</code> writes only if this is the animal's status. Otherwise the answer is <a href="#error-conflict">409</a>, its message names the status, and nothing is changed. So an animal is not sold twice. <code>none</code> means that it has no status.</p>
+<p><strong>By version</strong>: send the <code>ETag</code> of the animal as <code>If-Match</code>. If anything about the animal is different, the answer is <a href="#error-precondition_failed">412</a>, and nothing is changed. Lists have no tags: a change with the body <code>{}</code> changes nothing, and returns the animal with its tag. In our client, the tag is <code>etag</code> of the animal.</p>
+<p>The tag is a digest of the animal: the same values always have the same tag. A proxy that compresses answers may turn it into a weak one (<code>W/"…"</code>), which <code>If-Match</code> never accepts.</p>
+<p>Without a condition, a change sets the members that it has, and leaves the others as they are.</p>`,
+      code: html`${renderCode('shell', `curl -X PATCH '${baseUrl}/pets/1?ifStatus=available' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Content-Type: application/merge-patch+json' \\\n  --data-raw '{"status": "sold"}'`, 'Sell an animal only once')}
+${renderError(api.components.responses.Conflict)}
+${renderCode('javascript', withClient(baseUrl, '// Rejects with the code conflict if it is not available any more.', "await store.updateAnimal(1n, { status: 'sold' }, { ifStatus: 'available' })"), 'With the client')}
+${renderCode('shell', `curl --include -X PATCH '${baseUrl}/pets/1' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Content-Type: application/merge-patch+json' \\\n  --data-raw '{}'`, 'An animal and its tag')}
+${renderCode('http', `ETag: ${ETag?.example ?? ''}`, 'Response header')}`,
     },
     {
       id: 'errors',
@@ -111,14 +127,15 @@ ${renderCode('javascript', withClient(baseUrl, 'console.log(await store.findAnim
 }
 
 function firstAnswer(api: ApiDescription): unknown {
-  const response = operationsOf(api).find(({ operationId }) => operationId === 'listPets')?.responses['200']
-  return response && jsonOf(response).example
+  const { responses } = operationsOf(api).find(({ operationId }) => operationId === 'listPets') ?? {}
+  const content = responses?.['200']?.content
+  return content && bodyOf(content).example
 }
 
 /** An error response, as it arrives. */
 function renderError(response: Response | undefined, header = '') {
-  if (response === undefined) return html``
-  const { example } = jsonOf(response)
+  if (response?.content === undefined) return html``
+  const { example } = bodyOf(response.content)
   const { status } = example as { status: number }
   return renderCode(
     'json',
@@ -133,18 +150,29 @@ function renderHeaders(section: string, headers: Readonly<Record<string, Header 
 
 /** One table for the errors of all operations. */
 function renderErrorTable(api: ApiDescription): Html {
-  const responses = operationsOf(api).flatMap(({ responses }) => Object.entries(responses))
+  const responses = operationsOf(api).flatMap(({ method, responses }) =>
+    Object.entries(responses).map(([status, response]) => ({ method, status, response })),
+  )
   // The table leaves out headers that successful responses have as well: they do not explain the error.
-  const common = responses.flatMap(([status, { headers }]) => (status < '400' ? Object.keys(headers) : []))
-  const errors = new Map(
-    responses.flatMap(([status, response]) => (status < '400' ? [] : [[errorCode(response), response]])),
+  const common = new Set(
+    responses.flatMap(({ status, response }) => (status < '400' ? Object.keys(response.headers) : [])),
+  )
+  const errors = Map.groupBy(
+    responses.filter(({ status }) => status >= '400'),
+    ({ response }) => errorCode(response),
   )
   return html`<table><thead class="visually-hidden"><tr><th scope="col">Status</th><th scope="col">Code</th></tr></thead>
 <tbody>${Object.entries(STATUS_OF).map(([code, status]) => {
     // The document describes operations, so it has no response for a method that a path does not support.
-    const { description, headers } = errors.get(code) ?? METHOD_NOT_ALLOWED
-    const names = Object.keys(headers).filter(name => !common.includes(name))
-    return html`<tr id="error-${code}" data-title="${status} ${code}"><td>${status}</td><td><code>${code}</code><br><span>${renderMarkdown(description)}</span>${names.length > 0 && html` <small>Header: ${names.map(name => html`<code>${name}</code> `)}</small>`}</td></tr>`
+    const found = errors.get(code) ?? [{ method: '', response: METHOD_NOT_ALLOWED }]
+    const methods = new Map(found.map(({ method, response }) => [response.description, method]))
+    const [description = ''] = methods.keys()
+    const text =
+      methods.size === 1
+        ? description
+        : [...methods].map(([each, method]) => `\`${method}\`: ${each}`).join(' ')
+    const headers = new Set(found.flatMap(({ response }) => Object.keys(response.headers))).difference(common)
+    return html`<tr id="error-${code}" data-title="${status} ${code}"><td>${status}</td><td><code>${code}</code><br><span>${renderMarkdown(text)}</span>${headers.size > 0 && html` <small>Header: ${[...headers].map(name => html`<code>${name}</code> `)}</small>`}</td></tr>`
   })}</tbody></table>`
 }
 

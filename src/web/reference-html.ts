@@ -129,17 +129,20 @@ function renderParameter(operationId: string, parameter: Parameter): Html {
     isRequired: required,
     text: renderMarkdown(description),
     field: schema.enum
-      ? html`<select ${attributes}><option value="">any</option>${schema.enum.map(value => html`<option>${value}</option>`)}</select>`
+      ? html`<select ${attributes}><option value="">any</option>${schema.enum.map(value => html`<option>${String(value)}</option>`)}</select>`
       : html`<input ${attributes} value="${example ?? ''}" autocomplete="off" spellcheck="false" placeholder="${schema.default ?? ''}"${required && html` required`}>`,
   })
 }
 
 function renderBody({ operationId, requestBody }: LocatedOperation): Html | undefined {
   if (requestBody === undefined) return undefined
-  const { mediaType, schema, example } = bodyOf(requestBody.content)
+  const { schema, example } = bodyOf(requestBody.content)
+  const mediaTypes = Object.keys(requestBody.content).map(
+    (mediaType, index) => html`${index > 0 && ' or '}<code>${mediaType}</code>`,
+  )
   const id = `${operationId}-body`
   return html`${renderSubheading(id, 'Body')}
-<p><label for="${id}-value">${renderMarkdown(requestBody.description)}</label> It is a ${renderType(schema)}, as <code>${mediaType}</code>.</p>
+<p><label for="${id}-value">${renderMarkdown(requestBody.description)}</label> Its type is ${renderType(schema)}, as ${mediaTypes}.</p>
 <textarea class="value" id="${id}-value" name="body" data-in="body" rows="5" spellcheck="false">${renderJson(example, 2)}</textarea>
 ${renderMembers(id, schema)}`
 }

@@ -44,10 +44,12 @@ async function send(page: Page, operation: string): Promise<Locator> {
   return output
 }
 
-/** Answers the question that "Send" asks before the first creation. */
-async function sendCreation(page: Page): Promise<Locator> {
-  const output = await send(page, 'createPet')
-  await output.getByRole('button', { name: 'Add the animal' }).click()
+const CONFIRM = { createPet: 'Add an animal', updatePet: 'Change an animal', deletePet: 'Remove an animal' }
+
+/** Answers the question that "Send" asks before a write in production. */
+async function sendWrite(page: Page, operation: keyof typeof CONFIRM): Promise<Locator> {
+  const output = await send(page, operation)
+  await output.getByRole('button', { name: CONFIRM[operation] }).click()
   await output.locator('strong').waitFor()
   return output
 }
@@ -87,6 +89,8 @@ suite('the samples', () => {
     assert.match(await textOf(sample(page, 'listPets')), /store\.listAnimals\(\)/)
     assert.match(await textOf(sample(page, 'getPet')), /store\.findAnimal\(1n\)/)
     assert.match(await textOf(sample(page, 'getInventory')), /store\.inventory\(\)/)
+    assert.match(await textOf(sample(page, 'updatePet')), /\.updateAnimal\(1n, \{\s+status: 'sold'/)
+    assert.match(await textOf(sample(page, 'deletePet')), /\.deleteAnimal\(1n, \{ idempotencyKey: '\d+' \}\)/)
     const search = page.locator('#listPets')
     await search.getByLabel('name', { exact: true }).fill("Zoë's")
     await search.getByLabel('categoryId', { exact: true }).fill('7')
@@ -217,6 +221,7 @@ suite('the forms', () => {
     const status = block.getByLabel('Status of the example')
     assert.deepEqual(await status.locator('option').allTextContents(), [
       '200',
+      '304',
       '400',
       '401',
       '404',
@@ -229,6 +234,8 @@ suite('the forms', () => {
       '500',
       '503',
     ])
+    await status.selectOption('304')
+    assert.equal(await response(page, 'getPet').textContent(), 'no body')
     await status.selectOption('404')
     await block.getByText('Response 404, an example').waitFor()
     assert.match(await textOf(response(page, 'getPet')), /"code": "not_found"/)
@@ -303,20 +310,90 @@ suite('the forms', () => {
     assert.equal(await response(page, 'getInventory').textContent(), body)
   })
 
-  test('ask once before they add an animal, and name the environment', async t => {
+  test('ask before each write in production, in words of the operation', async t => {
+    const { page, service } = await openReference(t)
+    await page.getByLabel('API key').fill(API_KEY)
+    const cases = [
+      { operation: 'createPet', effect: 'adds an animal to production', outcomes: ['201', '201'] },
+      { operation: 'updatePet', effect: 'changes animal 7 in production', outcomes: ['200', '200'] },
+      {
+        operation: 'deletePet',
+        effect: 'removes animal 7 from production for good',
+        outcomes: ['204', '404'],
+      },
+    ] as const
+    for (const { operation, effect, outcomes } of cases) {
+      const form = page.locator(`#${operation}`)
+      const petId = form.getByLabel('petId', { exact: true })
+      if ((await petId.count()) > 0) await petId.fill('7')
+      assert.equal(await form.locator('.effect').textContent(), effect)
+      const before = (await service.send('GET', '/v1/pets?limit=100')).text
+      const output = await send(page, operation)
+      await output.getByText(`Nothing was sent yet. This request ${effect}.`).waitFor()
+      await output.getByRole('button', { name: 'Cancel' }).click()
+      assert.equal(await output.textContent(), 'Nothing was sent.')
+      assert.equal((await service.send('GET', '/v1/pets?limit=100')).text, before)
+      for (const outcome of outcomes)
+        assert.match(await textOf(await sendWrite(page, operation)), new RegExp(`${outcome} `), operation)
+    }
+  })
+
+  test('withdraw the question when the request changes, and not when the language of the sample does', async t => {
+    const { page, service } = await openReference(t)
+    await page.getByLabel('API key').fill(API_KEY)
+    const output = await send(page, 'deletePet')
+    await page.locator('#deletePet').getByText('Go', { exact: true }).click()
+    await output.getByText('This request removes animal 1 from production').waitFor()
+    await page.locator('#deletePet').getByLabel('petId', { exact: true }).fill('2')
+    await output.getByText('Nothing was sent yet. The request was changed.').waitFor()
+    assert.equal(await output.getByRole('button').count(), 0)
+    assert.match(await textOf(await sendWrite(page, 'deletePet')), /^204 No Content/)
+    assert.equal((await service.send('GET', '/v1/pets/1')).status, 200)
+    assert.equal((await service.send('GET', '/v1/pets/2')).status, 404)
+  })
+
+  test('do not ask in staging', async t => {
     const service = await startWithAnimals(t, newAnimals(25), { environment: 'staging' })
     const { page } = await openPage(t, service, { path: '/docs', context: WIDE, isSignedIn: false })
     await page.getByLabel('API key').fill(API_KEY)
     await page.locator('#listPets .send').getByText('reads from staging and changes nothing').waitFor()
-    const output = await send(page, 'createPet')
-    await output.getByText('adds an animal to staging, and it cannot be deleted').waitFor()
-    await output.getByRole('button', { name: 'Cancel' }).click()
-    assert.equal(await output.textContent(), 'Nothing was sent.')
-    assert.equal((await service.send('GET', '/v1/pets/26')).status, 404)
-    assert.match(await textOf(await sendCreation(page)), /^201 Created/)
-    assert.match(await textOf(response(page, 'createPet')), /"id": 26,/)
-    await page.locator('#createPet').getByRole('button', { name: 'Send' }).click()
-    await response(page, 'createPet').getByText('"id": 27').waitFor()
+    await page.locator('#deletePet .send').getByText('removes animal 1 from staging for good').waitFor()
+    assert.match(await textOf(await send(page, 'createPet')), /^201 Created/)
+    assert.match(await textOf(await send(page, 'updatePet')), /^200 OK/)
+    assert.match(await textOf(await send(page, 'deletePet')), /^204 No Content/)
+  })
+
+  test('send a change with its media type and its conditions, and leave out what is empty', async t => {
+    const { page } = await openReference(t)
+    await page.getByLabel('API key').fill(API_KEY)
+    const form = page.locator('#updatePet')
+    const fill = (name: string, value: string) => form.getByLabel(name, { exact: true }).fill(value)
+    await fill('petId', '2')
+    const requests: { url: string; headers: Record<string, string> }[] = []
+    page.on('request', request => requests.push({ url: request.url(), headers: request.headers() }))
+    await sendWrite(page, 'updatePet')
+    assert.match(await textOf(response(page, 'updatePet')), /"id": 2,.*"status": "sold"/s)
+    assert.match(requests[0]?.url ?? '', /\/v1\/pets\/2$/)
+    assert.equal(requests[0]?.headers['content-type'], 'application/merge-patch+json')
+    assert.equal(requests[0]?.headers['if-match'], undefined)
+    const [, tag = ''] = /^etag: (.*)$/m.exec(await textOf(form.locator('details pre').last())) ?? []
+    await fill('If-Match', tag)
+    await form.getByLabel('ifStatus', { exact: true }).selectOption('sold')
+    await form.locator('textarea').fill('{"status": null}')
+    assert.match(await textOf(await sendWrite(page, 'updatePet')), /^200 OK/)
+    assert.equal(
+      await response(page, 'updatePet').textContent(),
+      '{\n  "id": 2,\n  "name": "Animal 1",\n  "categoryId": 0\n}',
+    )
+    assert.match(await textOf(await sendWrite(page, 'updatePet')), /^Rejected: 412 Precondition Failed/)
+    await fill('If-Match', '')
+    assert.match(await textOf(await sendWrite(page, 'updatePet')), /^Rejected: 409 Conflict/)
+    await page.locator('#getPet').getByLabel('If-None-Match', { exact: true }).fill('*')
+    assert.match(await textOf(await send(page, 'getPet')), /^304 Not Modified/)
+    await page.locator('#deletePet').getByLabel('petId', { exact: true }).fill('2')
+    assert.match(await textOf(await sendWrite(page, 'deletePet')), /^204 No Content/)
+    for (const operation of ['getPet', 'deletePet'])
+      assert.equal(await response(page, operation).textContent(), 'no body')
   })
 
   test('generate an Idempotency-Key: a new one after each animal, the same one without an answer', async t => {
@@ -331,25 +408,50 @@ suite('the forms', () => {
       await route.fetch()
       await route.abort()
     })
-    assert.match(await textOf(await sendCreation(page)), /^No response/)
+    assert.match(await textOf(await sendWrite(page, 'createPet')), /^No response.*nothing is done twice\.$/)
     assert.equal(await field.inputValue(), first)
     await page.unroute('**/v1/pets')
-    await page.locator('#createPet').getByRole('button', { name: 'Send' }).click()
-    await page.locator('#createPet output.accepted').waitFor()
+    assert.match(await textOf(await sendWrite(page, 'createPet')), /^201 Created/)
     assert.match(await textOf(page.locator('#createPet details pre').last()), /idempotent-replayed/)
     assert.equal((await service.send('GET', '/v1/pets/27')).status, 404)
     assert.notEqual(await field.inputValue(), first)
     await field.fill('my-own')
-    await page.locator('#createPet').getByRole('button', { name: 'Send' }).click()
+    await sendWrite(page, 'createPet')
     await response(page, 'createPet').getByText('"id": 27').waitFor()
     assert.equal(await field.inputValue(), 'my-own')
+  })
+
+  test('generate an Idempotency-Key for each change and removal too', async t => {
+    const { page } = await openReference(t)
+    await page.getByLabel('API key').fill(API_KEY)
+    for (const operation of ['updatePet', 'deletePet'] as const) {
+      const form = page.locator(`#${operation}`)
+      const field = form.getByLabel('Idempotency-Key', { exact: true })
+      const first = await field.inputValue()
+      await form.getByLabel('ifStatus', { exact: true }).selectOption('pending')
+      await sendWrite(page, operation)
+      assert.equal(await field.inputValue(), first, 'the key of a rejected request')
+      await form
+        .getByLabel('ifStatus', { exact: true })
+        .selectOption(operation === 'updatePet' ? 'none' : 'sold')
+      await page.route('**/v1/pets/1?*', async route => {
+        await route.fetch()
+        await route.abort()
+      })
+      assert.match(await textOf(await sendWrite(page, operation)), /^No response/)
+      assert.equal(await field.inputValue(), first)
+      await page.unroute('**/v1/pets/1?*')
+      assert.match(await textOf(await sendWrite(page, operation)), /^20[04] /)
+      assert.match(await textOf(form.locator('details pre').last()), /idempotent-replayed/)
+      assert.notEqual(await field.inputValue(), first)
+    }
   })
 
   test('show a rejected request as an error', async t => {
     const { page } = await openReference(t)
     await page.getByLabel('API key').fill(API_KEY)
     await page.locator('#createPet textarea').fill('{"name": ""}')
-    assert.match(await textOf(await sendCreation(page)), /^Rejected: 400 Bad Request/)
+    assert.match(await textOf(await sendWrite(page, 'createPet')), /^Rejected: 400 Bad Request/)
     assert.match(await textOf(response(page, 'createPet')), /categoryId is required/)
     await page.getByLabel('API key').fill('wrong')
     const getPet = await send(page, 'getPet')
@@ -373,7 +475,9 @@ suite('the contents', () => {
     await page.getByText('Nothing matches.').waitFor()
     assert.equal(await links.count(), 0)
     const cases: [query: string, found: string[], opened: string][] = [
-      ['python', ['List animals', 'Add an animal', 'Get an animal', 'Count animals by status'], '#listPets'],
+      ['python', ['List animals', 'Change an animal', 'Remove an animal', 'Get an animal'], '#listPets'],
+      ['merge-patch', ['Change an animal', '415 unsupported_media_type'], '#conditions'],
+      ['ifstatus', ['Conditional changes', '409 conflict'], '#updatePet-ifStatus'],
       ['422', ['Errors', '422 idempotency_key_reused'], '#error-idempotency_key_reused'],
       ['limit', ['List animals', 'limit'], '#listPets-limit'],
       ['categoryid', ['Animal', 'categoryId'], '#listPets-categoryId'],
@@ -382,7 +486,9 @@ suite('the contents', () => {
     ]
     for (const [query, found, opened] of cases) {
       await page.locator('#search').fill(query)
-      const texts = (await links.allTextContents()).map(text => text.replace(/(until .*)?(GET|POST)$/, ''))
+      const texts = (await links.allTextContents()).map(text =>
+        text.replace(/(until .*)?(GET|POST|PATCH|DELETE)$/, ''),
+      )
       assert.deepEqual(
         found.filter(text => !texts.includes(text)),
         [],
@@ -479,7 +585,10 @@ suite('the page', () => {
     await page.getByLabel('API key').fill(API_KEY)
     await send(page, 'listPets')
     await page.locator('#listPets .response summary').click()
+    await page.locator('#updatePet').getByText('Go', { exact: true }).click()
     await send(page, 'createPet')
+    await send(page, 'updatePet')
+    await send(page, 'deletePet')
     await send(page, 'getInventory')
     for (const [width, height] of [
       [1000, 768],
@@ -487,7 +596,7 @@ suite('the page', () => {
       [1920, 1080],
     ] as const) {
       await page.setViewportSize({ width, height })
-      for (const operation of ['listPets', 'createPet', 'getInventory']) {
+      for (const operation of ['listPets', 'createPet', 'updatePet', 'deletePet', 'getInventory']) {
         await page.goto(`${service.address}/docs#${operation}`)
         for (const part of ['.samples', '.send', 'output', '.response']) {
           const box = await page.locator(`#${operation} ${part}`).boundingBox()
@@ -502,7 +611,7 @@ suite('the page', () => {
     for (const context of [WIDE, SMALL]) {
       const { page } = await openReference(t, context)
       for (const language of ['curl', 'TypeScript', 'JavaScript', 'Python', 'Go']) {
-        await page.locator('#createPet .languages').getByText(language, { exact: true }).click()
+        await page.locator('#updatePet .languages').getByText(language, { exact: true }).click()
         const hidden = await page
           .locator('main pre:visible')
           .evaluateAll(blocks => blocks.filter(block => block.scrollWidth > block.clientWidth).length)
@@ -587,6 +696,8 @@ suite('the page', () => {
     await page.getByLabel('API key').fill(API_KEY)
     await send(page, 'listPets')
     await send(page, 'getInventory')
+    await send(page, 'deletePet')
+    await sendWrite(page, 'updatePet')
     await page.getByLabel('API key').fill('wrong')
     await send(page, 'getPet')
     await send(page, 'createPet')

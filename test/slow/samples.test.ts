@@ -2,13 +2,16 @@
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { suite, test } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Status } from '../../src/animal.ts'
 import { tokenizeLines } from '../../src/web/samples/highlight.ts'
 import { LANGUAGES } from '../../src/web/samples/languages.ts'
-import { buildRequest, type Field } from '../../src/web/samples/sample-request.ts'
+import { buildRequest, type Field, type SampleRequest } from '../../src/web/samples/sample-request.ts'
 import { skipWithout } from '../support/programs.ts'
 import { API_KEY, startTestService, type TestService, temporaryFolder } from '../support/service.ts'
 
@@ -25,6 +28,8 @@ const LARGE_CATEGORY = '9007199254740993'
 
 /** What the samples print of an error: its status, code and message, in any order. */
 const ERROR = /^(?=.*400)(?=.*invalid_request)(?=.*limit must be a whole number)/s
+
+const NOT_FOUND = /^(?=.*404)(?=.*not_found)(?=.*There is no animal)/s
 
 interface Toolchain {
   readonly language: string
@@ -174,8 +179,48 @@ function difficultSamples({ address }: TestService, language: string): Program[]
     creation: buildRequest({ ...target, operationId: 'createPet', method: 'POST', fields: creation }),
     search: buildRequest({ ...target, operationId: 'listPets', method: 'GET', fields: search }),
   }
+  return renderRequests(requests, language)
+}
+
+/** A change and a removal of this animal, with a value in every field. */
+function conditionalRequests({ address }: TestService, petId: string): Record<string, SampleRequest> {
+  const fieldsOf = (key: string, ifStatus: string): Field[] => [
+    { name: 'petId', in: 'path', value: petId },
+    { name: 'If-Match', in: 'header', value: '*' },
+    { name: 'If-None-Match', in: 'header', value: `"'\`$HOME\\%s", W/"2"` },
+    { name: 'ifStatus', in: 'query', value: ifStatus },
+    { name: 'Idempotency-Key', in: 'header', value: DIFFICULT_KEY + key },
+  ]
+  const body = `{"name": ${JSON.stringify(DIFFICULT_NAME)}, "categoryId": ${LARGE_CATEGORY}, "status": null}`
+  const target = { baseUrl: `${address}/v1`, path: '/pets/{petId}' }
+  return {
+    change: buildRequest({
+      ...target,
+      operationId: 'updatePet',
+      method: 'PATCH',
+      mediaType: 'application/merge-patch+json',
+      fields: [...fieldsOf('1', 'available'), { name: 'body', in: 'body', value: body }],
+    }),
+    removal: buildRequest({
+      ...target,
+      operationId: 'deletePet',
+      method: 'DELETE',
+      fields: fieldsOf('2', 'none'),
+    }),
+  }
+}
+
+function renderRequests(requests: Readonly<Record<string, SampleRequest>>, language: string): Program[] {
   const render = LANGUAGES.find(({ id }) => id === language)?.render
   return Object.entries(requests).map(([name, request]) => ({ name, text: render?.(request) ?? '' }))
+}
+
+function fetchRequest({ method, url, headers, body }: SampleRequest): Promise<Response> {
+  return fetch(url, {
+    method,
+    headers: Object.fromEntries([['Authorization', `Bearer ${API_KEY}`], ...headers]),
+    body: body ?? null,
+  })
 }
 
 suite('the samples of the reference', () => {
@@ -221,6 +266,26 @@ suite('the samples of the reference', () => {
       },
     )
 
+    test(`run with ${language}: change and remove, also with a value in every field`, options, async t => {
+      const service = await startTestService(t)
+      await service.create({ name: 'Bella', categoryId: 7 })
+      await service.create({ name: 'Kim', categoryId: 7, status: 'available' })
+      const requests = conditionalRequests(service, '2')
+      const [changed = '', removed = '', difficult = ''] = await run([
+        ...(await readSamples(service, ['updatePet', 'deletePet'], language)),
+        ...renderRequests(requests, language),
+      ])
+      assert.match(changed, /Bella.*sold/s)
+      assert.match(removed, /204|The animal was removed/)
+      assert.match(difficult, /Zoë/)
+      assert.equal((await service.send('GET', '/v1/pets')).text, '[]')
+      // A repetition is replayed, so the sample has sent exactly this request.
+      for (const [name, request] of Object.entries(requests)) {
+        const repeated = await fetchRequest(request)
+        assert.equal(repeated.headers.get('idempotent-replayed'), 'true', `${name}: ${await repeated.text()}`)
+      }
+    })
+
     test(`show with ${language} how to follow Link, and how to read an error`, options, async t => {
       const service = await startTestService(t)
       for (let id = 1; id <= 41; id++) await service.create({ name: `Animal ${id}.`, categoryId: 1 })
@@ -229,21 +294,24 @@ suite('the samples of the reference', () => {
       assert.match(error, ERROR)
     })
 
-    // The client throws an error.
-    if (language !== 'typescript')
-      test(`print with ${language} the error object of a rejected request`, options, async t => {
-        const { address } = await startTestService(t)
-        const request = buildRequest({
-          operationId: 'listPets',
-          method: 'GET',
-          baseUrl: `${address}/v1`,
-          path: '/pets',
-          fields: [{ name: 'limit', in: 'query', value: '0' }],
-        })
-        const text = LANGUAGES.find(({ id }) => id === language)?.render(request) ?? ''
-        const [output = ''] = await run([{ name: 'rejected', text }])
-        assert.match(output, ERROR)
+    test(`print with ${language} the error object of a rejected request, and fail`, options, async t => {
+      const service = await startTestService(t)
+      const list = buildRequest({
+        operationId: 'listPets',
+        method: 'GET',
+        baseUrl: `${service.address}/v1`,
+        path: '/pets',
+        fields: [{ name: 'limit', in: 'query', value: '0' }],
       })
+      const cases: [request: SampleRequest, error: RegExp][] = [[list, ERROR]]
+      for (const request of Object.values(conditionalRequests(service, '7'))) cases.push([request, NOT_FOUND])
+      for (const [request, error] of cases) {
+        const output = run(renderRequests({ rejected: request }, language))
+        // curl shows the answer, whatever it is.
+        if (language === 'curl') assert.match(String(await output), error)
+        else await assert.rejects(output, error)
+      }
+    })
   }
 })
 
@@ -272,7 +340,74 @@ test('the requests of the guide do what the guide says', {
   assert.match(await runBlock('A key that is not valid'), /^HTTP\/1\.1 401 /)
   assert.doesNotMatch(await runBlock('Retry without adding twice'), /Idempotent-Replayed/i)
   assert.match(await runBlock('Retry without adding twice'), /^Idempotent-Replayed: true/im)
+  assert.match(await runBlock('An animal and its tag'), /^ETag: "[0-9a-f]{32}"\r$.*"Animal 1"/ims)
+  assert.match(await runBlock('Sell an animal only once'), /"code":"conflict"/)
+  await setStatus(service, 'available')
+  assert.match(await runBlock('Sell an animal only once'), /"status":"sold"/)
+  assert.match(await runBlock('Sell an animal only once'), /"code":"conflict"/)
+  assert.match(await runBlock('Retry a removal'), /^HTTP\/1\.1 204 /)
+  assert.match(await runBlock('Retry a removal'), /^HTTP\/1\.1 204 .*^Idempotent-Replayed: true/ims)
 })
+
+async function setStatus(service: TestService, status: Status): Promise<void> {
+  const headers = { 'content-type': 'application/json' }
+  const { text } = await service.send('PATCH', '/v1/pets/1', { headers, body: JSON.stringify({ status }) })
+  assert.match(text, new RegExp(`"status":"${status}"`))
+}
+
+suite('the samples of docs/other-languages.md that retry a change', () => {
+  const page = readFileSync(join(ROOT, 'docs/other-languages.md'), 'utf8')
+  const section = page.slice(page.indexOf('## Retry a change safely'))
+
+  for (const [language, program, option] of [
+    ['sh', 'curl', '-c'],
+    ['py', 'python3', '-c'],
+  ] as const)
+    test(`change once with ${program} if the first answer is lost, and fail if somebody was faster`, {
+      skip: skipWithout(program),
+    }, async t => {
+      const service = await startTestService(t)
+      await service.create({ name: 'Bella', categoryId: 7, status: 'available' })
+      const proxy = await startLossyProxy(t, service.address)
+      const [, code = ''] = new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(section) ?? []
+      const text = code.replaceAll('http://127.0.0.1:8080', proxy.address)
+      const shell = language === 'sh' ? 'sh' : program
+      const folder = temporaryFolder()
+      assert.match(await execute([shell, option, text], folder), /sold/)
+      assert.deepEqual(proxy.statuses, [200, 200])
+      await setStatus(service, 'pending')
+      // Otherwise it would be a retry of the sale.
+      const another = text.replace('order-1042', 'order-1043')
+      await assert.rejects(execute([shell, option, another], folder))
+      assert.deepEqual(proxy.statuses, [200, 200, 409])
+    })
+})
+
+/** A proxy that loses the answer to the first request. */
+async function startLossyProxy(t: TestContext, target: string) {
+  const statuses: number[] = []
+  const server = createServer(async (request, response) => {
+    const { url, method = '', headers } = request
+    const chunks = await request.toArray()
+    const { authorization = '', 'content-type': type = '', 'idempotency-key': key = '' } = headers
+    const reply = await fetch(`${target}${url}`, {
+      method,
+      headers: { authorization, 'content-type': type, 'idempotency-key': String(key) },
+      body: Buffer.concat(chunks),
+    })
+    const body = await reply.text()
+    statuses.push(reply.status)
+    if (statuses.length === 1) request.socket.destroy()
+    else response.writeHead(reply.status, { 'content-type': 'application/json' }).end(body)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { address: `http://127.0.0.1:${port}`, statuses }
+}
 
 test('the highlighting changes no sample', () => {
   const request = buildRequest({

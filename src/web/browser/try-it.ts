@@ -1,9 +1,9 @@
 // The forms of the API reference: the samples follow their values, and "Send" shows the response in place of the example.
 
 import { formatNumber } from '../../count.ts'
-import { tokenizeLines } from '../samples/highlight.ts'
+import { NO_BODY, tokenizeLines } from '../samples/highlight.ts'
 import { LANGUAGES } from '../samples/languages.ts'
-import { buildRequest, type SampleRequest } from '../samples/sample-request.ts'
+import { buildRequest, fillIn, type SampleRequest } from '../samples/sample-request.ts'
 import type { ApiKeyField } from './api-key-field.ts'
 import { INVALID_KEY } from './browser-storage.ts'
 import { createElement, find } from './elements.ts'
@@ -31,8 +31,9 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
   const nextButton = find('button', HTMLButtonElement, result)
   const showAnswer = createResponseBlock(find('.response', HTMLElement, form))
   const idempotencyKey = form.querySelector<HTMLInputElement>('[name=Idempotency-Key]')
+  const effect = find('.effect', HTMLElement, form)
   let generatedKey = ''
-  let isConfirmed = form.dataset.method === 'GET'
+  let isAsking = false
   let isWaiting = false
   let nextPage: URLSearchParams | undefined
 
@@ -44,6 +45,7 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
       )
     const shownUrl = request.url.slice(request.baseUrl.length - `/${API_PATH}`.length)
     find('.url', HTMLElement, form).textContent = `${request.method} ${shownUrl}`
+    effect.textContent = fillIn(effect.dataset.effect ?? '', request.values)
   }
 
   function generateKey(): void {
@@ -56,6 +58,7 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
   }
 
   function say(kind: string, ...content: readonly (Node | string)[]): void {
+    isAsking = false
     result.hidden = false
     output.className = kind
     output.replaceChildren(...content)
@@ -70,24 +73,29 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     sendButton.focus({ preventScroll: true })
   }
 
-  /** Asks once before an animal is added. */
-  function askToConfirm(): void {
-    const effect = find('.effect', HTMLElement, form).textContent
-    const buttons = ['Add the animal', 'Cancel'].map(label =>
-      createElement('button', { type: 'button' }, label),
-    )
-    for (const button of buttons)
-      button.addEventListener('click', () => {
-        focusSend()
-        isConfirmed = button === buttons[0]
-        if (isConfirmed) form.requestSubmit()
-        else say('', 'Nothing was sent.')
-      })
+  /** Asks before a write in production. */
+  function askToConfirm(label: string): void {
+    const confirm = createElement('button', { type: 'button' }, label)
+    const cancel = createElement('button', { type: 'button' }, 'Cancel')
+    confirm.addEventListener('click', () => {
+      focusSend()
+      submit(true)
+    })
+    cancel.addEventListener('click', () => {
+      focusSend()
+      say('', 'Nothing was sent.')
+    })
     say(
       'question',
-      `Nothing was sent yet. This request ${effect}.`,
-      createElement('span', { class: 'row' }, ...buttons),
+      `Nothing was sent yet. This request ${effect.textContent}.`,
+      createElement('span', { class: 'row' }, confirm, cancel),
     )
+    isAsking = true
+  }
+
+  /** The question is about the request as it was. */
+  function withdrawQuestion(): void {
+    if (isAsking) say('', 'Nothing was sent yet. The request was changed.')
   }
 
   /** Returns whether the form has a key that can be sent. Asks for one otherwise. */
@@ -104,7 +112,7 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     return false
   }
 
-  async function submit(): Promise<void> {
+  async function submit(isConfirmed = false): Promise<void> {
     // Enter in a field sends too, and on a small screen "Send" may be far from it.
     if (form.querySelector('[data-in]:focus') !== null) sendRow.scrollIntoView({ block: 'nearest' })
     if (!checkKey()) return
@@ -117,7 +125,8 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
       )
       return
     }
-    if (!isConfirmed) return askToConfirm()
+    const { confirm } = form.dataset
+    if (confirm !== undefined && !isConfirmed) return askToConfirm(confirm)
     isWaiting = true
     say('', 'Waiting for the response …')
     const answer = await send(request, key.value).catch(describeMissingResponse)
@@ -126,9 +135,9 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
       showOutcome(answer)
       return
     }
-    // Without an answer, the same key must be sent again, so that no second animal is added.
+    // The key stays as it is: the request may have been carried out.
     const advice = idempotencyKey?.value
-      ? ' Sending again with the same Idempotency-Key adds no second animal.'
+      ? ' Send again with the same Idempotency-Key: nothing is done twice.'
       : ''
     sayFailure('No response.', answer + advice)
     showAnswer(undefined)
@@ -147,7 +156,7 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     showNextButton(headers.get('link'))
     const isElsewhere = document.activeElement !== document.body && !form.contains(document.activeElement)
     if (status === 401 && !isElsewhere) key.askIn(sendRow)
-    if (status === 201) generateKey()
+    if (answer.response.ok) generateKey()
   }
 
   /** Offers the next page if this `Link` header has one. */
@@ -165,7 +174,11 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     showSamples()
     form.requestSubmit()
   })
-  form.addEventListener('input', showSamples)
+  form.addEventListener('input', ({ target }) => {
+    showSamples()
+    // Other controls, such as the language of the sample, do not change the request.
+    if (target instanceof Element && target.matches('[data-in]')) withdrawQuestion()
+  })
   form.addEventListener('submit', event => {
     event.preventDefault()
     if (!isWaiting) submit()
@@ -186,12 +199,19 @@ function describeMissingResponse(error: unknown): string {
 
 /** The API is beside the page: a proxy may serve both below a prefix. */
 function readForm(form: HTMLFormElement): SampleRequest {
-  const { operation = '', method = '', path = '' } = form.dataset
+  const { operation = '', method = '', path = '', mediaType } = form.dataset
   const fields = [...form.querySelectorAll<HTMLInputElement>('[data-in]')].map(
     ({ name, value, dataset }) => ({ name, value, in: dataset.in ?? '' }),
   )
   const baseUrl = new URL(API_PATH, location.href).href
-  return buildRequest({ operationId: operation, method, baseUrl, path: path.slice(API_PATH.length), fields })
+  return buildRequest({
+    operationId: operation,
+    method,
+    baseUrl,
+    path: path.slice(API_PATH.length),
+    mediaType,
+    fields,
+  })
 }
 
 async function send({ method, url, headers, body }: SampleRequest, apiKey: string): Promise<Answer> {
@@ -222,7 +242,7 @@ function createResponseBlock(block: HTMLElement): (answer: Answer | undefined) =
     const shown = sent.selected ? answer : undefined
     const status = shown?.response.status ?? `${list.selectedOptions[0]?.text}, an example`
     title.textContent = `Response ${status}`
-    body.replaceChildren(...highlight('json', shown ? indentJson(shown.text) : list.value))
+    body.replaceChildren(...highlight('json', shown ? indentJson(shown.text) || NO_BODY : list.value))
     details.hidden = shown === undefined
     const lines = [...(shown?.response.headers ?? [])].map(([name, value]) => `${name}: ${value}`)
     find('code', HTMLElement, details).replaceChildren(...highlight('http', lines.join('\n')))

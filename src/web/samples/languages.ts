@@ -1,5 +1,6 @@
 // The samples of the operations in the order of their buttons: curl, TypeScript with our client, and JavaScript, Python
-// and Go with nothing but what the language has. A sample sends exactly what the form would send.
+// and Go with nothing but what the language has. A sample sends exactly what the form would send. The programs fail if the
+// service rejects the request; curl shows the answer.
 
 import { KEY_VARIABLE, type SampleRequest } from './sample-request.ts'
 
@@ -17,7 +18,8 @@ export const LANGUAGES = [
 function renderCurl({ method, url, headers, body }: SampleRequest): string {
   const isDefaultMethod = method === (body === undefined ? 'GET' : 'POST')
   return [
-    `curl ${isDefaultMethod ? '' : `-X ${method} `}${quoteShell(url)}`,
+    // The answer to a removal has no body, so it is shown with its status.
+    `curl ${method === 'DELETE' ? '--include ' : ''}${isDefaultMethod ? '' : `-X ${method} `}${quoteShell(url)}`,
     `-H "Authorization: Bearer $${KEY_VARIABLE}"`,
     ...headers.map(([name, value]) => `-H ${quoteShell(`${name}: ${value}`)}`),
     ...(body === undefined ? [] : [`--data-raw ${quoteShell(body)}`]),
@@ -29,24 +31,33 @@ function quoteShell(text: string): string {
 }
 
 function renderTypeScript(request: SampleRequest): string {
-  return withClient(request.baseUrl, ...renderCall(request))
+  // The client has no option for this header, but sends any header that it is given.
+  const { 'If-None-Match': tags } = request.values
+  const isSent = tags !== undefined && request.method !== 'GET'
+  const headers = isSent ? [`  headers: { 'If-None-Match': ${quote(tags)} },`] : []
+  return renderProgram(request.baseUrl, headers, renderCall(request))
 }
 
 /** A complete program with our client. */
 export function withClient(baseUrl: string, ...lines: readonly string[]): string {
+  return renderProgram(baseUrl, [], lines)
+}
+
+function renderProgram(baseUrl: string, options: readonly string[], lines: readonly string[]): string {
   return [
     `import { AnimalStore } from ${quote('animal-store-client')}`,
     ``,
     `const store = new AnimalStore({`,
     `  baseUrl: ${quote(baseUrl)},`,
     `  apiKey: process.env.${KEY_VARIABLE} ?? '',`,
+    ...options,
     `})`,
     ...lines,
   ].join('\n')
 }
 
 function renderCall({ operationId, values, body = '' }: SampleRequest): readonly string[] {
-  const { 'Idempotency-Key': idempotencyKey, petId = '' } = values
+  const { petId = '' } = values
   switch (operationId) {
     case 'listPets': {
       const isSearch = values.name !== undefined || values.categoryId !== undefined
@@ -56,13 +67,21 @@ function renderCall({ operationId, values, body = '' }: SampleRequest): readonly
         `console.log(next ? 'There ${isSearch ? 'may be' : 'are'} more.' : 'That is all.')`,
       ]
     }
-    case 'createPet': {
-      const options = idempotencyKey === undefined ? '' : `, { idempotencyKey: ${quote(idempotencyKey)} }`
+    case 'createPet':
       return [
-        `const animal = await store.createAnimal(${renderObject(body)}${options})`,
+        `const animal = await store.createAnimal(${renderArguments(renderObject(body), renderWriteOptions(values))})`,
         `console.log(animal.id, animal.name)`,
       ]
-    }
+    case 'updatePet':
+      return [
+        `const animal = await store.updateAnimal(${renderArguments(renderInteger(petId), renderObject(body), renderWriteOptions(values))})`,
+        `console.log(animal.id, animal.name, animal.status)`,
+      ]
+    case 'deletePet':
+      return [
+        `await store.deleteAnimal(${renderArguments(renderInteger(petId), renderWriteOptions(values))})`,
+        `console.log('The animal was removed.')`,
+      ]
     case 'getInventory':
       return ['console.log(await store.inventory())']
     case 'getPet':
@@ -78,15 +97,33 @@ function renderCall({ operationId, values, body = '' }: SampleRequest): readonly
 
 function renderListOptions(values: SampleRequest['values']): string {
   const { limit, status, name, categoryId, after, before } = values
-  const options = [
+  return renderOptions([
     limit !== undefined && `limit: ${/^\d+$/.test(limit) ? limit : quote(limit)}`,
     status !== undefined && `status: ${quote(status)}`,
     name !== undefined && `name: ${quote(name)}`,
     categoryId !== undefined && `categoryId: ${renderInteger(categoryId)}`,
     after !== undefined && `after: ${renderInteger(after)}`,
     before !== undefined && `before: ${renderInteger(before)}`,
-  ].filter(option => option !== false)
+  ])
+}
+
+function renderWriteOptions(values: SampleRequest['values']): string {
+  const { 'If-Match': ifMatch, ifStatus, 'Idempotency-Key': idempotencyKey } = values
+  return renderOptions([
+    ifMatch !== undefined && `ifMatch: ${quote(ifMatch)}`,
+    ifStatus !== undefined && `ifStatus: ${quote(ifStatus)}`,
+    idempotencyKey !== undefined && `idempotencyKey: ${quote(idempotencyKey)}`,
+  ])
+}
+
+function renderOptions(members: readonly (string | false)[]): string {
+  const options = members.filter(member => member !== false)
   return options.length === 0 ? '' : `{ ${options.join(', ')} }`
+}
+
+/** Options may be empty. */
+function renderArguments(...values: readonly string[]): string {
+  return values.filter(value => value !== '').join(', ')
 }
 
 /** The client takes ids and categories as `bigint`. */
@@ -121,7 +158,9 @@ function renderJavaScript({ method, url, headers, body }: SampleRequest): string
     ...(body === undefined ? [] : [`  body: ${quoteTemplate(body)},`]),
     '})',
     '// As text, because parsing it as JSON would round ids above 2 ** 53.',
-    'console.log(response.status, await response.text())',
+    'const answer = await response.text()',
+    'if (response.status >= 400) throw new Error(answer)',
+    'console.log(response.status, answer)',
   ].join('\n')
 }
 
@@ -147,11 +186,14 @@ function renderPython({ method, url, headers, body }: SampleRequest): string {
     ...(body === undefined ? [] : ['    data=body.encode(),']),
     ')',
     'try:',
-    '    with urllib.request.urlopen(request) as response:',
-    '        print(response.status, json.load(response))',
+    '    response = urllib.request.urlopen(request)',
     'except urllib.error.HTTPError as error:',
-    '    answer = json.load(error)',
-    '    print(error.code, answer["code"], answer["message"])',
+    '    response = error',
+    'answer = response.read().decode()',
+    'if response.status >= 400:',
+    '    raise SystemExit(answer)',
+    // Without a body, as after a removal, it prints None.
+    'print(response.status, json.loads(answer or "null"))',
   ].join('\n')
 }
 
@@ -185,6 +227,9 @@ function renderGo({ method, url, headers, body }: SampleRequest): string {
     '\tdefer response.Body.Close()',
     '\tanswer, err := io.ReadAll(response.Body)',
     ...CHECK,
+    '\tif response.StatusCode >= 400 {',
+    '\t\tlog.Fatal(string(answer))',
+    '\t}',
     '\tfmt.Println(response.Status, string(answer))',
     '}',
   ].join('\n')
