@@ -13,7 +13,11 @@ export const STATUS_NAMES: readonly StatusName[] = [...STATUSES, 'none']
 const ENTITY_TAG = '(?:W/)?"[\\x21\\x23-\\x7e\\x80-\\xff]*"'
 
 /** Elements of a list may be empty. */
-const LIST = new RegExp(`^[ \\t,]*${ENTITY_TAG}(?:[ \\t]*,[ \\t,]*${ENTITY_TAG})*[ \\t,]*$`)
+const LIST = `[ \\t,]*${ENTITY_TAG}(?:[ \\t]*,[ \\t,]*${ENTITY_TAG})*[ \\t,]*`
+
+export const TAGS_PATTERN = `^(?:\\*|${LIST})$`
+
+const tagsPattern = new RegExp(TAGS_PATTERN)
 
 const EACH_TAG = new RegExp(ENTITY_TAG, 'g')
 
@@ -59,8 +63,8 @@ function requireTags(request: Exchange['request'], name: string): readonly strin
 
 /** Returns the tags as they were sent, each once and in a fixed order. Undefined if the value is malformed. */
 function parseTags(value: string): readonly string[] | '*' | undefined {
-  if (value.trim() === '*') return '*'
-  if (!LIST.test(value)) return undefined
+  if (!tagsPattern.test(value)) return undefined
+  if (value === '*') return '*'
   return [...new Set(value.match(EACH_TAG))].toSorted()
 }
 

@@ -7,7 +7,7 @@ import { MAX_EXAMINED, PAGE_LIMIT, SEARCH_MAX_LENGTH } from '../../page.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../../write.ts'
 import { MERGE_PATCH_BODY } from '../server/body.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/protocol-errors.ts'
-import { STATUS_NAMES } from './conditions.ts'
+import { STATUS_NAMES, TAGS_PATTERN } from './conditions.ts'
 import {
   AUTHENTICATED_HEADERS,
   HEADERS,
@@ -152,7 +152,7 @@ const ifNoneMatch = {
   in: 'header',
   description:
     '`*`, or entity tags that the animal must not have. Otherwise nothing is done, and the answer is 412.',
-  schema: { type: 'string' },
+  schema: { type: 'string', pattern: TAGS_PATTERN },
 }
 
 const conditions = [
@@ -161,7 +161,7 @@ const conditions = [
     in: 'header',
     description:
       '`*`, or entity tags, one of which the animal must have: that of its last `ETag`, for example. Otherwise nothing is done, and the answer is 412. A weak tag (`W/"…"`) never matches.',
-    schema: { type: 'string' },
+    schema: { type: 'string', pattern: TAGS_PATTERN },
   },
   ifNoneMatch,
   query(
@@ -241,6 +241,7 @@ const getPet = {
     petId,
     {
       ...ifNoneMatch,
+      schema: { type: 'string' },
       description:
         'The answer is 304 without a body if the animal has one of these entity tags, or with `*`. A malformed value is ignored.',
     },
