@@ -18,8 +18,9 @@ run('tsc', '-p', 'tsconfig.build.json')
 // The configuration emits no files, because it otherwise only serves to check types.
 run('tsc', '-p', 'tsconfig.browser.json', '--noEmit', 'false', '--allowImportingTsExtensions', 'false')
 cpSync('src/web/browser', 'dist/src/web/browser', { recursive: true, filter: file => !file.endsWith('.ts') })
-for (const path of ['bin', 'docs/openapi.json', '.env.example', 'LICENSE'])
-  cpSync(path, `dist/${path}`, { recursive: true })
+// deploy/env has the passwords of whoever has tried Compose here.
+for (const path of ['bin', 'deploy', 'docs/openapi.json', '.env.example', 'LICENSE'])
+  cpSync(path, `dist/${path}`, { recursive: true, filter: file => file !== join('deploy', 'env') })
 
 const root = { ...JSON.parse(readFileSync('package.json', 'utf8')), engines: { node: NODE_VERSIONS } }
 const pages = globSync(['CHANGELOG.md', 'SECURITY.md', 'docs/*.md', 'docs/decisions/*.md'])

@@ -35,7 +35,7 @@ suite('animal-store', () => {
     [['keys', 'list', '--help'], /sqlite:<path> or postgres(?![\s\S]*:memory:)[\s\S]*--env-file FILE/],
   ]
   test('prints help and the version on stdout, and exits with 0', async () => {
-    const versions = [['--version'], ['-v'], ['keys', 'list', '--version']].map(
+    const versions = [['--version'], ['-v'], ['-V'], ['version'], ['keys', 'list', '--version']].map(
       (args): [string[], RegExp] => [args, new RegExp(`^${version}\n$`)],
     )
     for (const [args, expected] of [...helps, ...versions]) {

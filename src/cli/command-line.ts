@@ -52,7 +52,7 @@ export async function main(
 }
 
 async function run(args: readonly string[], env: Variables, streams: Streams): Promise<number> {
-  if (hasFlag(args, '--version', '-v')) {
+  if (args[0] === 'version' || hasFlag(args, '--version', '-v', '-V')) {
     const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
     await print(streams.stdout, version)
     return DONE
@@ -104,7 +104,7 @@ function misused(args: readonly string[], { say }: Streams): number {
   const words = args.slice(0, 2).filter(word => !word.startsWith('-'))
   const [first = ''] = words
   const typed = words.map(redact).join(' ')
-  const names = [...COMMANDS.map(({ name }) => name), 'keys', 'help']
+  const names = [...COMMANDS.map(({ name }) => name), 'keys', 'help', 'version']
   // The second word may be an operand.
   const suggestion = closest(typed, names) ?? closest(first, names)
   const hint = suggestion ? ` Did you mean "${suggestion}"?` : ''

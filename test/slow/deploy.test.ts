@@ -19,16 +19,11 @@ import { waitUntil } from '../support/wait.ts'
 const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url))
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/**
- * Starts HAProxy with deploy/haproxy.cfg, and the changes that docs/high-availability.md names for one outside Docker. It checks
- * the instances on their main ports.
- */
+/** Starts HAProxy with deploy/haproxy-addresses.cfg, and these instances. It checks them on their main ports. */
 async function startBalancer(t: Scope, ports: readonly number[]): Promise<string> {
   const port = await freePort()
-  const text = readFileSync(join(DEPLOY, 'haproxy.cfg'), 'utf8')
+  const text = readFileSync(join(DEPLOY, 'haproxy-addresses.cfg'), 'utf8')
     .replace('bind :8080', `bind 127.0.0.1:${port}`)
-    .replace(' resolvers docker init-addr libc,none', '')
-    .replace(/^resolvers docker\n(?: .*\n)+/m, '')
     // The machine may allow few open files.
     .replace(/maxconn \d+/, 'maxconn 100')
     .replace(/^ {2}server .*\n/gm, '')
@@ -95,7 +90,17 @@ function assertError(received: string, status: number, code: string): void {
   assert.deepEqual(others, { code, status })
 }
 
-suite('deploy/haproxy.cfg', { skip: skipWithout('haproxy') }, () => {
+suite('deploy/haproxy-addresses.cfg', { skip: skipWithout('haproxy') }, () => {
+  test('differs from haproxy.cfg only in its servers', () => {
+    const settings = (file: string) =>
+      readFileSync(join(DEPLOY, file), 'utf8')
+        .replace(/^resolvers .*\n(?: .*\n)*/m, '')
+        .replace(' resolvers docker init-addr libc,none', '')
+        .split('\n')
+        .filter(line => line !== '' && !line.startsWith('#') && !line.startsWith('  server '))
+    assert.deepEqual(settings('haproxy-addresses.cfg'), settings('haproxy.cfg'))
+  })
+
   test('sends a request that can be repeated to another instance if the connection breaks', async t => {
     const service = await startTestService(t)
     const port = await startFakeInstance(t, socket => socket.resetAndDestroy())

@@ -80,6 +80,7 @@ async function prepareRelease(t: Scope): Promise<string> {
   const needed = [
     'bin',
     'client',
+    'deploy',
     'docs',
     'scripts',
     'src',
@@ -209,7 +210,7 @@ suite('the package of the service', () => {
       ...['docs/openapi.json', '.env.example', 'CHANGELOG.md', 'LICENSE', 'README.md', 'npm-shrinkwrap.json'],
     ])
       assert.ok(existsSync(join(installed(), file)), file)
-    const unwanted = /^(test|bench|scripts|data|deploy)\/|\.db$|\.png$|\.tgz$|tsconfig|\.ts$/
+    const unwanted = /^(test|bench|scripts|data|deploy\/env)\/|\.db$|\.png$|\.tgz$|tsconfig|\.ts$/
     assert.deepEqual(
       files.filter(file => unwanted.test(file)),
       [],

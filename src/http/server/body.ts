@@ -67,7 +67,7 @@ export function parseBody(body: Buffer, parse: (text: string) => unknown): unkno
   try {
     return parse(body.toString())
   } catch {
-    throw invalid('The body must be well-formed JSON.')
+    throw invalid('The body is not valid JSON.')
   }
 }
 
