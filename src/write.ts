@@ -50,7 +50,7 @@ export type Write = (Creation | Change | Removal) & { readonly idempotency?: Ide
 
 export type Outcome =
   | { readonly kind: 'created' | 'updated' | 'unchanged'; readonly animal: Animal }
-  | { readonly kind: 'deleted' }
+  | { readonly kind: 'deleted'; readonly id: bigint }
   /** A retry: the id and the JSON that the first answer had. The JSON of a removal is empty. Nothing was stored. */
   | { readonly kind: 'replayed'; readonly id: bigint; readonly json: string }
   /** The idempotency key belongs to a different request. Nothing was stored. */

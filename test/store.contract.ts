@@ -323,7 +323,7 @@ export function storeContract(database: string, open: OpenStore): void {
     test('removes an animal for good: it is in no list, and its id is never given again', async t => {
       const { store, ids } = await openWith(t, bella, { name: 'last', categoryId: 1n })
       const [, last = 0n] = ids
-      assert.deepEqual(await store.write([remove(last)]), [{ kind: 'deleted' }])
+      assert.deepEqual(await store.write([remove(last)]), [{ kind: 'deleted', id: last }])
       assert.deepEqual(await store.write([remove(last)]), [{ kind: 'missing' }])
       assert.equal(await json(store, last), undefined)
       assert.equal((await store.listAnimals({ limit: 10 })).length, 1)

@@ -102,7 +102,7 @@ function expect(animals: Map<bigint, Animal>, write: Write, actual: Outcome): Ou
   if (failed !== undefined) return failed
   if (write.kind === 'delete') {
     animals.delete(write.id)
-    return { kind: 'deleted' }
+    return { kind: 'deleted', id: write.id }
   }
   const changed = applyChanges(animal, write.changes)
   animals.set(write.id, changed)

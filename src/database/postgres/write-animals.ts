@@ -160,7 +160,7 @@ function changeAlone(pool: Pool, change: Change, now: number): Promise<Outcome |
     }
     if (changed === undefined) {
       await query(sql.DELETE_ANIMAL, [id])
-      return { kind: 'deleted' }
+      return { kind: 'deleted', id }
     }
     if (isSameAnimal(animal, changed)) return { kind: 'unchanged', animal }
     const { name, categoryId, status = null } = changed
@@ -188,7 +188,7 @@ async function changeTogether(pool: Pool, changes: readonly Change[], now: numbe
 }
 
 function outcomeOf({ kind }: Change, animal: Animal, isChanged: boolean): Outcome {
-  if (kind === 'delete') return { kind: 'deleted' }
+  if (kind === 'delete') return { kind: 'deleted', id: animal.id }
   return { kind: isChanged ? 'updated' : 'unchanged', animal }
 }
 

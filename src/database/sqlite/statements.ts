@@ -265,7 +265,7 @@ function runFree(statements: Statements, write: Write): Outcome {
   if (failed !== undefined) return failed
   if (write.kind === 'update') return updateAnimal(statements, animal, write.changes)
   statements.deleteAnimal.run(write.id)
-  return { kind: 'deleted' }
+  return { kind: 'deleted', id: write.id }
 }
 
 function writeAnimal(statements: Statements, write: Write, now: number): Outcome {
@@ -280,8 +280,7 @@ function writeAnimal(statements: Statements, write: Write, now: number): Outcome
   const outcome = runFree(statements, write)
   if ('animal' in outcome)
     statements.remember.run(scope, key, outcome.animal.id, now, request, renderAnimal(outcome.animal))
-  else if (outcome.kind === 'deleted' && write.kind === 'delete')
-    statements.remember.run(scope, key, write.id, now, request, '')
+  else if (outcome.kind === 'deleted') statements.remember.run(scope, key, outcome.id, now, request, '')
   return outcome
 }
 

@@ -136,7 +136,7 @@ export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerO
         return animalReply(write, outcome.animal.id, renderAnimal(outcome.animal), context)
       case 'deleted':
         context.hasStored = true
-        return animalReply(write, (write as { id: bigint }).id, '', context)
+        return animalReply(write, outcome.id, '', context)
       case 'replayed':
         return animalReply(write, outcome.id, outcome.json, context, ['idempotent-replayed', 'true'])
       case 'key_reused':
