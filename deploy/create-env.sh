@@ -17,4 +17,8 @@ owner=$(secret)
 service=$(secret)
 printf 'PGPASSWORD=%s\n' "$owner" > env/migrate.env
 printf 'PGPASSWORD=%s\nANIMAL_STORE_API_KEY=%s\n' "$service" "$(secret)" > env/animals.env
+cat >> env/animals.env << 'END'
+# Daily backups are for a database in a SQLite file: BACKUP_FOLDER=/app/backups, with a volume there. For PostgreSQL, see
+# docs/postgresql.md, Backup.
+END
 printf 'POSTGRES_PASSWORD=%s\nOWNER_PASSWORD=%s\nSERVICE_PASSWORD=%s\n' "$(secret)" "$owner" "$service" > env/postgres.env

@@ -23,6 +23,8 @@ export interface ApiKey {
   readonly createdAt: Date
   readonly expiresAt: Date | undefined
   readonly revokedAt: Date | undefined
+  /** The day, in UTC, such as 2026-11-19. */
+  readonly lastUsed: string | undefined
 }
 
 export const KEY_PREFIX = { production: 'as_live_', staging: 'as_test_' } as const satisfies Record<
@@ -87,6 +89,7 @@ export function generateKey({
       createdAt,
       expiresAt,
       revokedAt: undefined,
+      lastUsed: undefined,
     },
   }
 }
@@ -113,6 +116,17 @@ export function digestOf(secret: string): string {
 
 export function isActive(key: ApiKey, now: number): boolean {
   return key.revokedAt === undefined && (key.expiresAt === undefined || now < key.expiresAt.getTime())
+}
+
+/** Returns the key that has replaced this one, or undefined. `keys` are those of its environment, oldest first. */
+export function successorOf(key: ApiKey, keys: readonly ApiKey[]): ApiKey | undefined {
+  return successorsOf(key, keys).find(({ revokedAt }) => revokedAt === undefined)
+}
+
+/** Returns the keys that this one was rotated to, revoked ones included. */
+export function successorsOf({ id, idempotencyScope }: ApiKey, keys: readonly ApiKey[]): ApiKey[] {
+  const index = keys.findIndex(key => key.id === id)
+  return keys.slice(index + 1).filter(key => key.idempotencyScope === idempotencyScope)
 }
 
 function checksum(text: string): string {

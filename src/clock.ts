@@ -5,6 +5,11 @@ export type Clock = () => number
 
 export const systemClock: Clock = Date.now
 
+/** Returns the day, in UTC, such as 2026-11-19. */
+export function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10)
+}
+
 /** The units of durations in settings, such as 90s or 24h. */
 export const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 

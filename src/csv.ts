@@ -9,8 +9,12 @@ export const CSV_COLUMNS = ['id', 'name', 'categoryId', 'status'] as const
 /** Returns a line without its line break. */
 export function renderCsvLine({ id, name, categoryId, status }: Animal, separator: Separator = ','): string {
   const isQuoted = /["\r\n]|^\s|\s$/.test(name) || name.includes(separator)
-  const field = isQuoted ? `"${name.replaceAll('"', '""')}"` : name
+  const field = isQuoted ? quoteField(name) : name
   return [id, field, categoryId, status ?? ''].join(separator)
+}
+
+export function quoteField(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`
 }
 
 /**

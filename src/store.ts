@@ -93,6 +93,9 @@ export interface Store {
    */
   rotateKey(id: string, successor: ApiKey, at: Date): Promise<boolean>
 
+  /** Stores the day on which these keys were used, such as 2026-11-19, unless a later one is stored. */
+  storeKeyUses(ids: readonly string[], day: string): Promise<void>
+
   /**
    * Completes what an older version, or another program that stores animals, has left out: search names and counts. Waits
    * as long as it takes.

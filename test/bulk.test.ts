@@ -7,8 +7,9 @@ import { Readable } from 'node:stream'
 import { suite, type TestContext, test } from 'node:test'
 import { renderAnimals } from '../src/animal.ts'
 import { CommandFailed } from '../src/cli/command.ts'
-import { type Import, importAll } from '../src/cli/commands/import.ts'
-import { readEntries } from '../src/cli/commands/import-file.ts'
+import { importAll, parseEntry } from '../src/cli/commands/import.ts'
+import type { ImportTask } from '../src/cli/commands/import-batches.ts'
+import { NEW_ANIMALS, readEntries } from '../src/cli/commands/import-file.ts'
 import { systemClock } from '../src/clock.ts'
 import { type DatabaseAddress, openStore, parseDatabaseUrl } from '../src/database/open.ts'
 import type { Store } from '../src/store.ts'
@@ -141,10 +142,11 @@ test('an interrupted import says what was stored and how to resume', async t => 
 async function entriesOf(input: Buffer, fromLine: number) {
   const found: { firstLine: number; lastLine: number; outcome: string }[] = []
   const source = Readable.from(chunksOf(input)) as AsyncIterable<Buffer>
-  for await (const { firstLine, lastLine, animal } of readEntries(source, 'csv', fromLine)) {
+  for await (const entry of readEntries(source, NEW_ANIMALS, 'csv', fromLine)) {
+    const { firstLine, lastLine } = entry
     let outcome: string
     try {
-      outcome = animal().name
+      outcome = parseEntry(entry).name
     } catch (error) {
       outcome = String(error)
     }
@@ -169,11 +171,11 @@ function openEmptyStore(t: Scope): Promise<Store> {
 }
 
 /** Imports in this process. Returns the messages, and all animals that are stored afterwards. */
-async function importInto(store: Store, input: string | Buffer, options: Partial<Import> = {}) {
+async function importInto(store: Store, input: string | Buffer, options: Partial<ImportTask> = {}) {
   const said: string[] = []
   let failure = ''
   try {
-    const task: Import = {
+    const task: ImportTask = {
       source: { name: 'input', stream: Readable.from(chunksOf(input)), share: () => undefined },
       databaseUrl: { kind: 'sqlite', path: 'animals.db' },
       format: 'csv',
@@ -205,7 +207,7 @@ const LONE_RETURN = /^Line [12]: the line has a carriage return, outside quotes,
 const BELLA = '[{"id":1,"name":"Bella","categoryId":7}]'
 
 suite('the formats', () => {
-  const valid: [what: string, format: Import['format'], input: string, stored?: string][] = [
+  const valid: [what: string, format: ImportTask['format'], input: string, stored?: string][] = [
     [
       'columns in another order, and unknown ones between',
       'csv',
@@ -249,7 +251,7 @@ suite('the formats', () => {
   }
 
   const latin1 = (text: string) => Buffer.from(text, 'latin1')
-  const invalid: [what: string, format: Import['format'], input: string | Buffer, message: RegExp][] = [
+  const invalid: [what: string, format: ImportTask['format'], input: string | Buffer, message: RegExp][] = [
     ['an empty CSV file', 'csv', '', /^The file is empty: its first line must name the columns\./],
     [
       'unknown names of columns',

@@ -170,8 +170,8 @@ suite('keys', { concurrency: 2 }, () => {
     await createIn(cwd, '--name', 'two', '--expires', '1s')
     const { out } = await run(t, ['keys', 'list'], { cwd })
     const [head, first, second] = out.split('\n')
-    assert.match(head ?? '', /^ID +STATE +ACCESS +CREATED +EXPIRES +NAME$/)
-    assert.match(first ?? '', /^key_\w+ +active +write +\d{4}-\d\d-\d\d \d\d:\d\dZ +never +one$/)
+    assert.match(head ?? '', /^ID +STATE +ACCESS +CREATED +EXPIRES +LAST USED +NAME$/)
+    assert.match(first ?? '', /^key_\w+ +active +write +\d{4}-\d\d-\d\d \d\d:\d\dZ +never +never +one$/)
     assert.match(second ?? '', /^key_\w+ +(active|expired) +.* two$/)
     await run(t, ['keys', 'create', '--name', 'x', '--environment', 'staging'], { cwd })
     const { out: staging } = await run(t, ['keys', 'list', '--environment', 'staging'], { cwd })
@@ -212,6 +212,70 @@ suite('keys', { concurrency: 2 }, () => {
     assert.equal((await send('GET', '/v1/pets')).status, 401)
   })
 
+  test('list shows the day of the last use', async t => {
+    const { cwd, address } = running()
+    const { id, key, lastUsed } = await createIn(cwd, '--name', 'used')
+    assert.equal(lastUsed, null)
+    const { send, close } = client(address, key)
+    t.after(close)
+    const before = Date.now()
+    assert.equal((await send('GET', '/v1/pets')).status, 200)
+    const days = [before, Date.now()].map(time => new Date(time).toISOString().slice(0, 10))
+    const lastUse = async () => {
+      const keys = JSON.parse((await runIn(cwd, 'list', '--json')).out)
+      return keys.find((each: { id: string }) => each.id === id).lastUsed
+    }
+    await waitUntil(async () => (await lastUse()) !== null, { what: 'the use is stored' })
+    assert.ok(days.includes(await lastUse()))
+    assert.match(
+      (await runIn(cwd, 'list')).out,
+      new RegExp(`^${id} .* never +\\d{4}-\\d\\d-\\d\\d +used$`, 'm'),
+    )
+  })
+
+  test('revoke and rotate take a name that exactly one valid key has', async () => {
+    const cwd = temporaryFolder()
+    const first = await createIn(cwd, '--name', 'till')
+    await createIn(cwd, '--name', 'other')
+    const rotated = await runIn(cwd, 'rotate', '--name', 'till', '--json')
+    assert.equal(rotated.code, 0, rotated.err)
+    // The old key runs out, so the name means its successor.
+    const successor = JSON.parse(rotated.out)
+    const revoked = await runIn(cwd, 'revoke', '--name', 'till', '--json')
+    assert.equal(JSON.parse(revoked.out).id, successor.id)
+    // Its successor is revoked, so the old key is the valid one again.
+    assert.equal(JSON.parse((await runIn(cwd, 'revoke', '--name', 'till', '--json')).out).id, first.id)
+    for (const command of ['revoke', 'rotate']) {
+      const none = await runIn(cwd, command, '--name', 'till')
+      assert.equal(none.code, 1)
+      assert.match(none.err, /^No valid key has the name till in production/)
+    }
+  })
+
+  test('create says that a valid key has the name, and revoke and rotate list those that have it', async () => {
+    const cwd = temporaryFolder()
+    const [one, revoked] = [await createIn(cwd, '--name', 'till'), await createIn(cwd, '--name', 'x')]
+    await runIn(cwd, 'revoke', revoked.id)
+    assert.doesNotMatch((await runIn(cwd, 'create', '--name', 'x')).err, /has the name/)
+    const second = await runIn(cwd, 'create', '--name', 'till')
+    assert.equal(second.code, 0)
+    assert.match(second.out, /^as_live_\w{38}\n$/)
+    assert.match(second.err, new RegExp(`^1 valid key has the name till: ${one.id} \\(created .*Z\\)\\.`))
+    const keys = JSON.parse((await runIn(cwd, 'list', '--json')).out)
+    const ids = keys
+      .filter(({ name }: { name: string }) => name === 'till')
+      .map(({ id }: { id: string }) => id)
+    assert.equal(ids.length, 2)
+    for (const command of ['revoke', 'rotate']) {
+      const { code, out, err } = await runIn(cwd, command, '--name', 'till')
+      assert.equal(code, 1)
+      assert.equal(out, '')
+      assert.match(err, /^2 valid keys have the name till: /)
+      for (const id of ids) assert.ok(err.includes(id), err)
+    }
+    assert.equal((await runIn(cwd, 'list', '--json')).out, JSON.stringify(keys, null, 2).concat('\n'))
+  })
+
   const failures: [string[], number, RegExp][] = [
     [['create'], 2, /^--name is required/],
     [['create', '--name', ''], 2, /^--name must be 1 to 100 characters/],
@@ -221,6 +285,9 @@ suite('keys', { concurrency: 2 }, () => {
     [['create', '--name', 'x', '--expires', '0d'], 2, /^--expires must be/],
     [['create', '--name', 'x', '--expires', '99999d'], 2, /^--expires must be/],
     [['revoke'], 2, /^ID is missing/],
+    [['rotate'], 2, /^ID is missing/],
+    [['rotate', 'a', '--name', 'b'], 2, /^ID and --name name a key each/],
+    [['revoke', '--name', ' '], 2, /^--name must be/],
     [['rotate', 'a', 'b'], 2, /^"b" is an unexpected argument/],
     [['list', '--json=yes'], 2, /^--json takes no value/],
     [['list'], 1, /^There is no database at \/.*\/data\/production\.db\. /m],

@@ -40,7 +40,7 @@ function countOf(text: string, operation: string, status: number): number | unde
 }
 
 async function startWithMetrics(t: TestContext) {
-  const metrics = createMetrics(() => 0)
+  const metrics = createMetrics(() => 0, { version: '1.2.3', lastBackup: async () => 1_795_054_800_000 })
   const service = await startTestService(t, { metrics, logLevel: 'silent' })
   return { metrics, service }
 }
@@ -53,6 +53,8 @@ suite('the metrics of one process', () => {
     assert.deepEqual(
       types.filter(line => line.startsWith('animal_store_')),
       [
+        'animal_store_build_info gauge',
+        'animal_store_last_backup_timestamp_seconds gauge',
         'animal_store_http_request_duration_seconds histogram',
         'animal_store_creations_per_commit histogram',
         'animal_store_creations_waiting gauge',
@@ -62,6 +64,11 @@ suite('the metrics of one process', () => {
         'animal_store_log_lines_dropped_total counter',
       ],
     )
+    assert.equal(
+      sampleOf(text, 'animal_store_build_info', { version: '1.2.3', node: process.versions.node }),
+      1,
+    )
+    assert.equal(sampleOf(text, 'animal_store_last_backup_timestamp_seconds'), 1_795_054_800)
     for (const name of ['process_resident_memory_bytes', 'nodejs_heap_size_used_bytes'])
       assert.ok(Number(sampleOf(text, name)) > 0, name)
   })

@@ -17,7 +17,7 @@ const METRIC_NAME = /\b(?:animal_store|process|nodejs)_\w+/g
 
 suite('the alert rules and the dashboard', () => {
   test('use only metrics of the service', async () => {
-    const metrics = createMetrics(() => 0)
+    const metrics = createMetrics(() => 0, { version: '1.2.3', lastBackup: async () => 0 })
     metrics.observeRequest('getPet', 200, 1, 'key_1')
     const text = await metrics.render()
     const known = new Set(text.match(/^\w+/gm))

@@ -694,6 +694,19 @@ export function storeContract(database: string, open: OpenStore): void {
       assert.equal(await store.rotateKey(second.id, third, at(5)), true)
     })
 
+    test('stores the last day on which keys were used', async t => {
+      const store = await openEmpty(t)
+      const [used, unused] = [newKey('used'), { ...newKey('unused'), lastUsed: '2026-12-01' }]
+      for (const key of [used, unused]) await store.createKey(key)
+      const lastUses = async () =>
+        Promise.all([used, unused].map(async ({ digest }) => (await store.findKey(digest))?.lastUsed))
+      assert.deepEqual(await lastUses(), [undefined, '2026-12-01'])
+      await store.storeKeyUses([used.id, 'unknown'], '2026-12-31')
+      assert.deepEqual(await lastUses(), ['2026-12-31', '2026-12-01'])
+      await store.storeKeyUses([unused.id, used.id], '2026-12-30')
+      assert.deepEqual(await lastUses(), ['2026-12-31', '2026-12-30'])
+    })
+
     test('rotates a key once, even for concurrent calls', async t => {
       const store = await openEmpty(t)
       const key = newKey('a')

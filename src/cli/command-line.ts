@@ -1,11 +1,11 @@
 // Finds the command on the command line, runs it, and returns the exit code.
 
-import { readFileSync } from 'node:fs'
 import { ServiceError } from '../error.ts'
 import { UnusableDatabase } from '../store.ts'
 import { describeSystemError } from '../system-error.ts'
 import { type Command, CommandFailed, Interrupted, print, type Streams } from './command.ts'
 import { backupDatabase, restoreDatabase } from './commands/backup-and-restore.ts'
+import { copyDatabase } from './commands/copy.ts'
 import { exportAnimals } from './commands/export.ts'
 import { importAnimals } from './commands/import.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from './commands/keys.ts'
@@ -15,6 +15,7 @@ import { closest, help, overview } from './help.ts'
 import { reasonOf, redact } from './messages.ts'
 import { readSettings, SettingsError, type Variables } from './read-settings.ts'
 import { serve } from './service/serve.ts'
+import { readVersion } from './version.ts'
 
 const COMMANDS = [
   serve,
@@ -26,6 +27,7 @@ const COMMANDS = [
   exportAnimals,
   backupDatabase,
   restoreDatabase,
+  copyDatabase,
   migrate,
   openapi,
 ] as readonly Command[]
@@ -53,8 +55,7 @@ export async function main(
 
 async function run(args: readonly string[], env: Variables, streams: Streams): Promise<number> {
   if (args[0] === 'version' || hasFlag(args, '--version', '-v', '-V')) {
-    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
-    await print(streams.stdout, version)
+    await print(streams.stdout, readVersion())
     return DONE
   }
   if (args[0] === 'help') return printHelp(args.slice(1), streams)

@@ -31,6 +31,8 @@ export interface Command<Name extends SettingName = SettingName> {
   readonly examples?: readonly string[]
   /** The arguments after the flags, by their names in the help. An optional one is in brackets. */
   readonly operands?: readonly string[]
+  /** A setting that may be given instead of the operands. */
+  readonly insteadOfOperands?: Name
   /** Returns what is wrong with settings that are valid alone, but not together. An invalid one has its default here. */
   readonly findConflicts?: (settings: Settings<Name>, operands: readonly string[]) => readonly string[]
   readonly run: (settings: Settings<Name>, operands: readonly string[], streams: Streams) => Promise<void>

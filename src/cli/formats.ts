@@ -1,7 +1,8 @@
-// The formats of import and export. Each can be imported again. Only the ids are lost: an import assigns new ones.
+// The formats of import and export. Each can be imported again: as new animals, which get new ids, or as changes.
 
 import { type Animal, renderAnimal } from '../animal.ts'
-import { CSV_COLUMNS, renderCsvLine, type Separator, spreadsheetSafe } from '../csv.ts'
+import { CSV_COLUMNS, quoteField, renderCsvLine, type Separator, spreadsheetSafe } from '../csv.ts'
+import { renderTag, tagOf } from '../etag.ts'
 import { redact } from './messages.ts'
 
 export const FORMAT_NAMES = ['jsonl', 'csv', 'tsv'] as const
@@ -45,13 +46,28 @@ export interface Renderer {
   readonly render: (animal: Animal) => string
 }
 
-export function createRenderer(format: FormatName, isSpreadsheetSafe: boolean): Renderer {
-  if (format === 'jsonl') return { header: '', render: animal => `${renderAnimal(animal)}\n` }
+export interface RenderOptions {
+  readonly isSpreadsheetSafe: boolean
+  /** Adds the tag of each animal. */
+  readonly hasTags: boolean
+}
+
+export function createRenderer(format: FormatName, { isSpreadsheetSafe, hasTags }: RenderOptions): Renderer {
+  const tag = (animal: Animal) => renderTag(tagOf(renderAnimal(animal)))
+  if (format === 'jsonl') {
+    const ending = (animal: Animal) => (hasTags ? `,"etag":${JSON.stringify(tag(animal))}}` : '}')
+    return { header: '', render: animal => `${renderAnimal(animal).slice(0, -1)}${ending(animal)}\n` }
+  }
   const separator: Separator = format === 'tsv' ? '\t' : ','
   const exportedName = isSpreadsheetSafe ? spreadsheetSafe : (name: string) => name
+  const ending = (animal: Animal) => (hasTags ? `${separator}${quoteField(tag(animal))}` : '')
+  const columns = [...CSV_COLUMNS, ...(hasTags ? ['etag'] : [])]
   return {
     // The byte order mark tells spreadsheets that the file is UTF-8.
-    header: `${isSpreadsheetSafe ? '\ufeff' : ''}${CSV_COLUMNS.join(separator)}\n`,
-    render: animal => `${renderCsvLine({ ...animal, name: exportedName(animal.name) }, separator)}\n`,
+    header: `${isSpreadsheetSafe ? '\ufeff' : ''}${columns.join(separator)}\n`,
+    render(animal) {
+      const line = renderCsvLine({ ...animal, name: exportedName(animal.name) }, separator)
+      return `${line}${ending(animal)}\n`
+    },
   }
 }

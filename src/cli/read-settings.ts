@@ -37,13 +37,15 @@ export function readSettings<Name extends SettingName>(
   {
     settings: own,
     operands = [],
+    insteadOfOperands,
     findConflicts = () => [],
-  }: Pick<Command<Name>, 'settings' | 'operands' | 'findConflicts'>,
+  }: Pick<Command<Name>, 'settings' | 'operands' | 'insteadOfOperands' | 'findConflicts'>,
   { args, env }: Input,
 ): { settings: Settings<Name>; operands: string[] } {
   const names = [...own, ...COMMON_SETTINGS]
   const problems: string[] = []
-  const flags = readFlags(names, args, operands, problems)
+  const instead = insteadOfOperands && SETTINGS[insteadOfOperands].flag
+  const flags = readFlags(names, args, operands, instead, problems)
   const envFile = flags.values.get('env-file')
   if (envFile !== undefined) addVariables(env, envFile, problems)
   const values: Record<string, unknown> = {}
@@ -95,6 +97,7 @@ function readFlags(
   names: readonly SettingName[],
   args: readonly string[],
   operands: readonly string[],
+  insteadOfOperands: string | undefined,
   problems: string[],
 ) {
   const known = new Map<string, Setting<unknown>>()
@@ -133,7 +136,9 @@ function readFlags(
       values.set(token.name, (earlier === undefined ? '' : `${earlier},`) + (token.value ?? ''))
     }
   }
-  for (const missing of operands.slice(found.length))
+  const isReplaced =
+    insteadOfOperands !== undefined && (values.has(insteadOfOperands) || reported.has(insteadOfOperands))
+  for (const missing of isReplaced ? [] : operands.slice(found.length))
     if (!missing.startsWith('[')) problems.push(`${missing} is missing; see --help`)
   for (const [index, operand] of found.entries()) {
     const shown = JSON.stringify(redact(operand))

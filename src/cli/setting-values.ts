@@ -15,6 +15,7 @@ export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', '
 export const MAX_KEY_NAME_LENGTH = 100
 
 export const parseHost = matching(/^[^\s/]+$/, 'a host name or an IP address')
+export const parseFolder = matching(/^[^~]/, 'a folder, without ~, which only a shell replaces')
 export const parsePort = wholeNumber(0, 65_535)
 const parseNumberOfWorkers = wholeNumber(1, 99, 'auto, or ')
 export const parseKeyName = matching(

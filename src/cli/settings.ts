@@ -13,6 +13,7 @@ import {
   oneOf,
   parseBaseUrl,
   parseExtraKey,
+  parseFolder,
   parseHost,
   parseKeyName,
   parseOrigins,
@@ -152,6 +153,22 @@ const SERVICE_SETTINGS = {
     parse: parseRateLimit,
     defaultText: 'off',
   }),
+  backupFolder: setting({
+    flag: 'backup-folder',
+    variable: 'BACKUP_FOLDER',
+    placeholder: 'FOLDER',
+    description: 'SQLite: a folder for a verified backup every day',
+    parse: parseFolder,
+    defaultText: 'none',
+  }),
+  backupKeep: setting({
+    flag: 'backup-keep',
+    variable: 'BACKUP_KEEP',
+    placeholder: 'NUMBER',
+    description: 'how many daily backups are kept',
+    parse: wholeNumber(1, 9_999),
+    default: 14,
+  }),
   trustProxy: setting({
     flag: 'trust-proxy',
     variable: 'TRUST_PROXY',
@@ -215,6 +232,16 @@ export const SERVICE_SETTING_NAMES = Object.keys(SERVICE_SETTINGS) as (keyof typ
 
 export const SETTINGS = {
   ...SERVICE_SETTINGS,
+  to: setting({
+    flag: 'to',
+    variable: 'TO_DATABASE_URL',
+    placeholder: 'URL',
+    description: 'the database to copy to; use the variable for a URL with a password',
+    parse: parseDatabaseUrl,
+    defaultText: 'none',
+    isSecret: true,
+    isRequired: true,
+  }),
   name: setting({
     flag: 'name',
     placeholder: 'NAME',
@@ -222,6 +249,12 @@ export const SETTINGS = {
     parse: parseKeyName,
     default: '',
     isRequired: true,
+  }),
+  keyName: setting({
+    flag: 'name',
+    placeholder: 'NAME',
+    description: 'the key by its name instead of its ID, if exactly one valid key has it',
+    parse: parseKeyName,
   }),
   readOnly: switchNamed('read-only', 'the key may list, search, count and read, and change nothing'),
   expires: setting({
@@ -249,8 +282,14 @@ export const SETTINGS = {
     'spreadsheet-safe',
     'CSV and TSV: put an apostrophe before names that a spreadsheet would run as formulas',
   ),
+  etags: switchNamed('etags', 'add the ETag of each animal, so that import --update changes no newer one'),
   skipInvalid: switchNamed('skip-invalid', 'report invalid lines and import the others'),
   dryRun: switchNamed('dry-run', 'read and check the whole file, and store nothing'),
+  update: switchNamed('update', 'change the animals with the ids of the file, instead of adding animals'),
+  overwrite: switchNamed(
+    'overwrite',
+    'with --update: compare no ETags, and overwrite what was changed since the export',
+  ),
   fromLine: setting({
     flag: 'from-line',
     placeholder: 'NUMBER',

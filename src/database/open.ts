@@ -6,11 +6,13 @@ import { dirname, resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Environment } from '../api-key.ts'
 import { type Clock, formatDuration } from '../clock.ts'
-import type { Store, StoreLog } from '../store.ts'
+import { type Store, type StoreLog, UnusableDatabase } from '../store.ts'
 import { type BatchedStore, batchWrites } from './batching.ts'
 import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS, type Timeouts } from './postgres/limits.ts'
 import { MalformedUrl, parsePostgresUrl } from './postgres/url.ts'
-import { MEMORY } from './sqlite/files.ts'
+import type { Snapshot, Target } from './snapshot.ts'
+import { fillSqlite, readSqlite } from './sqlite/copying.ts'
+import { isSameFile, MEMORY } from './sqlite/files.ts'
 import { openSqliteStore } from './sqlite/sqlite-store.ts'
 
 export { DEFAULT_CONNECTIONS } from './postgres/limits.ts'
@@ -71,6 +73,55 @@ export function isInMemory({ kind }: DatabaseAddress): boolean {
 /** Whether opening it creates a file. */
 export function isNewFile(address: DatabaseAddress): boolean {
   return address.kind === 'sqlite' && !existsSync(address.path)
+}
+
+export function isSameDatabase(one: DatabaseAddress, other: DatabaseAddress): boolean {
+  if (one.kind === 'sqlite' && other.kind === 'sqlite')
+    return resolve(one.path) === resolve(other.path) || isSameFile(one.path, other.path)
+  return one.kind === other.kind && nameOf(one) === nameOf(other)
+}
+
+export interface CopyingOptions {
+  /** Stops the wait for a lock. */
+  readonly signal: AbortSignal
+  /** Prints a message for a person. */
+  readonly say: (text: string) => void
+}
+
+/** Runs the work with a snapshot of a database, to which nobody can write meanwhile. Throws an UnusableDatabase. */
+export async function readDatabase<Result>(
+  address: DatabaseAddress,
+  options: CopyingOptions,
+  work: (snapshot: Snapshot) => Promise<Result>,
+): Promise<Result> {
+  if (address.kind === 'sqlite') return readSqlite(address.path, options.signal, work)
+  if (address.kind === 'sqlite-memory') throw nothingInMemory()
+  const { readPostgres } = await import('./postgres/copying.ts')
+  return readPostgres({ url: address.url, ...options }, work)
+}
+
+/**
+ * Creates or migrates a database, and runs the work in a transaction on it, which is undone if the work fails. Throws an
+ * UnusableDatabase, and writes nothing, if the database has animals or keys.
+ */
+export async function fillDatabase<Result>(
+  address: DatabaseAddress,
+  options: CopyingOptions,
+  work: (target: Target) => Promise<Result>,
+): Promise<Result> {
+  if (address.kind === 'sqlite-memory') throw nothingInMemory()
+  if (address.kind === 'postgres') {
+    const { fillPostgres } = await import('./postgres/copying.ts')
+    return fillPostgres({ url: address.url, ...options }, work)
+  }
+  const isNew = isNewFile(address)
+  const result = await fillSqlite(address.path, options.signal, options.say, work)
+  if (isNew) options.say(`Created the database ${resolve(address.path)}.`)
+  return result
+}
+
+function nothingInMemory(): UnusableDatabase {
+  return new UnusableDatabase('A database in memory is lost when this command ends; use a file instead.')
 }
 
 export interface OpenOptions {

@@ -43,6 +43,7 @@ export function toKey(row: Row): ApiKey {
     createdAt: new Date(Number(row.created_at)),
     expiresAt: toDate(row.expires_at),
     revokedAt: toDate(row.revoked_at),
+    lastUsed: (row.last_used as string | null) ?? undefined,
   }
 }
 
@@ -58,6 +59,7 @@ export function keyValues(key: ApiKey): (string | number | Buffer | null)[] {
     key.expiresAt?.getTime() ?? null,
     key.revokedAt?.getTime() ?? null,
     key.access,
+    key.lastUsed ?? null,
   ]
 }
 

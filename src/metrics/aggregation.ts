@@ -5,7 +5,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client'
 import { unavailable } from '../error.ts'
 import type { MetricsSource } from './listener.ts'
-import type { Metrics, MetricValues } from './metrics.ts'
+import { addProgramInfo, type Metrics, type MetricValues, type ProgramInfo } from './metrics.ts'
 
 /** Longer than a worker waits for its database. Prometheus gives up after 10 seconds by default. */
 const ANSWER_TIMEOUT_MS = 2_000
@@ -61,7 +61,7 @@ function withStartTime(metric: MetricValues[number]): MetricValues[number] {
  * A counter must never decrease, because Prometheus would take that for a restart. So the last values of a worker are
  * used while it does not answer, and its counters are kept when it has ended.
  */
-export function createAggregator(): MetricsSource {
+export function createAggregator(info: ProgramInfo): MetricsSource {
   const own = new Registry()
   const listening = new Set<Worker>()
   const lastValues = new Map<number, MetricValues>()
@@ -72,6 +72,7 @@ export function createAggregator(): MetricsSource {
   const ended: MetricValues[] = []
   let questions = 0
   collectDefaultMetrics({ register: own })
+  addProgramInfo([own], info)
 
   cluster.on('listening', worker => listening.add(worker))
   cluster.on('exit', worker => {

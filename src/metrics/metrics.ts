@@ -26,18 +26,45 @@ interface Sources {
   readonly checkReadiness: () => Promise<void>
 }
 
+/** What is the same in all processes of a service, so that only one of them reports it. */
+export interface ProgramInfo {
+  readonly version: string
+  /** Returns the time of the newest backup, or undefined if there is none. Undefined without daily backups. */
+  readonly lastBackup?: (() => Promise<number | undefined>) | undefined
+}
+
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 export type Metrics = ReturnType<typeof createMetrics>
 
 export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
 
-/** `droppedLogLines` returns how many lines could not be written. */
-export function createMetrics(droppedLogLines: () => number) {
+/** Adds what only one process of a service reports. */
+export function addProgramInfo(registers: Registry[], { version, lastBackup }: ProgramInfo): void {
+  new Gauge({
+    name: 'animal_store_build_info',
+    help: 'Which version of animal-store runs, on which version of Node.js. The value is always 1.',
+    labelNames: ['version', 'node'],
+    registers,
+  }).set({ version, node: process.versions.node }, 1)
+  if (lastBackup === undefined) return
+  new Gauge({
+    name: 'animal_store_last_backup_timestamp_seconds',
+    help: 'When the newest backup in the folder of the daily backups was made, in seconds since 1970; 0 if there is none.',
+    registers,
+    async collect() {
+      this.set(((await lastBackup()) ?? 0) / 1_000)
+    },
+  })
+}
+
+/** `droppedLogLines` returns how many lines could not be written. A worker has no information about the program. */
+export function createMetrics(droppedLogLines: () => number, info?: ProgramInfo) {
   const registry = new Registry()
   const registers = [registry]
   let sources: Sources | undefined
   collectDefaultMetrics({ register: registry })
+  if (info !== undefined) addProgramInfo(registers, info)
 
   const durations = new Histogram({
     name: 'animal_store_http_request_duration_seconds',

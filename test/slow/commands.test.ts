@@ -137,12 +137,12 @@ suite('the name of a file', () => {
     const file = write('typo.csv', 'id,name,categoryId,stauts,\n1,Bob,4,sold,\n')
     assert.match(
       (await command('import', file, '--dry-run')).err,
-      /^Ignored columns: "stauts"\.\nAn import would add 1/,
+      /^The column "id" is left out: .*\nIgnored columns: "stauts"\.\nAn import would add 1/,
     )
     const lines = '{"id":1,"name":"Bob","categoryId":4,"stauts":"sold"}\n'
     assert.match(
       (await command('import', write('typo.jsonl', lines.repeat(2)), '--dry-run')).err,
-      /^Ignored member, from line 1 on: "stauts"\.\nAn import would add 2/,
+      /^The member "id" is left out, from line 1 on: .*\nIgnored member, from line 1 on: "stauts"\.\nAn import would add 2/,
     )
   })
 

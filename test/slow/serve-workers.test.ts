@@ -114,6 +114,28 @@ for (const [database, open] of Object.entries(DATABASES)) {
       }
     })
 
+    test('a key that expires soon is reported once, although every worker is asked with it', async t => {
+      const { address, options, printed, child, ended } = await startWorkers(t)
+      const create = ['keys', 'create', '--name', 'soon', '--expires', '10d', '--json']
+      const { id, key } = JSON.parse((await runUntilDone(t, create, options)).out)
+      const prefixes = new Set<string>()
+      const haveAllAnswered = async () => {
+        for (const { send } of clientsOf(t, address, key))
+          prefixes.add(String((await send('GET', '/v1/pets')).headers['x-request-id']).split('-')[0] ?? '')
+        return prefixes.size >= 3
+      }
+      await waitUntil(haveAllAnswered, { what: 'every worker has answered' })
+      await waitUntil(() => printed.out.includes('expires soon'), { what: 'it is reported' })
+      // A worker that stops reports what it has not reported yet.
+      child.kill('SIGTERM')
+      assert.equal((await ended).code, 0)
+      const reports = printed.out.split('\n').filter(line => line.includes('expires soon'))
+      assert.equal(reports.length, 1)
+      assert.equal(JSON.parse(reports[0] ?? '').keyId, id)
+      const keys = JSON.parse((await runUntilDone(t, ['keys', 'list', '--json'], options)).out)
+      assert.match(keys.find((each: { id: string }) => each.id === id).lastUsed, /^\d{4}-\d\d-\d\d$/)
+    })
+
     test('every worker soon rejects a key that was revoked', async t => {
       const { address, options } = service()
       const { out } = await runUntilDone(t, ['keys', 'create', '--name', 'revoked', '--json'], options)

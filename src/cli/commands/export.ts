@@ -23,8 +23,12 @@ const DEVICE_FLAGS = constants.O_WRONLY | constants.O_NOFOLLOW
 export const exportAnimals = command({
   name: 'export',
   summary: 'Write all animals to a file, or to standard output if FILE is - or not given.',
-  settings: ['format', 'spreadsheetSafe', 'databaseUrl', 'environment'],
-  examples: ['export animals.csv', 'export | gzip > animals.jsonl.gz'],
+  settings: ['format', 'etags', 'spreadsheetSafe', 'databaseUrl', 'environment'],
+  examples: [
+    'export animals.csv',
+    'export animals.csv --etags --spreadsheet-safe',
+    'export | gzip > animals.jsonl.gz',
+  ],
   operands: ['[FILE]'],
   findConflicts({ format, spreadsheetSafe }, [file = '-']) {
     const problems = findFormatProblems(file, format)
@@ -34,8 +38,9 @@ export const exportAnimals = command({
       )
     return problems
   },
-  async run({ format, spreadsheetSafe, databaseUrl }, [file = '-'], { stdout, stderr, say }) {
-    const renderer = createRenderer(formatFor(file, format), spreadsheetSafe)
+  async run({ format, etags, spreadsheetSafe, databaseUrl }, [file = '-'], { stdout, stderr, say }) {
+    const options = { isSpreadsheetSafe: spreadsheetSafe, hasTags: etags }
+    const renderer = createRenderer(formatFor(file, format), options)
     await withStore(databaseUrl, { say }, async store => {
       const start = performance.now()
       const exported = { count: 0 }

@@ -1,17 +1,38 @@
-// Reads the animals of an imported file, in any format, with their line numbers and in constant memory.
+// Reads the rows of an imported file, in any format, with their line numbers and in constant memory.
 
 import { isUtf8 } from 'node:buffer'
-import { findProblems, type NewAnimal, parseAnimalJson, toNewAnimal } from '../../animal.ts'
+import { parseAnimalJson } from '../../animal.ts'
 import { formatCount } from '../../count.ts'
-import { CSV_COLUMNS, type Separator } from '../../csv.ts'
+import type { Separator } from '../../csv.ts'
 import { canonicalInteger, isObject, parseNumbersAsText } from '../../json.ts'
 import type { FormatName } from '../formats.ts'
 
 /** Far more than an animal needs. Without a limit, a quote that is never closed would fill the memory. */
 const MAX_ENTRY_BYTES = 256 * 1024
 
-/** What an export has of an animal. */
-const MEMBERS: readonly string[] = CSV_COLUMNS
+/** What is read from a file. Other columns and members are ignored, and named in a message. */
+export interface Columns {
+  readonly names: readonly string[]
+  /** CSV must have these columns, */
+  readonly required: readonly string[]
+  /** and at least one of these. */
+  readonly oneOf?: readonly string[]
+  /** The same in words. */
+  readonly rule: string
+}
+
+export const NEW_ANIMALS: Columns = {
+  names: ['name', 'categoryId', 'status'],
+  required: ['name', 'categoryId'],
+  rule: 'name and categoryId once each, status at most once',
+}
+
+export const CHANGED_ANIMALS: Columns = {
+  names: ['id', 'name', 'categoryId', 'status', 'etag'],
+  required: ['id'],
+  oneOf: ['name', 'categoryId', 'status'],
+  rule: 'id once, one or more of name, categoryId and status, and with export --etags also etag, each at most once',
+}
 
 const MAX_SHOWN_LENGTH = 40
 const MAX_SHOWN_COLUMNS = 10
@@ -27,15 +48,27 @@ const LONE_RETURN =
 const UNCLOSED = `a quote is not closed, or ${TOO_LONG}`
 const MALFORMED_CSV = 'the line must be well-formed CSV, with quotes in pairs.'
 
-/** One animal: a line or, in CSV, several lines. */
+/** What a file has of an animal, not checked yet. */
+export interface Row {
+  readonly isCsv: boolean
+  /**
+   * An integer is a bigint if it is an int64. An empty cell of CSV is undefined, except for a name. Without its column, a member is
+   * absent.
+   */
+  readonly members: Record<string, unknown>
+  /** Returns a member as it is in the file. */
+  readonly show: (member: string) => string
+}
+
+/** One row: a line or, in CSV, several lines. */
 export interface Entry {
   readonly firstLine: number
   readonly lastLine: number
-  /** Throws an InvalidEntry. */
-  animal(): NewAnimal
+  /** Throws an InvalidEntry if it is malformed. */
+  row(): Row
 }
 
-/** An entry that is not a valid animal. */
+/** An entry that is malformed, or whose values are not valid. */
 export class InvalidEntry extends Error {}
 
 /** The file cannot be read on after this line. */
@@ -59,6 +92,7 @@ interface Lines {
  */
 export async function* readEntries(
   source: AsyncIterable<Buffer>,
+  columns: Columns,
   format: FormatName | undefined,
   fromLine: number,
   say: (text: string) => void = () => {},
@@ -71,14 +105,19 @@ export async function* readEntries(
   let lineCount = 0
   const ignoredMembers = new Set<string>()
 
-  function parseAndAnnounce(line: Lines): NewAnimal {
-    const { animal, ignored } = parseJsonLine(line)
-    for (const member of ignored) {
-      if (ignoredMembers.has(member) || ignoredMembers.size >= MAX_SHOWN_COLUMNS) continue
+  function parseAndAnnounce(line: Lines): Row {
+    const row = parseJsonLine(line)
+    for (const member of Object.keys(row.members)) {
+      if (columns.names.includes(member) || ignoredMembers.has(member)) continue
+      if (ignoredMembers.size >= MAX_SHOWN_COLUMNS) break
       ignoredMembers.add(member)
-      say(`Ignored member, from line ${line.firstLine} on: ${JSON.stringify(shorten(member))}.`)
+      say(
+        member === 'id'
+          ? leftOut('member', `, from line ${line.firstLine} on`)
+          : `Ignored member, from line ${line.firstLine} on: ${JSON.stringify(shorten(member))}.`,
+      )
     }
-    return animal
+    return row
   }
 
   for await (const line of readLines(source)) {
@@ -87,12 +126,13 @@ export async function* readEntries(
     isJson ??= /^\s*[{[]/.test(line.text)
     if (isJson) {
       if (lineCount >= fromLine)
-        yield { firstLine: lineCount, lastLine: lineCount, animal: () => parseAndAnnounce(line) }
+        yield { firstLine: lineCount, lastLine: lineCount, row: () => parseAndAnnounce(line) }
     } else if (header === undefined) {
       const named = SEPARATOR_LINE.exec(line.text)?.[1] as Separator | undefined
       separator ??= named ?? guessSeparator(line.text)
       if (named !== undefined) continue
-      header = parseCsvHeader(line, separator)
+      header = parseCsvHeader(line, separator, columns)
+      if (header.hasOtherId) say(leftOut('column'))
       if (header.ignored.length > 0) say(`Ignored columns: ${header.ignored.join(', ')}.`)
     } else if (lineCount >= fromLine) {
       const record = unclosed === undefined ? line : append(unclosed, line)
@@ -149,24 +189,31 @@ function isBlank(text: string): boolean {
   return /^[ \t]*(?:\r?\n)?$/.test(text)
 }
 
-/** Returns the animal, and the names of members that an animal does not have. */
-function parseJsonLine({ firstLine, text, isUtf8 }: Lines): { animal: NewAnimal; ignored: string[] } {
+/** An export that is imported adds every animal once more, which may not be what was meant. */
+function leftOut(what: string, where = ''): string {
+  return `The ${what} "id" is left out${where}: every row becomes a new animal with a new id. To change animals, use import --update; to keep the ids, use copy.`
+}
+
+function parseJsonLine({ firstLine, text, isUtf8 }: Lines): Row {
   if (!isUtf8) throw new InvalidEntry(NOT_UTF8)
   if (/^\s*\[/.test(text)) {
     throw new InvalidEntry(
       "the file must not be a JSON array: write one animal per line, for example with jq -c '.[]'.",
     )
   }
-  let parsed: unknown
+  let members: unknown
   try {
-    parsed = parseAnimalJson(text)
+    members = parseAnimalJson(text)
   } catch {
     // Reported below.
   }
-  if (isObject(parsed)) {
-    const members = parsed
-    const animal = toAnimal(members, member => shorten(describeMember(members[member], member, text)))
-    return { animal, ignored: Object.keys(members).filter(name => !MEMBERS.includes(name)) }
+  if (isObject(members)) {
+    const found = members
+    return {
+      isCsv: false,
+      members: found,
+      show: member => shorten(describeMember(found[member], member, text)),
+    }
   }
   // Several objects, as it seems.
   if (/}[ \t]*\r\s*{/.test(text)) throw new InvalidFile(`Line ${firstLine}: ${LONE_RETURN}`)
@@ -178,20 +225,26 @@ function describeMember(value: unknown, member: string, json: string): string {
   if (Array.isArray(value)) return 'an array'
   if (isObject(value)) return 'an object'
   if (typeof value === 'string')
-    return `${member === 'categoryId' ? 'the string ' : ''}${JSON.stringify(value)}`
+    return `${INTEGERS.includes(member) ? 'the string ' : ''}${JSON.stringify(value)}`
   // With the digits that are in the file.
   if (typeof value === 'number') return (parseNumbersAsText(json) as Record<string, string>)[member] ?? ''
   return String(value)
 }
 
-/** `show` returns a member as it is in the file. */
-function toAnimal(animal: Record<string, unknown>, show: (member: string) => string): NewAnimal {
-  const problems = findProblems(animal).map(({ member, problem }) =>
+interface MemberProblem {
+  readonly member: string
+  /** Starts with the name of the member. */
+  readonly problem: string
+}
+
+/** Throws an InvalidEntry with all problems, if there are any. */
+export function rejectProblems(problems: readonly MemberProblem[], { members, show }: Row): void {
+  if (problems.length === 0) return
+  const texts = problems.map(({ member, problem }) =>
     // The message about null says so itself.
-    [undefined, null].includes(animal[member] as null) ? problem : `${problem} (found ${show(member)})`,
+    [undefined, null].includes(members[member] as null) ? problem : `${problem} (found ${show(member)})`,
   )
-  if (problems.length > 0) throw new InvalidEntry(`${problems.join('; ')}.`)
-  return toNewAnimal(animal)
+  throw new InvalidEntry(`${texts.join('; ')}.`)
 }
 
 function shorten(text: string): string {
@@ -201,17 +254,14 @@ function shorten(text: string): string {
 
 interface CsvHeader {
   readonly separator: Separator
-  /** How many columns there are, and where those of an animal are. The position of the status is -1 if there is none. */
+  /** How many columns there are. */
   readonly count: number
-  readonly name: number
-  readonly categoryId: number
-  readonly status: number
-  /** Columns that an animal does not have, for a message. */
+  /** The members that are read, and the positions of their columns. */
+  readonly positions: readonly (readonly [member: string, position: number])[]
+  readonly hasOtherId: boolean
+  /** Columns that are not read, for a message. */
   readonly ignored: readonly string[]
 }
-
-/** The columns of an export. Those without a name are empty columns of a spreadsheet. */
-const KNOWN: readonly string[] = [...MEMBERS.map(name => name.toLowerCase()), '']
 
 /** Spreadsheets may write this line before the header. */
 const SEPARATOR_LINE = /^"?sep=([,;\t])"?\s*$/i
@@ -223,7 +273,11 @@ function guessSeparator(line: string): Separator {
 }
 
 /** Takes names in any letter case, with spaces, hyphens and underscores: `Category ID` is `categoryId`. */
-function parseCsvHeader({ firstLine, text, isUtf8 }: Lines, separator: Separator): CsvHeader {
+function parseCsvHeader(
+  { firstLine, text, isUtf8 }: Lines,
+  separator: Separator,
+  { names: wanted, required, oneOf = required, rule }: Columns,
+): CsvHeader {
   if (!isUtf8) throw new InvalidFile(`Line ${firstLine}: ${NOT_UTF8}`)
   const header = parseRecord(text, separator)
   if (hasLoneReturn(text)) throw new InvalidFile(`Line ${firstLine}: ${LONE_RETURN}`)
@@ -233,21 +287,24 @@ function parseCsvHeader({ firstLine, text, isUtf8 }: Lines, separator: Separator
       'The header is invalid: the columns of TSV are separated by tabs. If the file has commas or semicolons, its format is csv: change its ending, or --format.',
     )
   const names = header.map(name => name.toLowerCase().replaceAll(/[\s_-]/g, ''))
-  const times = (wanted: string) => names.filter(name => name === wanted).length
-  if (times('name') !== 1 || times('categoryid') !== 1 || times('status') > 1) {
+  const at = (member: string) => names.indexOf(member.toLowerCase())
+  const isTwice = (member: string) => names.lastIndexOf(member.toLowerCase()) !== at(member)
+  const isThere = (member: string) => at(member) !== -1
+  if (wanted.some(isTwice) || !required.every(isThere) || !oneOf.some(isThere)) {
     const found = header.slice(0, MAX_SHOWN_COLUMNS).map(name => JSON.stringify(shorten(name)))
     throw new InvalidFile(
-      `The header is invalid: the first line must name the columns: name and categoryId once each, status at most once. It has ${found.join(', ')}${header.length > found.length ? ', …' : ''}.`,
+      `The header is invalid: the first line must name the columns: ${rule}. It has ${found.join(', ')}${header.length > found.length ? ', …' : ''}.`,
     )
   }
+  // Those without a name are empty columns of a spreadsheet.
+  const known = [...wanted.map(name => name.toLowerCase()), 'id', '']
   return {
     separator,
     count: names.length,
-    name: names.indexOf('name'),
-    categoryId: names.indexOf('categoryid'),
-    status: names.indexOf('status'),
+    positions: wanted.filter(isThere).map(member => [member, at(member)]),
+    hasOtherId: isThere('id') && !wanted.includes('id'),
     ignored: header
-      .filter((_, at) => !KNOWN.includes(names[at] ?? ''))
+      .filter((_, index) => !known.includes(names[index] ?? ''))
       .map(name => JSON.stringify(shorten(name))),
   }
 }
@@ -298,31 +355,35 @@ function toEntry(
   fields: string[] | undefined,
   header: CsvHeader,
 ): Entry {
-  function animal(): NewAnimal {
+  function row(): Row {
     if (!isUtf8) throw new InvalidEntry(NOT_UTF8)
     if (fields === undefined) throw new InvalidEntry(hasLoneReturn(text) ? LONE_RETURN : MALFORMED_CSV)
     return parseFields(fields, header)
   }
-  return { firstLine, lastLine, animal }
+  return { firstLine, lastLine, row }
 }
 
-function parseFields(fields: readonly string[], header: CsvHeader): NewAnimal {
-  if (fields.length !== header.count)
-    throw new InvalidEntry(`the line must have ${header.count} fields, not ${fields.length}.`)
-  const [name, categoryId = '', status] = [header.name, header.categoryId, header.status].map(
-    at => fields[at],
-  )
-  // An empty field is an animal without a status.
-  const texts: Record<string, string | undefined> = { name, categoryId, status: status || undefined }
-  return toAnimal(
-    { ...texts, categoryId: canonicalInteger(categoryId) ?? (categoryId || undefined) },
-    member => {
-      const text = texts[member] ?? ''
-      const isMisspelt = member === 'categoryId' && /\d/.test(text) && !/^-?[1-9]\d*$/.test(text)
-      return JSON.stringify(shorten(text)) + (isMisspelt ? NOT_PLAIN_DIGITS : '')
-    },
-  )
+function parseFields(fields: readonly string[], { count, positions }: CsvHeader): Row {
+  if (fields.length !== count)
+    throw new InvalidEntry(`the line must have ${count} fields, not ${fields.length}.`)
+  const members: Record<string, unknown> = {}
+  for (const [member, at] of positions) members[member] = parseField(member, fields[at] ?? '')
+
+  function show(member: string): string {
+    const at = positions.find(([name]) => name === member)?.[1] ?? -1
+    const text = fields[at] ?? ''
+    const isMisspelt = INTEGERS.includes(member) && /\d/.test(text) && !/^-?[1-9]\d*$/.test(text)
+    return JSON.stringify(shorten(text)) + (isMisspelt ? NOT_PLAIN_DIGITS : '')
+  }
+  return { isCsv: true, members, show }
 }
+
+function parseField(member: string, text: string): unknown {
+  if (member === 'name') return text
+  return (INTEGERS.includes(member) ? canonicalInteger(text) : undefined) ?? (text || undefined)
+}
+
+const INTEGERS = ['id', 'categoryId']
 
 /** A spreadsheet may have changed the number. */
 const NOT_PLAIN_DIGITS =

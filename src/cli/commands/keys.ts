@@ -1,7 +1,14 @@
 // `animal-store keys …`: creates, lists, revokes and rotates API keys, even while the service is running.
 
 import { fstatSync, statSync } from 'node:fs'
-import { type ApiKey, type Environment, generateKey, isActive } from '../../api-key.ts'
+import {
+  type ApiKey,
+  type Environment,
+  generateKey,
+  isActive,
+  successorOf,
+  successorsOf,
+} from '../../api-key.ts'
 import { type DatabaseAddress, nameOf } from '../../database/open.ts'
 import { ServiceError } from '../../error.ts'
 import type { Store } from '../../store.ts'
@@ -21,6 +28,8 @@ export const createKey = command({
   async run({ name, readOnly, expires, json, databaseUrl, environment }, _operands, streams) {
     await withStore(databaseUrl, { create: true, say: streams.say }, async store => {
       const createdAt = new Date()
+      const namesakes = findValid(await store.listKeys(environment), name)
+      if (namesakes.length > 0) streams.say(`${describeNamesakes(name, namesakes)} Creating another one.`)
       const expiresAt = expires === undefined ? undefined : later(createdAt, expires)
       const access = readOnly ? 'read' : 'write'
       const { secret, apiKey } = generateKey({ name, environment, access, createdAt, expiresAt })
@@ -53,11 +62,14 @@ export const listKeys = command({
 export const revokeKey = command({
   name: 'keys revoke',
   summary: 'Revoke a key. Every running instance rejects it within 5 seconds.',
-  settings: ['databaseUrl', 'environment', 'json'],
-  examples: ['keys revoke key_3f2a9c51b07d'],
+  settings: ['keyName', 'databaseUrl', 'environment', 'json'],
+  examples: ['keys revoke key_3f2a9c51b07d', 'keys revoke --name "my laptop"'],
   operands: ['ID'],
-  async run({ json, databaseUrl, environment }, [id = ''], { stdout, say }) {
+  insteadOfOperands: 'keyName',
+  findConflicts: findIdProblems,
+  async run({ keyName, json, databaseUrl, environment }, [given], { stdout, say }) {
     await withStore(databaseUrl, { say }, async store => {
+      const id = given ?? findId(await store.listKeys(environment), keyName, environment, databaseUrl)
       const key = await store.revokeKey(id, environment, new Date())
       if (key === undefined) throw noSuchKey(id, environment, databaseUrl)
       if (json) await print(stdout, JSON.stringify(describe(key), null, 2))
@@ -69,27 +81,27 @@ export const revokeKey = command({
 export const rotateKey = command({
   name: 'keys rotate',
   summary: 'Create a successor to a key and let the old one expire.',
-  settings: ['overlap', 'databaseUrl', 'environment', 'json'],
-  examples: ['keys rotate key_3f2a9c51b07d --overlap 24h'],
+  settings: ['keyName', 'overlap', 'databaseUrl', 'environment', 'json'],
+  examples: ['keys rotate key_3f2a9c51b07d --overlap 24h', 'keys rotate --name "my laptop"'],
   operands: ['ID'],
-  async run({ overlap, json, databaseUrl, environment }, [id = ''], streams) {
+  insteadOfOperands: 'keyName',
+  findConflicts: findIdProblems,
+  async run({ keyName, overlap, json, databaseUrl, environment }, [given], streams) {
     await withStore(databaseUrl, { say: streams.say }, async store => {
       const now = new Date()
       const keys = await store.listKeys(environment)
+      const id = given ?? findId(keys, keyName, environment, databaseUrl)
       const old = keys.find(key => key.id === id)
       if (old === undefined) throw noSuchKey(id, environment, databaseUrl)
       if (!isActive(old, now.getTime()))
         throw new CommandFailed(`Key ${id} is ${stateOf(old)}; create a new one instead.`)
-      const successors = keys
-        .slice(keys.indexOf(old) + 1)
-        .filter(key => key.idempotencyScope === old.idempotencyScope)
-      const successor = successors.find(key => key.revokedAt === undefined)
+      const successor = successorOf(old, keys)
       if (successor !== undefined)
         throw new CommandFailed(
           `Key ${id} was rotated already: its successor is ${successor.id}. If that one is lost, revoke it, and rotate ${id} again.`,
         )
       // A successor that was revoked has the lifetime that this key had before it was rotated.
-      const { createdAt, expiresAt } = successors.at(-1) ?? old
+      const { createdAt, expiresAt } = successorsOf(old, keys).at(-1) ?? old
       const { secret, apiKey } = generateKey({
         name: old.name,
         environment,
@@ -179,8 +191,9 @@ function isDiscarded(stream: object): boolean {
 
 /** Returns what `--json` prints. */
 function describe(key: ApiKey) {
-  const { id, name, environment, access, createdAt, expiresAt = null, revokedAt = null } = key
-  return { id, name, environment, access, state: stateOf(key), createdAt, expiresAt, revokedAt }
+  const { id, name, environment, access, createdAt } = key
+  const { expiresAt = null, revokedAt = null, lastUsed = null } = key
+  return { id, name, environment, access, state: stateOf(key), createdAt, expiresAt, revokedAt, lastUsed }
 }
 
 function stateOf(key: ApiKey): 'active' | 'expired' | 'revoked' {
@@ -189,14 +202,15 @@ function stateOf(key: ApiKey): 'active' | 'expired' | 'revoked' {
 }
 
 /** The widths of the columns, except the last one. */
-const WIDTHS = [16, 7, 6, 17, 17]
+const WIDTHS = [16, 7, 6, 17, 17, 10]
 
 function table(keys: readonly ApiKey[]): string {
   const rows = keys.map(key => {
-    const { id, name, access, createdAt, expiresAt } = key
-    return [id, stateOf(key), access, minute(createdAt), expiresAt ? minute(expiresAt) : 'never', name]
+    const { id, name, access, createdAt, expiresAt, lastUsed = 'never' } = key
+    const expires = expiresAt ? minute(expiresAt) : 'never'
+    return [id, stateOf(key), access, minute(createdAt), expires, lastUsed, name]
   })
-  return [['ID', 'STATE', 'ACCESS', 'CREATED', 'EXPIRES', 'NAME'], ...rows]
+  return [['ID', 'STATE', 'ACCESS', 'CREATED', 'EXPIRES', 'LAST USED', 'NAME'], ...rows]
     .map(row => row.map((cell, column) => cell.padEnd(WIDTHS[column] ?? 0)).join('  '))
     .join('\n')
 }
@@ -207,6 +221,44 @@ function minute(time: Date): string {
 
 function later(time: Date, duration: number): Date {
   return new Date(time.getTime() + duration)
+}
+
+/** Returns the valid keys with this name. One that was rotated runs out, and its successor has the same name. */
+function findValid(keys: readonly ApiKey[], name: string): ApiKey[] {
+  const now = Date.now()
+  return keys.filter(key => key.name === name && isActive(key, now) && successorOf(key, keys) === undefined)
+}
+
+function describeNamesakes(name: string, keys: readonly ApiKey[]): string {
+  const list = keys.map(({ id, createdAt }) => `${id} (created ${minute(createdAt)})`).join(', ')
+  const verb = keys.length === 1 ? 'valid key has' : 'valid keys have'
+  return `${keys.length} ${verb} the name ${redact(name)}: ${list}.`
+}
+
+/** Returns the id of the one valid key with this name. Throws a CommandFailed if there is none, or more than one. */
+function findId(
+  keys: readonly ApiKey[],
+  name = '',
+  environment: Environment,
+  database: DatabaseAddress,
+): string {
+  const found = findValid(keys, name)
+  const [only] = found
+  if (only === undefined)
+    throw new CommandFailed(
+      `No valid key has the name ${redact(name)} in ${environment} (${nameOf(database)}). \`animal-store keys list\`, with the same database URL and environment, shows the names.`,
+    )
+  if (found.length > 1)
+    throw new CommandFailed(`${describeNamesakes(name, found)} Give the ID of one of them.`)
+  return only.id
+}
+
+function findIdProblems(
+  { keyName }: { readonly keyName: string | undefined },
+  [id]: readonly string[],
+): string[] {
+  const isTwice = id !== undefined && keyName !== undefined
+  return isTwice ? ['ID and --name name a key each: give one of them'] : []
 }
 
 function noSuchKey(id: string, environment: Environment, database: DatabaseAddress): CommandFailed {

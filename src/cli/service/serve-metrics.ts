@@ -1,15 +1,18 @@
 // The metrics of `animal-store serve`: which process collects them, and which one listens for scrapes and health checks.
 
 import cluster from 'node:cluster'
+import { nameOf } from '../../database/open.ts'
 import type { MetricsSource } from '../../metrics/listener.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
+import type { Metrics, ProgramInfo } from '../../metrics/metrics.ts'
 import type { Streams } from '../command.ts'
 import type { Settings } from '../settings.ts'
+import { readVersion } from '../version.ts'
+import { findNewestBackup } from './daily-backups.ts'
 import { listen } from './listen.ts'
 import type { LogOutput, LogStream } from './log-stream.ts'
 
 /** Without a port there are no metrics. */
-type MetricsSettings = Settings<'metricsPort' | 'metricsHost' | 'logLevel'>
+type MetricsSettings = Settings<'metricsPort' | 'metricsHost' | 'logLevel' | 'backupFolder' | 'databaseUrl'>
 
 /**
  * Called in a process that serves requests. Returns what collects its metrics, or undefined if there are none. A worker
@@ -23,7 +26,7 @@ export async function startMetrics(
   if (settings.metricsPort === undefined) return undefined
   // Imported only here, so that a service without metrics starts faster.
   const { createMetrics } = await import('../../metrics/metrics.ts')
-  const metrics = createMetrics(logStream.droppedLines)
+  const metrics = createMetrics(logStream.droppedLines, cluster.isWorker ? undefined : describe(settings))
   if (cluster.isWorker) {
     const { answerPrimary } = await import('../../metrics/aggregation.ts')
     answerPrimary(metrics)
@@ -39,7 +42,16 @@ export async function startMetricsOfWorkers(
 ): Promise<void> {
   if (settings.metricsPort === undefined) return
   const { createAggregator } = await import('../../metrics/aggregation.ts')
-  await serveMetrics(settings, say, logStream, createAggregator())
+  await serveMetrics(settings, say, logStream, createAggregator(describe(settings)))
+}
+
+/** What the program as a whole is, and not each of its processes. */
+function describe({ backupFolder, databaseUrl }: MetricsSettings): ProgramInfo {
+  const name = nameOf(databaseUrl)
+  return {
+    version: readVersion(),
+    lastBackup: backupFolder === undefined ? undefined : () => findNewestBackup(backupFolder, name),
+  }
 }
 
 async function serveMetrics(

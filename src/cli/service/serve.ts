@@ -8,12 +8,22 @@ import type { Store } from '../../store.ts'
 import { command, print, type Streams } from '../command.ts'
 import { showFirstKey } from '../commands/keys.ts'
 import { SERVICE_SETTING_NAMES, SETTINGS, type ServiceSettings } from '../settings.ts'
+import { readVersion } from '../version.ts'
 import { withStore } from '../with-store.ts'
+import { type DailyBackups, startDailyBackups } from './daily-backups.ts'
 import { checkPort } from './listen.ts'
 import { createLogOutput } from './log-stream.ts'
 import { startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
 import { stopOnSignal } from './stop-signals.ts'
-import { answerWorkers, askPrimary, killWorkers, reportToPrimary, startWorkers } from './workers.ts'
+import {
+  answerWorkers,
+  askPrimary,
+  killWorkers,
+  reportToPrimary,
+  startWorkers,
+  tellPrimaryOfExpiry,
+  warnOfExpiringKeys,
+} from './workers.ts'
 
 export const serve = command({
   name: 'serve',
@@ -23,10 +33,14 @@ export const serve = command({
     databaseUrl: SETTINGS.databaseUrl.description.replace('sqlite:<path>', 'sqlite:<path>, sqlite::memory:'),
   },
   examples: ['serve', 'serve --port 9001 --workers auto', 'serve --database-url sqlite:/srv/animals.db'],
-  findConflicts({ workers, databaseUrl, host, port, metricsHost, metricsPort }) {
+  findConflicts({ workers, databaseUrl, backupFolder, host, port, metricsHost, metricsPort }) {
     const problems: string[] = []
     if (workers > 1 && isInMemory(databaseUrl))
       problems.push('--workers (WORKERS) needs a database that processes can share: use a file or PostgreSQL')
+    if (backupFolder !== undefined && databaseUrl.kind !== 'sqlite')
+      problems.push(
+        '--backup-folder (BACKUP_FOLDER) is for a database in a SQLite file: back up PostgreSQL with pg_dump, or with pg_basebackup and its archived WAL',
+      )
     if (port !== 0 && port === metricsPort && host === metricsHost)
       problems.push('--metrics-port (METRICS_PORT) must be another port than --port (PORT)')
     return problems
@@ -47,12 +61,14 @@ async function startPrimary(settings: ServiceSettings, streams: Streams): Promis
   await startMetricsOfWorkers(settings, streams.say, logStream)
   if (rateLimit !== undefined) answerWorkers(rateLimit, workers)
   const log = pino({ level: settings.logLevel, base: null }, logStream)
+  warnOfExpiringKeys(log)
   // Until the workers have started, there is nothing to finish.
   let stop = async () => killWorkers()
   stopOnSignal({ stop: () => stop().then(logStream.flush), kill: killWorkers }, log)
   const started = await startWorkers(workers, log)
   const greeted = Promise.withResolvers<void>()
-  stop = () => greeted.promise.then(started.stop)
+  let backups: DailyBackups | undefined
+  stop = () => greeted.promise.then(() => Promise.all([started.stop(), backups?.stop()])).then(() => {})
   try {
     if (settings.apiKey !== undefined) await greet(started.address, settings, streams)
     else
@@ -60,6 +76,7 @@ async function startPrimary(settings: ServiceSettings, streams: Streams): Promis
         greet(started.address, settings, streams, store),
       )
     started.setReady()
+    backups = startDailyBackups(settings, settings.databaseUrl, log)
     greeted.resolve()
   } catch (error) {
     started.kill()
@@ -76,10 +93,13 @@ async function startServing(settings: ServiceSettings, streams: Streams): Promis
   const service = await startService({
     ...settings,
     database: settings.databaseUrl,
+    // The primary process makes them.
+    backupFolder: cluster.isWorker ? undefined : settings.backupFolder,
     shareRateLimit: cluster.isWorker
       ? (limit, warn) =>
           createSharedRateLimiter(limit, { ask: askPrimary(), workers: settings.workers, warn })
       : undefined,
+    onExpiringKey: cluster.isWorker ? tellPrimaryOfExpiry : undefined,
     say: streams.say,
     logStream,
     metrics,
@@ -122,7 +142,7 @@ async function greet(
   store?: Store,
 ): Promise<void> {
   const details = [environment, nameOf(databaseUrl), ...(workers > 1 ? [`${workers} workers`] : [])]
-  const greeting = `animal-store is listening on ${address} (${details.join(', ')}); open ${address}/ or ${address}/docs`
+  const greeting = `animal-store ${readVersion()} is listening on ${address} (${details.join(', ')}); open ${address}/ or ${address}/docs`
   // Some shells read the brackets of an IPv6 address as a pattern for file names.
   const url = address.includes('[') ? `'${address}/v1/pets'` : `${address}/v1/pets`
   const show = (key: string) =>

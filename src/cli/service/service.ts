@@ -7,6 +7,7 @@ import { type Clock, systemClock } from '../../clock.ts'
 import { WRITE_LIMITS } from '../../database/batching.ts'
 import { type DatabaseAddress, openServiceStore, type ServiceStoreOptions } from '../../database/open.ts'
 import { isUnavailable, unavailable } from '../../error.ts'
+import { createKeyUses, type ExpiringKey, warnOfExpiry } from '../../http/api/key-uses.ts'
 import { type BaseUrls, openApiDocument } from '../../http/api/openapi-document.ts'
 import { createRateLimiter, type RateLimit, type RateLimiter } from '../../http/api/rate-limit.ts'
 import { createApp } from '../../http/app.ts'
@@ -16,12 +17,16 @@ import type { Metrics } from '../../metrics/metrics.ts'
 import type { Store, Warn } from '../../store.ts'
 import { createPages } from '../../web/pages.ts'
 import { DEFAULT_SERVICE_SETTINGS, type ServiceSettings } from '../settings.ts'
+import { startDailyBackups } from './daily-backups.ts'
 import { listen } from './listen.ts'
 import type { LogStream } from './log-stream.ts'
 import { STOP_LIMITS } from './stop-signals.ts'
 
 /** While it is starting, it serves requests, but load balancers should wait. */
 type ServiceState = 'starting' | 'ready' | 'stopping'
+
+/** How long a stop waits until the uses of keys are stored. */
+const KEY_USES_TIMEOUT_MS = 1_000
 
 /** How long the result of a check of the database is kept. */
 const CHECK_RESULT_MS = 250
@@ -32,6 +37,8 @@ export interface ServiceOptions extends Partial<Omit<ServiceSettings, 'databaseU
   readonly databaseTimeouts?: ServiceStoreOptions['timeouts']
   /** Shares the limit with the other workers. By default, it is for this process alone. */
   readonly shareRateLimit?: ((limit: RateLimit, warn: Warn) => RateLimiter) | undefined
+  /** Gets a key that is used and expires soon, once a day. By default, this process logs a warning. */
+  readonly onExpiringKey?: ((key: ExpiringKey) => void) | undefined
   readonly clock?: Clock
   readonly logStream: LogStream
   readonly metrics?: Metrics | undefined
@@ -92,6 +99,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       throw error
     }
   }
+  const keyUses = createKeyUses({
+    store,
+    environment,
+    warn: message => log.warn(message),
+    onExpiring: options.onExpiringKey ?? (key => warnOfExpiry(log, key)),
+  })
   const { server, closeAll, connectionCount } = createApp({
     store,
     outages,
@@ -100,6 +113,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     environment,
     basePath: basePathOf(environment === 'production' ? productionUrl : stagingUrl),
     extraKey: settings.apiKey,
+    onKeyUse: keyUses.note,
     rateLimiter:
       rateLimit &&
       (options.shareRateLimit?.(rateLimit, message => log.warn(message)) ?? createRateLimiter(rateLimit)),
@@ -131,6 +145,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     throw error
   }
 
+  const backups = startDailyBackups(settings, options.database, log, clock)
+
   return {
     address,
     store,
@@ -142,11 +158,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       const deadline = performance.now() + STOP_LIMITS.closeConnectionsMs
       state = 'stopping'
       log.info('stopping')
+      const backupsStopped = backups?.stop()
       await delay(settings.shutdownDelay)
       const timer = setTimeout(closeAll, deadline - performance.now())
       await close(server)
       clearTimeout(timer)
+      await Promise.race([keyUses.flush(), delay(KEY_USES_TIMEOUT_MS, undefined, { ref: false })])
       await store.close()
+      await backupsStopped
       log.info('stopped')
     },
   }

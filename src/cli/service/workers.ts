@@ -5,6 +5,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { type ExpiringKey, warnOfExpiry } from '../../http/api/key-uses.ts'
 import { createBuckets, type Grant, portionOf, type RateLimit } from '../../http/api/rate-limit.ts'
 import { CommandFailed } from '../command.ts'
 import type { Service } from './service.ts'
@@ -164,4 +165,25 @@ export function askPrimary(): (keyId: string) => Promise<Grant> {
       const question: RateLimitMessage = { rateLimitedKey }
       process.send?.(question, undefined, undefined, ignoreEndedProcess)
     })
+}
+
+/** What a worker tells the primary about a key that expires soon. */
+interface ExpiryMessage {
+  readonly expiringKey: ExpiringKey
+}
+
+/** Called in a worker. */
+export function tellPrimaryOfExpiry(expiringKey: ExpiringKey): void {
+  process.send?.({ expiringKey } satisfies ExpiryMessage, undefined, undefined, ignoreEndedProcess)
+}
+
+/** Called in the primary: logs one warning for each key and day, although each worker tells about it. */
+export function warnOfExpiringKeys(log: Logger): void {
+  /** The last day by the id of the key. */
+  const warned = new Map<string, string>()
+  cluster.on('message', (_worker, { expiringKey }: Partial<ExpiryMessage>) => {
+    if (expiringKey === undefined || warned.get(expiringKey.id) === expiringKey.day) return
+    warned.set(expiringKey.id, expiringKey.day)
+    warnOfExpiry(log, expiringKey)
+  })
 }

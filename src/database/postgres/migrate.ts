@@ -48,7 +48,7 @@ export const LATEST_SCHEMA = MIGRATIONS.length
 const TABLES = ['animals', 'api_keys', 'idempotency_keys', 'inventory']
 
 const UNDEFINED_TABLE = '42P01'
-const LOCK_NOT_AVAILABLE = '55P03'
+export const LOCK_NOT_AVAILABLE = '55P03'
 
 /**
  * How long a migration waits for the lock of a table. Every request waits behind it meanwhile, so the wait is short. Every tenth time it
@@ -120,7 +120,7 @@ async function step(client: ClientBase, lockTimeoutMs: number, warn: Warn): Prom
 }
 
 /** Only reads, so that a database that is up to date needs no right to change its schema. */
-async function currentVersion(pool: Pool): Promise<number> {
+export async function currentVersion(pool: Pool): Promise<number> {
   try {
     const { rows } = await pool.query('select version from animal_store_schema where id = 1')
     return rows[0]?.version ?? 0

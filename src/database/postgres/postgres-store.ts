@@ -121,6 +121,10 @@ export async function openPostgresStore({
         return true
       }),
 
+    async storeKeyUses(ids, day) {
+      await pool.query(sql.STORE_KEY_USES, [ids, day])
+    },
+
     completeAnimals: onProgress => completeAnimals(pool, warn, onProgress),
 
     ping: () => ping(pool),
@@ -129,7 +133,8 @@ export async function openPostgresStore({
   }
 }
 
-async function prepareDatabase(pool: Pool, create: boolean, warn: Warn): Promise<void> {
+/** Migrates. */
+export async function prepareDatabase(pool: Pool, create: boolean, warn: Warn): Promise<void> {
   const { rows } = await pool.query('show server_encoding')
   if (rows[0].server_encoding !== 'UTF8') {
     throw new UnusableDatabase('The PostgreSQL database must have the encoding UTF8.')

@@ -261,14 +261,15 @@ export const DELETE_EXPIRED_IDEMPOTENCY_KEYS = `
      for update skip locked)`
 
 export const FIND_KEYS_BY_DIGEST = `
-  select id, name, environment, digest, scope, created_at, expires_at, revoked_at, access
+  select id, name, environment, digest, scope, created_at, expires_at, revoked_at, access, last_used
   from api_keys where digest = any ($1::bytea[])`
 export const LIST_KEYS = 'select * from api_keys where environment = $1 order by created_at, id'
+export const LIST_ALL_KEYS = 'select * from api_keys order by created_at, id'
 export const HAS_KEYS = 'select 1 from api_keys where environment = $1 limit 1'
 
 export const INSERT_KEY = `
-  insert into api_keys (id, name, environment, digest, scope, created_at, expires_at, revoked_at, access)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+  insert into api_keys (id, name, environment, digest, scope, created_at, expires_at, revoked_at, access, last_used)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
 export const REVOKE_KEY = `
   update api_keys set revoked_at = coalesce(revoked_at, $1)
@@ -281,6 +282,14 @@ export const EXPIRE_ROTATED_KEY = `
   where id = $2 and environment = $3 and revoked_at is null and not exists (
     select from api_keys as successor
     where scope = old.scope and (created_at, id) > (old.created_at, old.id) and revoked_at is null)`
+
+// Locks the keys in the order of their ids, so that two instances never deadlock.
+export const STORE_KEY_USES = `
+  update api_keys set last_used = $2
+  where id in (
+    select id from api_keys
+    where id = any ($1::text[]) and (last_used is null or last_used < $2)
+    order by id for update)`
 
 // Touches every table and column that requests need. An index finds each row at once. `order by` makes Citus ask every
 // shard.
@@ -301,6 +310,25 @@ export const PING = `
     and has_table_privilege('animals', 'delete')
     and has_sequence_privilege('animals_id_seq', 'usage') as may_write,
     pg_sequence_last_value('animals_id_seq') as last_id`
+
+/** The largest id that was ever given. The role of the service may not read the sequence itself. */
+export const GIVEN_IDS = `
+  select greatest(pg_sequence_last_value('animals_id_seq'), (select max(id) from animals), 0)`
+
+export const SET_GIVEN_IDS = `
+  select setval('animals_id_seq', $1) where $1 > coalesce(pg_sequence_last_value('animals_id_seq'), 0)`
+
+export const COPY_ANIMALS = `
+  insert into animals (id, name, category_id, status, search_name)
+  select * from unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[])`
+
+export const LIST_REMEMBERED = `
+  select scope, key, animal_id, created_at, request, answer, answered_at from idempotency_keys
+  where (scope, key) > ($1, $2) order by scope, key limit $3`
+
+export const COPY_REMEMBERED = `
+  insert into idempotency_keys (scope, key, animal_id, created_at, request, answer, answered_at)
+  select * from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::bigint[])`
 
 // The last id that the sequence has assigned. Null before its first use.
 export const LAST_ID = "select pg_sequence_last_value('animals_id_seq')"

@@ -68,7 +68,8 @@ export function waitForLocks<Result>(database: DatabaseSync, timeoutMs: number, 
   }
 }
 
-function correctInventory({ statements }: OpenDatabase): Completion['corrected'] {
+/** Runs in a transaction. */
+export function correctInventory({ statements }: Pick<OpenDatabase, 'statements'>): Completion['corrected'] {
   // Otherwise each answer would count again what another program has stored.
   statements.countAdded.run()
   const [lastId, ...counts] = statements.compareInventory.get() as [bigint, ...bigint[]]

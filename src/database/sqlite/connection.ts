@@ -138,24 +138,32 @@ export function truncateWal(database: DatabaseSync, timeoutMs = READERS_TIMEOUT_
   return waitForLocks(database, timeoutMs, checkpoint)?.busy === 0
 }
 
+export function checkOwnerOf(path: string): void {
+  const problem = inspectFile(path, database => (isEmpty(database) ? undefined : checkOwner(database)))
+  if (problem !== undefined) throw new UnusableDatabase(`The database ${path} ${problem}.`)
+}
+
 /** Opens the file read-only, so that a rejected file and a WAL that a crash left behind stay unchanged. */
-function checkOwnerOf(path: string): void {
+export function inspectFile<Result>(path: string, work: (database: DatabaseSync) => Result): Result {
   try {
-    checkOwnerWith(path, { readOnly: true })
+    return inspectFileWith(path, { readOnly: true }, work)
   } catch (error) {
     // A kill during its creation has left a rollback journal, which only a connection that may write can apply.
     if (!isReadOnly(error)) throw error
-    checkOwnerWith(path, {})
+    return inspectFileWith(path, {}, work)
   }
 }
 
-function checkOwnerWith(path: string, options: { readonly readOnly?: boolean }): void {
+function inspectFileWith<Result>(
+  path: string,
+  options: { readonly readOnly?: boolean },
+  work: (database: DatabaseSync) => Result,
+): Result {
   const database = new DatabaseSync(path, { ...options, timeout: 0 })
   try {
     // In one transaction: otherwise another process could migrate the file between two reads.
     database.exec('begin')
-    const problem = isEmpty(database) ? undefined : checkOwner(database)
-    if (problem !== undefined) throw new UnusableDatabase(`The database ${path} ${problem}.`)
+    return work(database)
   } finally {
     database.close()
   }

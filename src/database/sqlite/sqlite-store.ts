@@ -307,6 +307,8 @@ function createStore({ read, revision, write, complete, close }: Access, clock: 
 
     rotateKey: (id, successor, at) => write('rotateKey', id, successor, at),
 
+    storeKeyUses: (ids, day) => write('storeKeyUses', ids, day),
+
     async completeAnimals(onProgress = () => {}) {
       try {
         return complete(onProgress)

@@ -117,7 +117,7 @@ export function prepareExact(database: DatabaseSync, sql: string): StatementSync
 }
 
 /** For animals: reads rows as arrays, which are faster than objects. */
-function prepareRows(database: DatabaseSync, sql: string): RowStatement {
+export function prepareRows(database: DatabaseSync, sql: string): RowStatement {
   const statement = prepareExact(database, sql)
   statement.setReturnArrays(true)
   return statement as unknown as RowStatement
@@ -189,8 +189,8 @@ export function prepareStatements(database: DatabaseSync) {
     findKey: prepare('select * from api_keys where id = ? and environment = ?'),
     listKeys: prepare('select * from api_keys where environment = ? order by created_at, id'),
     insertKey: prepare(`
-      insert into api_keys (id, name, environment, digest, scope, created_at, expires_at, revoked_at, access)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+      insert into api_keys (id, name, environment, digest, scope, created_at, expires_at, revoked_at, access, last_used)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     hasKeys: prepare('select 1 from api_keys where environment = ? limit 1'),
     revokeKey: prepare(
       'update api_keys set revoked_at = coalesce(revoked_at, ?) where id = ? and environment = ?',
@@ -200,6 +200,10 @@ export function prepareStatements(database: DatabaseSync) {
       where id = ?2 and environment = ?3 and revoked_at is null and not exists (
         select 1 from api_keys as successor
         where scope = old.scope and (created_at, id) > (old.created_at, old.id) and revoked_at is null)`),
+
+    storeKeyUse: prepare(
+      'update api_keys set last_used = ?1 where id = ?2 and (last_used is null or last_used < ?1)',
+    ),
 
     // Names every column of every table, so that it fails if one is missing.
     ping: prepare(`
@@ -330,6 +334,10 @@ const WRITES = {
     if (Number(changes) === 0) return false
     insertKey.run(...keyValues(successor))
     return true
+  },
+
+  storeKeyUses({ storeKeyUse }: Statements, ids: readonly string[], day: string): void {
+    for (const id of ids) storeKeyUse.run(day, id)
   },
 }
 

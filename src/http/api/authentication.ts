@@ -12,6 +12,9 @@ const CACHED_MS = 3_000
 
 const MAX_CACHED = 1_000
 
+/** The id of the key from the environment variable, which is not stored. */
+export const ENVIRONMENT_KEY_ID = 'environment'
+
 const BEARER = /^bearer(?: +(.+))?$/i
 
 /**
@@ -39,6 +42,8 @@ export interface AuthenticatorOptions {
   readonly environment: Environment
   /** The API key from the environment variable, accepted in addition to the stored ones. */
   readonly extraKey: string | undefined
+  /** Called for each request with a valid key. */
+  readonly onKeyUse?: ((key: ApiKey, now: number) => void) | undefined
 }
 
 interface CacheEntry {
@@ -51,6 +56,7 @@ export function createAuthenticator({
   clock,
   environment,
   extraKey,
+  onKeyUse = () => {},
 }: AuthenticatorOptions): Authenticate {
   const extra = extraKey === undefined ? undefined : environmentKey(extraKey, environment)
   /**
@@ -101,7 +107,10 @@ export function createAuthenticator({
       // A request with two Authorization headers is rejected.
       apiKey = authorization.length > 1 ? undefined : await findKey(first, secret)
     }
-    return apiKey?.environment === environment && isActive(apiKey, clock()) ? apiKey : 'invalid'
+    const now = clock()
+    if (apiKey?.environment !== environment || !isActive(apiKey, now)) return 'invalid'
+    onKeyUse(apiKey, now)
+    return apiKey
   }
 }
 
@@ -112,7 +121,7 @@ function isEqualDigest(one: string, other: string): boolean {
 
 function environmentKey(secret: string, environment: Environment): ApiKey {
   return {
-    id: 'environment',
+    id: ENVIRONMENT_KEY_ID,
     name: 'from the environment',
     environment,
     access: 'write',
@@ -122,5 +131,6 @@ function environmentKey(secret: string, environment: Environment): ApiKey {
     createdAt: new Date(0),
     expiresAt: undefined,
     revokedAt: undefined,
+    lastUsed: undefined,
   }
 }
