@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { onEveryDatabase } from './support/databases.ts'
-import { requestHead, statusesOf } from './support/raw-http.ts'
+import { connectRaw, requestHead, statusesOf } from './support/raw-http.ts'
 import {
   API_KEY,
   errorCode,
@@ -13,6 +13,7 @@ import {
   startTestService,
   type TestService,
 } from './support/service.ts'
+import { waitUntil } from './support/wait.ts'
 
 const MERGE_PATCH = { 'content-type': 'application/merge-patch+json' }
 const BELLA = { name: 'Bella', categoryId: 7, status: 'available' }
@@ -416,6 +417,26 @@ suite('DELETE /v1/pets/{petId}', () => {
       `${head(first.id, 'content-length: 4')}abcd${head(second.id, 'connection: close')}`,
     )
     assert.deepEqual(statusesOf(received), [204, 204])
+  })
+
+  test('is answered with 204 although its body is malformed, because the animal is removed', async () => {
+    for (const pause of [false, true]) {
+      const { id } = await add(service())
+      const { socket, closed, received } = connectRaw(service().address)
+      const head = requestHead(
+        `DELETE /v1/pets/${id} HTTP/1.1`,
+        'host: x',
+        `authorization: Bearer ${API_KEY}`,
+        'transfer-encoding: chunked',
+      )
+      socket.on('error', () => {}).write(pause ? head : `${head}ZZ\r\n`)
+      if (pause) {
+        await waitUntil(() => received().includes('204'), { what: 'it is answered' })
+        socket.write('ZZ\r\n')
+      }
+      assert.deepEqual(statusesOf(await closed), [204])
+      assert.equal((await service().send('GET', `/v1/pets/${id}`)).status, 404)
+    }
   })
 
   test('gives no id again', async () => {

@@ -57,8 +57,9 @@ export function createWrites(pool: Pool, clock: Clock, warn: Warn): Store['write
       const creations = round.filter(write => write.kind === 'create')
       const changes = round.filter(write => write.kind !== 'create')
       return [
-        ...(creations.length > 0 ? [() => createAnimals(pool, creations, now)] : []),
+        // First, so that no change or removal finds an animal that was asked for after it.
         ...(changes.length > 0 ? [() => change(changes, now)] : []),
+        ...(creations.length > 0 ? [() => createAnimals(pool, creations, now)] : []),
       ]
     })
     const outcomes: Decided = new Map()

@@ -33,13 +33,15 @@ interface RequestConditions {
 /** Parses the conditions of a change or a removal. Throws `invalid_request` for a malformed one, and for any other parameter. */
 export function parseConditions(request: Exchange['request'], query: string): RequestConditions {
   const ifMatch = requireTags(request, 'If-Match')
-  const ifNoneMatch = requireTags(request, 'If-None-Match')
+  const sentNoneMatch = requireTags(request, 'If-None-Match')
+  // It compares weakly (RFC 9110, section 13.1.2).
+  const ifNoneMatch = sentNoneMatch === '*' ? '*' : sentNoneMatch && each(sentNoneMatch.map(withoutWeakness))
   const ifStatus = parseQuery(query, ['ifStatus']).get('ifStatus', parseStatusName)
   return {
     conditions: {
       // `*` asks for an animal that exists, which is asked for anyway.
       ifMatch: ifMatch === '*' ? undefined : ifMatch?.flatMap(ownTag),
-      ifNoneMatch: ifNoneMatch === '*' ? '*' : ifNoneMatch?.map(withoutWeakness).flatMap(ownTag),
+      ifNoneMatch: ifNoneMatch === '*' ? '*' : ifNoneMatch?.flatMap(ownTag),
       ifStatus,
     },
     sent: [ifMatch, ifNoneMatch, ifStatus],
@@ -65,7 +67,12 @@ function requireTags(request: Exchange['request'], name: string): readonly strin
 function parseTags(value: string): readonly string[] | '*' | undefined {
   if (!tagsPattern.test(value)) return undefined
   if (value === '*') return '*'
-  return [...new Set(value.match(EACH_TAG))].toSorted()
+  return each(value.match(EACH_TAG) ?? [])
+}
+
+/** Returns the tags each once and in a fixed order. */
+function each(tags: readonly string[]): string[] {
+  return [...new Set(tags)].toSorted()
 }
 
 function withoutWeakness(tag: string): string {

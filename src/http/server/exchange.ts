@@ -17,6 +17,8 @@ export interface Exchange<Context = unknown> {
   /** For the log: the client's address, and when the request began. Only set if it is logged or measured. */
   readonly address: string | undefined
   readonly startedAt: number
+  /** The request is carried out without its body. So what follows in the body, malformed or not, cannot change the response. */
+  ignoresBody: boolean
   /** Whether the connection closes after the response. */
   isLast: boolean
   /** Whether it was logged and measured. */

@@ -115,6 +115,7 @@ export function createHttpServer<Context>({
       // Read now, because Node.js forgets it when the connection closes.
       address: isObserved ? clientAddress(socket, request) : undefined,
       startedAt: isObserved ? performance.now() : 0,
+      ignoresBody: false,
       isLast,
       isReported: false,
       headers: NO_HEADERS,
@@ -124,7 +125,8 @@ export function createHttpServer<Context>({
       // Awaited even if it is not a promise, so that a request without a body is complete (node-internals.ts).
       const reply = await answer(exchange)
       // A request that the parser has rejected meanwhile gets the parser's error.
-      if (request.complete || !connection.isMalformed) send(exchange, reply, isAccepting())
+      if (request.complete || exchange.ignoresBody || !connection.isMalformed)
+        send(exchange, reply, isAccepting())
     } catch (error) {
       log.fatal({ requestId: exchange.id, err: error }, 'a response could not be sent')
       socket.destroy()
@@ -200,8 +202,8 @@ export function createHttpServer<Context>({
     await waitForAll(requests.filter(exchange => exchange !== incomplete))
     if (incomplete === undefined) {
       rejectConnection(socket, fromParserError(error), error.code)
-    } else if (incomplete.response.headersSent) {
-      // The request was answered before its body arrived, so there is nothing left to report.
+    } else if (incomplete.response.headersSent || incomplete.ignoresBody) {
+      // The request is answered before its body arrives, so there is nothing left to report.
       await waitForClose(incomplete.response)
       socket.destroy()
     } else {

@@ -28,7 +28,8 @@ export default `
           from gone
           having count(*) > 0;
         else
-          delete from %1$I.inventory;
+          -- Unlike a delete, it also empties the inventory for a transaction that does not see its newest rows.
+          truncate %1$I.inventory;
         end if;
 
         -- As when animals are added.

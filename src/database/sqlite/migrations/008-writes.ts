@@ -45,14 +45,17 @@ const REMEMBER_ANIMALS = `
 
 const KEEP_INVENTORY = `
   drop trigger if exists animals_changed;
-  create trigger animals_changed after update of status on animals
-  when old.status is not new.status and old.id <= (select last_id from inventory)
+  create trigger animals_changed after update of id, status on animals
+  when (old.status is not new.status or old.id <> new.id)
+    and min(old.id, new.id) <= (select last_id from inventory)
   begin
     update inventory set
-      available = available - (old.status is 'available') + (new.status is 'available'),
-      pending = pending - (old.status is 'pending') + (new.status is 'pending'),
-      sold = sold - (old.status is 'sold') + (new.status is 'sold'),
-      none = none - (old.status is null) + (new.status is null);
+      available = available - (old.id <= last_id and old.status is 'available')
+        + (new.id <= last_id and new.status is 'available'),
+      pending = pending - (old.id <= last_id and old.status is 'pending')
+        + (new.id <= last_id and new.status is 'pending'),
+      sold = sold - (old.id <= last_id and old.status is 'sold') + (new.id <= last_id and new.status is 'sold'),
+      none = none - (old.id <= last_id and old.status is null) + (new.id <= last_id and new.status is null);
   end;
 
   drop trigger if exists animals_removed;
