@@ -29,7 +29,12 @@ export default `
           having count(*) > 0;
         else
           -- Unlike a delete, it also empties the inventory for a transaction that does not see its newest rows.
-          truncate %1$I.inventory;
+          begin
+            truncate %1$I.inventory;
+          exception when object_in_use then
+            -- The same statement truncates it.
+            null;
+          end;
         end if;
 
         -- As when animals are added.
