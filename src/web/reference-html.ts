@@ -1,6 +1,6 @@
 // The HTML of the API reference: a guide, and the content of the OpenAPI document with a form to try each operation.
 
-import { type Environment, KEY_PREFIX } from '../api-key.ts'
+import { type Environment, KEY_PREFIX, READ_ONLY_PREFIX } from '../api-key.ts'
 import { renderJson } from '../json.ts'
 import {
   type ApiDescription,
@@ -58,7 +58,7 @@ export function renderReference(document: object, environment: Environment) {
 <h2>Schemas</h2><ul>${schemas.map(([name]) => html`<li><a href="#${name}">${name}</a></li>`)}</ul>
 </nav>`,
     content: html`<div id="top" class="row"><div><h1>API reference</h1><small id="key-hint" class="needs-script">The key is not stored.</small></div>
-<div id="key-home" class="needs-script"><div id="key" class="row"><label for="api-key">API key</label><input id="api-key" type="password" autocomplete="off" spellcheck="false" enterkeyhint="done" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="key-hint"></div></div></div>
+<div id="key-home" class="needs-script"><div id="key" class="row"><label for="api-key">API key</label><input id="api-key" type="password" autocomplete="off" spellcheck="false" enterkeyhint="done" placeholder="${KEY_PREFIX[environment]}…" data-read-only="${Object.values(READ_ONLY_PREFIX).join(' ')}" aria-describedby="key-hint"></div></div></div>
 <noscript><p class="text">Without JavaScript, this page cannot send requests, search or copy.</p></noscript>
 ${guide.map(renderSection)}
 ${operations.map(operation => renderOperation(options, operation))}
@@ -83,7 +83,7 @@ function renderOperation(options: ReferenceOptions, operation: LocatedOperation)
 ${renderParameters(operation)}
 ${renderBody(operation)}</div>
 <div class="code"><div>${renderSamples(operationId, ({ render }) => render(request))}
-<div class="send"><button class="primary" type="submit">Send</button><small><code class="url">${method} /v1${path}</code><br>${renderEffect(describeEffect(operation, environment), request.values)}</small></div>
+<div class="send"><button class="primary" type="submit" aria-describedby="${operationId}-effect">Send</button><small><code class="url">${method} /v1${path}</code><br>${renderEffect(`${operationId}-effect`, describeEffect(operation, environment), request.values)}</small></div>
 <div class="result row" hidden><output></output><button type="button" hidden>Next page</button></div>
 ${renderExamples(responses)}</div></div>
 <div class="text">${successes.map(([status, response]) => renderSuccess(`${operationId}-${status}`, status, response))}
@@ -108,8 +108,8 @@ function describeEffect({ operationId, method }: LocatedOperation, environment: 
   }
 }
 
-function renderEffect(effect: string, values: SampleRequest['values']): Html {
-  return html`<span class="effect" data-effect="${effect}">${fillIn(effect, values)}</span>`
+function renderEffect(id: string, effect: string, values: SampleRequest['values']): Html {
+  return html`<span class="effect" id="${id}" data-effect="${effect}">${fillIn(effect, values)}</span>`
 }
 
 function renderParameters({ operationId, parameters }: LocatedOperation): Html | undefined {

@@ -462,6 +462,71 @@ suite('the forms', () => {
   })
 })
 
+suite('with a key that may only read', () => {
+  const WRITES = ['createPet', 'updatePet', 'deletePet'] as const
+  const READS = ['listPets', 'getInventory', 'getPet'] as const
+  const REASON = 'This key may only read. Enter one that may write.'
+
+  async function checkWrites(page: Page, isOffered: boolean): Promise<void> {
+    for (const operation of WRITES) {
+      const form = page.locator(`#${operation}`)
+      assert.equal(await form.getByRole('button', { name: 'Send' }).isEnabled(), isOffered, operation)
+      assert.equal((await form.locator('.effect').textContent()) === REASON, !isOffered, operation)
+    }
+    for (const operation of READS)
+      assert.equal(
+        await page.locator(`#${operation}`).getByRole('button', { name: 'Send' }).isEnabled(),
+        true,
+        operation,
+      )
+  }
+
+  test('there is nothing to send that writes, and each of these operations says why', async t => {
+    const { page } = await openReference(t)
+    const requests: string[] = []
+    page.on('request', request => requests.push(request.method()))
+    const field = page.getByLabel('API key')
+    for (const prefix of ['as_read_live_', 'as_read_test_']) {
+      await checkWrites(page, true)
+      await field.fill(`${prefix}abc`)
+      await checkWrites(page, false)
+      // It sends from a field neither.
+      await page.locator('#updatePet').getByLabel('petId', { exact: true }).fill('2')
+      await page.locator('#updatePet').getByLabel('petId', { exact: true }).press('Enter')
+      await checkWrites(page, false)
+      await field.fill(API_KEY)
+    }
+    assert.match(await textOf(await send(page, 'listPets')), /^200 OK/)
+    assert.deepEqual(requests, ['GET'])
+    await checkWrites(page, true)
+  })
+
+  test('a question is withdrawn, and a key that was asked for is refused in place', async t => {
+    const { page } = await openReference(t)
+    const output = await send(page, 'createPet').catch(() => page.locator('#createPet output'))
+    await page.locator('#createPet').getByLabel('API key').fill('Bearer as_read_live_abc')
+    await output.getByText(`Not sent. ${REASON}`).waitFor()
+    await page.getByLabel('API key').fill(API_KEY)
+    await page.getByLabel('API key').press('Enter')
+    await output.getByRole('button', { name: 'Add an animal' }).waitFor()
+    await page.getByLabel('API key').fill('as_read_live_abc')
+    await output.getByText(`Not sent. ${REASON}`).waitFor()
+    assert.equal(await output.getByRole('button').count(), 0)
+  })
+
+  test('it is the same after a 403, if the prefix says nothing', async t => {
+    const { page } = await openReference(t)
+    await page.getByLabel('API key').fill(API_KEY)
+    const error = { code: 'forbidden', message: 'This API key may only read.', status: 403 }
+    await page.route('**/v1/pets', route => route.fulfill({ status: 403, json: error }))
+    assert.match(await textOf(await sendWrite(page, 'createPet')), /^Rejected: 403 Forbidden.*may only read/)
+    await page.locator('#createPet #api-key:focus').waitFor()
+    await checkWrites(page, false)
+    await page.getByLabel('API key').fill('another-key')
+    await checkWrites(page, true)
+  })
+})
+
 suite('the contents', () => {
   test('can be searched', async t => {
     const { page } = await openReference(t)

@@ -14,6 +14,10 @@ export function createApiKeyField() {
   const initialHint = hint.textContent
   /** The key with which the user is signed in to the catalogue. */
   let catalogueKey = loadKey()
+  /** The key that a write was refused for: its prefix does not say that it may only read. */
+  let refusedKey: string | undefined
+  const readOnlyPrefixes = input.dataset.readOnly?.split(' ') ?? []
+  const listeners: (() => void)[] = []
 
   function setValue(value: string): void {
     input.value = value
@@ -24,6 +28,11 @@ export function createApiKeyField() {
     const isCatalogueKey = input.value !== '' && input.value === catalogueKey
     hint.textContent = isCatalogueKey ? 'The key that you entered in the catalogue.' : initialHint
     input.ariaInvalid = 'false'
+    tellListeners()
+  }
+
+  function tellListeners(): void {
+    for (const listener of listeners) listener()
   }
 
   input.addEventListener('input', showHint)
@@ -45,6 +54,20 @@ export function createApiKeyField() {
   return {
     get value() {
       return parsePastedKey(input.value)
+    },
+    /** Whether the key is known to be one that may only read. */
+    get isReadOnly() {
+      const key = parsePastedKey(input.value)
+      return key === refusedKey || readOnlyPrefixes.some(prefix => key.startsWith(prefix))
+    },
+    /** The service has refused a write with this key. */
+    markReadOnly(key: string): void {
+      refusedKey = key
+      tellListeners()
+    },
+    /** Calls the listener when the key has changed, or what is known about it. */
+    onChange(listener: () => void): void {
+      listeners.push(listener)
     },
     /** Asks for a key, or for another one, in this place. */
     askIn(place: Element): void {

@@ -16,6 +16,8 @@ const API_PATH = 'v1'
 const HEADER_VALUE = /^[ -~]*$/
 const API_KEY = /^[!-~]+$/
 
+const READ_ONLY = 'This key may only read. Enter one that may write.'
+
 /** A response with its body, and how long it took. */
 interface Answer {
   readonly response: Response
@@ -32,6 +34,7 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
   const showAnswer = createResponseBlock(find('.response', HTMLElement, form))
   const idempotencyKey = form.querySelector<HTMLInputElement>('[name=Idempotency-Key]')
   const effect = find('.effect', HTMLElement, form)
+  const isWrite = form.dataset.method !== 'GET'
   let generatedKey = ''
   let isAsking = false
   let isWaiting = false
@@ -45,7 +48,25 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
       )
     const shownUrl = request.url.slice(request.baseUrl.length - `/${API_PATH}`.length)
     find('.url', HTMLElement, form).textContent = `${request.method} ${shownUrl}`
-    effect.textContent = fillIn(effect.dataset.effect ?? '', request.values)
+    showEffect(request)
+  }
+
+  function showEffect({ values }: SampleRequest): void {
+    effect.textContent = isRefused() ? READ_ONLY : fillIn(effect.dataset.effect ?? '', values)
+  }
+
+  function isRefused(): boolean {
+    return isWrite && key.isReadOnly
+  }
+
+  /** With a key that may only read there is nothing to send that writes. */
+  function showAccess(): void {
+    if (sendButton.disabled === isRefused()) return
+    sendButton.disabled = isRefused()
+    showEffect(readForm(form))
+    // The field for the key may cover the reason beside "Send".
+    const isCovered = sendRow.querySelector('#key') !== null
+    if (sendButton.disabled && (isAsking || isCovered)) sayFailure('Not sent.', READ_ONLY)
   }
 
   function generateKey(): void {
@@ -115,7 +136,7 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
   async function submit(isConfirmed = false): Promise<void> {
     // Enter in a field sends too, and on a small screen "Send" may be far from it.
     if (form.querySelector('[data-in]:focus') !== null) sendRow.scrollIntoView({ block: 'nearest' })
-    if (!checkKey()) return
+    if (isRefused() || !checkKey()) return
     const request = readForm(form)
     const invalid = request.headers.find(([, value]) => !HEADER_VALUE.test(value))
     if (invalid !== undefined) {
@@ -129,9 +150,11 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     if (confirm !== undefined && !isConfirmed) return askToConfirm(confirm)
     isWaiting = true
     say('', 'Waiting for the response …')
-    const answer = await send(request, key.value).catch(describeMissingResponse)
+    const sentKey = key.value
+    const answer = await send(request, sentKey).catch(describeMissingResponse)
     isWaiting = false
     if (typeof answer !== 'string') {
+      if (isForbidden(answer)) key.markReadOnly(sentKey)
       showOutcome(answer)
       return
     }
@@ -148,14 +171,15 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     const { status, statusText, headers } = answer.response
     const prefix = status >= 500 ? 'Failed: ' : status >= 400 ? 'Rejected: ' : ''
     const outcome = createElement('strong', {}, `${prefix}${status} ${statusText}`.trim())
-    const advice = status === 401 ? '. Enter another API key.' : ''
+    const isKeyRejected = status === 401 || isForbidden(answer)
+    const advice = isKeyRejected ? `. ${status === 401 ? 'Enter another API key.' : READ_ONLY}` : ''
     const duration = ` in ${formatNumber(Math.round(answer.ms))} ms${advice}`
     // Screen readers announce this line only.
     say(status >= 400 ? 'refused' : 'accepted', outcome, duration)
     showAnswer(answer)
     showNextButton(headers.get('link'))
     const isElsewhere = document.activeElement !== document.body && !form.contains(document.activeElement)
-    if (status === 401 && !isElsewhere) key.askIn(sendRow)
+    if (isKeyRejected && !isElsewhere) key.askIn(sendRow)
     if (answer.response.ok) generateKey()
   }
 
@@ -187,6 +211,13 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
   if (idempotencyKey !== null) idempotencyKey.value = ''
   generateKey()
   showSamples()
+  key.onChange(showAccess)
+  showAccess()
+}
+
+/** Whether the service has refused a write because the key may only read. A proxy may answer 403 for another reason. */
+function isForbidden({ response, text }: Answer): boolean {
+  return response.status === 403 && /"code":\s*"forbidden"/.test(text)
 }
 
 /** Why there is no response, in words: `fetch` itself says no more than that it failed. */
