@@ -1,6 +1,7 @@
 // The web pages and health checks over HTTP, without a browser.
 
 import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { STATUS_OF } from '../src/error.ts'
 import { html } from '../src/web/html.ts'
@@ -12,7 +13,19 @@ interface DescribedOperation {
   readonly operationId: string
   readonly parameters: readonly { readonly name: string }[]
   readonly requestBody?: { readonly content: object }
-  readonly responses: Readonly<Record<string, object>>
+  readonly responses: Readonly<Record<string, DescribedResponse>>
+}
+
+interface DescribedResponse {
+  readonly $ref?: string
+  readonly content?: {
+    readonly 'application/json': { readonly schema?: DescribedSchema; readonly example?: unknown }
+  }
+}
+
+interface DescribedSchema {
+  readonly $ref?: string
+  readonly items?: DescribedSchema
 }
 
 suite('outside /v1, without a key', () => {
@@ -83,6 +96,92 @@ suite('outside /v1, without a key', () => {
     assert.doesNotMatch(text, /1 to 512|[^1]\/pets/)
   })
 
+  test('/docs lists at each operation the codes that it can give, and no others, and the members of each response', async () => {
+    const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
+    const { paths, components } = JSON.parse((await service().send('GET', '/openapi.json')).text)
+    const nameOf = (reference = '') => reference.split('/').at(-1) ?? ''
+    for (const methods of Object.values<Record<string, DescribedOperation>>(paths))
+      for (const { operationId, responses } of Object.values(methods)) {
+        const start = text.indexOf(`id="${operationId}"`)
+        const section = text.slice(start, text.indexOf('</section>', start))
+        const listed = [
+          ...section.matchAll(/<dt><a href="#error-(\w+)">(\d+)<\/a><\/dt><dd><code>(\w+)<\/code>/g),
+        ]
+        const expected = Object.entries(responses)
+          .filter(([status]) => status >= '400')
+          .map(([status, response]): unknown[] => {
+            const { content } =
+              response.$ref === undefined ? response : components.responses[nameOf(response.$ref)]
+            const { code } = content['application/json'].example
+            return [code, status, code]
+          })
+        assert.deepEqual(
+          listed.map(([, ...parts]) => parts),
+          expected,
+          operationId,
+        )
+        for (const [status, { content }] of Object.entries(responses)) {
+          if (status >= '400' || content === undefined) continue
+          const { schema } = content['application/json']
+          const { properties } = components.schemas[nameOf((schema?.items ?? schema)?.$ref)]
+          for (const name of Object.keys(properties))
+            assert.ok(
+              section.includes(`id="${operationId}-${status}-${name}"`),
+              `${operationId} ${status} ${name}`,
+            )
+        }
+      }
+  })
+
+  test('/docs says of each sample as which file it is stored and how it runs, and shows how to install the client', async () => {
+    const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
+    const runs = [
+      ...text.matchAll(/<p class="run" data-language="(\w+)">([^<]*?)( · <a href="#install">.*?)?<\/p>/g),
+    ]
+    const samples = [...text.matchAll(/<pre data-language="(\w+)"/g)]
+    assert.deepEqual(
+      runs.map(([, language]) => language),
+      samples.map(([, language]) => language),
+    )
+    const shown = runs.map(([, , run]) => run)
+    for (const run of [
+      'in a shell',
+      'list.mts · node list.mts',
+      'create.mjs · node create.mjs',
+      'update.py · python3 update.py',
+      'delete.go · go run delete.go',
+      'inventory.go · go run inventory.go',
+      'get.py · python3 get.py',
+    ])
+      assert.ok(shown.includes(run), run)
+    // A file name stands for one sample.
+    assert.equal(new Set(shown).size, (shown.length / 5) * 4 + 1)
+    const readme = readFileSync(new URL('../client/README.md', import.meta.url), 'utf8')
+    const installation = [
+      ...text.matchAll(/<p>(?:Pack|Install) the client, in [^<]*<\/p>.*?<code>(.*?)<\/code>/gs),
+    ]
+    assert.equal(installation.length, 2)
+    for (const [, code = ''] of installation)
+      assert.ok(readme.includes(`\`\`\`sh\n${code.replaceAll(/<[^>]*>/g, '')}\n\`\`\``), code)
+    assert.doesNotMatch(text.replaceAll(/<[^>]*>/g, ''), /npm install animal-store-client/)
+  })
+
+  test('/docs says what it is about, and its guide links to the decisions', async () => {
+    const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
+    assert.match(
+      text,
+      /<meta name="description" content="How to list, search, count, add, change and remove animals /,
+    )
+    const start = text.indexOf('<section id="conditions"')
+    const guide = text.slice(start, text.indexOf('</section>', start))
+    const [, records = ''] =
+      /<p>Why it works like this: (.*?)<a href="https:[^"]*"><code>docs\/decisions<\/code>/.exec(guide) ?? []
+    const names = [...records.matchAll(/<code>(.*?)<\/code>/g)].map(([, name = '']) => name)
+    assert.equal(names.length, 3)
+    for (const name of names)
+      assert.ok(existsSync(new URL(`../docs/decisions/${name}`, import.meta.url)), name)
+  })
+
   test('/docs has one table of errors, with every code, and links to existing parts of the page only', async () => {
     const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
     assert.equal(text.match(/<table>/g)?.length, 1)
@@ -125,6 +224,8 @@ suite('outside /v1, without a key', () => {
     })
 
   test('the pages load nothing from other hosts, and their policy forbids it', async () => {
+    const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+    const homepage = manifest.homepage.replace('#readme', '')
     for (const path of ['/', '/docs']) {
       const { text, headers } = await service().send('GET', path, WITHOUT_KEY)
       const policy = String(headers['content-security-policy'])
@@ -133,8 +234,9 @@ suite('outside /v1, without a key', () => {
       assert.equal(headers['x-content-type-options'], 'nosniff')
       assert.equal(headers['referrer-policy'], 'no-referrer')
       assert.doesNotMatch(text, /<script>|<style>| style=| on[a-z]+=/)
+      // A link to the repository loads nothing.
       for (const [, target] of text.matchAll(/(?:src|href)="([^"]*)"/g))
-        assert.match(target ?? '', /^(\.\/|#)/)
+        if (target !== homepage) assert.match(target ?? '', /^(\.\/|#)/)
       for (const [, asset] of text.matchAll(/(?:src|<link[^>]*href)="([^"]*)"/g)) {
         const { status, text: content } = await service().send('GET', (asset ?? '').slice(1), WITHOUT_KEY)
         assert.equal(status, 200)

@@ -107,6 +107,15 @@ export function operationsOf({ paths }: ApiDescription): LocatedOperation[] {
   )
 }
 
+/** The headers that every successful response of every operation has. */
+export function commonHeaders(api: ApiDescription): Readonly<Record<string, Header>> {
+  const responses = operationsOf(api).flatMap(({ responses }) =>
+    Object.entries(responses).flatMap(([status, { headers }]) => (status < '400' ? [headers] : [])),
+  )
+  const [first = {}] = responses
+  return Object.fromEntries(Object.entries(first).filter(([name]) => responses.every(each => name in each)))
+}
+
 /** A body in its first media type. All bodies are JSON, whatever their media type is called. */
 export function bodyOf(content: BodyContent): Content & { readonly mediaType: string } {
   const [first] = Object.entries(content)

@@ -21,7 +21,14 @@ const STYLES = {
 
 const SCRIPTS = { catalogue: 'src/web/browser/catalogue', reference: 'src/web/browser/reference' }
 
+/** The web address of the repository. */
+function readRepository(): string {
+  const { homepage } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  return homepage.replace(/#.*/, '')
+}
+
 export function createPages({ environment, document }: PageOptions) {
+  const repository = readRepository()
   const loadScript = createScriptLoader(Object.values(SCRIPTS))
   const catalogue = () =>
     renderLayout({
@@ -38,7 +45,7 @@ export function createPages({ environment, document }: PageOptions) {
     renderLayout({
       title: 'Animal Store API reference',
       environment,
-      ...renderReference(document(), environment),
+      ...renderReference(document(), environment, repository),
       otherPage: html`<a href="./">Catalogue</a>`,
       assets: 'reference',
       description: 'How to list, search, count, add, change and remove animals with the API of Animal Store.',

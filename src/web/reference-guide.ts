@@ -6,39 +6,49 @@ import { STATUS_OF } from '../error.ts'
 import { INT64_MAX, renderJson } from '../json.ts'
 import { MAX_EXAMINED, PAGE_LIMIT } from '../page.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../write.ts'
-import { type ApiDescription, bodyOf, type Header, operationsOf, type Response } from './api-description.ts'
+import { type ApiDescription, bodyOf, commonHeaders, operationsOf, type Response } from './api-description.ts'
 import { type Html, html } from './html.ts'
 import {
   errorCode,
   type ReferenceOptions,
   renderCode,
+  renderHeaders,
   renderMarkdown,
-  renderMember,
   renderSamples,
   type Section,
 } from './reference-parts.ts'
-import { ERROR_SAMPLES, PAGING_SAMPLES } from './samples/guide.ts'
+import { CHANGE_SAMPLES, ERROR_SAMPLES, PAGING_SAMPLES } from './samples/guide.ts'
 import { withClient } from './samples/languages.ts'
 import { KEY_VARIABLE } from './samples/sample-request.ts'
 
-export function guideSections({ api, environment, baseUrl, removal }: ReferenceOptions): readonly Section[] {
+export function guideSections({
+  api,
+  environment,
+  baseUrl,
+  removal,
+  repository,
+}: ReferenceOptions): readonly Section[] {
   const { PageLinks, ETag, RateLimitPolicy, RateLimit, Deprecation, Sunset, DeprecationLinks } =
     api.components.headers
   return [
     {
       id: 'start',
       title: 'Start',
+      keywords: 'install, quickstart, getting started, client, sdk, base url, bigint',
       text: html`<p>${renderMarkdown(api.info.description)}</p>
 <dl class="pairs">${api.servers.map(({ url, description }) => html`<dt>${description}</dt><dd><code>${url}</code></dd>`)}<dt>Version</dt><dd>${api.info.version}</dd></dl>
 <p>Store your API key in the environment variable <code>${KEY_VARIABLE}</code>: the samples read it from there. Or send requests from this page: it asks once for the key. The <a href="./">catalogue</a> shows the same animals. Code generators can use the <a href="./openapi.json">OpenAPI document</a>.</p>
-<p>Any HTTP client works. Note that <code>id</code> and <code>categoryId</code> are 64-bit integers: <code>JSON.parse</code> in JavaScript rounds large ones. The client for JavaScript and TypeScript, <code>animal-store-client</code>, returns them exactly, retries safely and has no dependencies. Install it from npm (not yet published), or pack it in a checkout of the repository.</p>`,
+<p>Any HTTP client works. Note that <code>id</code> and <code>categoryId</code> are 64-bit integers: <code>JSON.parse</code> in JavaScript rounds large ones. The client for JavaScript and TypeScript, <code>animal-store-client</code>, returns them exactly, retries safely and has no dependencies. It is not published: pack it in a checkout of the <a href="${repository}">repository</a>, and install the file in your project.</p>
+<details id="headers"><summary>Headers of every successful response</summary>${renderHeaders('headers', commonHeaders(api))}</details>`,
       code: html`${renderCode('shell', `export ${KEY_VARIABLE}='${KEY_PREFIX[environment]}…'\ncurl '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'First request')}
 ${renderCode('json', renderJson(firstAnswer(api), 2), 'Response: 200')}
-${renderCode('shell', 'npm install animal-store-client', 'Install the client')}`,
+${renderCode('shell', 'npm ci\nnpm pack --workspace client --pack-destination ~', 'Pack the client, in a checkout of the repository', 'install')}
+${renderCode('shell', 'npm install ~/animal-store-client-*.tgz', 'Install the client, in your project')}`,
     },
     {
       id: 'authentication',
       title: 'Authentication',
+      keywords: 'api key, bearer, token, credentials, login, permissions, read-only',
       text: html`<p>Send an API key with every request, as a bearer token in the <code>Authorization</code> header. A key in the URL or in a cookie does not count. ${renderMarkdown(api.components.securitySchemes.apiKey?.description ?? '')}</p>
 <p>The key is checked before the path, the method, the query and the body: without a valid one, every path below <code>/v1</code> answers <a href="#error-unauthorized">401</a>, and does not say why. Ask whoever runs the service for a key. <code>animal-store keys create --name my-program</code> creates one, and shows it once. With <code>--read-only</code>, the key may only read: a write gets <a href="#error-forbidden">403</a>.</p>
 <p>Keep your key secret: load it from the environment, and do not write it into your code.</p>`,
@@ -49,6 +59,7 @@ ${renderError(api.components.responses.Unauthorized)}`,
     {
       id: 'paging',
       title: 'Paging',
+      keywords: 'pagination, cursor, sort, sorting, order, offset, newest, next page',
       text: html`<p><a href="#listPets">List animals</a> returns a page of <code>limit</code> animals by ascending id: ${PAGE_LIMIT.default} unless you ask for another number, and at most ${PAGE_LIMIT.maximum}. While you read page after page, others may add, change and remove animals: a change moves no animal in this order, and none appears twice. A removed one is gone from then on, and its id is never given again.</p>
 <p><strong>Forwards</strong>: <code>after</code> takes the last id of a page and returns the animals that follow. <strong>Backwards</strong>: <code>before</code> takes the first id of a page and returns the animals that precede it. <code>before=${INT64_MAX}</code>, the largest id, returns the newest animals.</p>
 <p>You need not build these URLs: each page has them in a header. They keep <code>limit</code> and all filters. Follow them until there is none.</p>
@@ -56,11 +67,12 @@ ${renderHeaders('paging', { Link: PageLinks })}
 <p>PostgreSQL assigns ids before it commits: of two animals that are added at the same time, the one with the larger id may appear first. If you have read past it by then, you do not see the smaller id until you list from the start again. This cannot happen on SQLite.</p>`,
       code: html`${renderCode('http', `Link: ${PageLinks?.example ?? ''}`.replaceAll(', <', ',\n  <'), 'Response header')}
 ${renderCode('shell', `curl '${baseUrl}/pets?limit=5&before=${INT64_MAX}' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'The five newest animals')}
-${renderSamples('paging', ({ id }) => PAGING_SAMPLES[id](baseUrl), 'All animals')}`,
+${renderSamples({ id: 'paging', file: 'pages', title: 'All animals', sample: ({ id }) => PAGING_SAMPLES[id](baseUrl) })}`,
     },
     {
       id: 'searching',
       title: 'Searching and counting',
+      keywords: 'filter, query, find, total',
       text: html`<p><a href="#listPets">List animals</a> searches too: <code>name</code> keeps the animals whose name contains a text, whatever its case and accents, and <code>categoryId</code> those of a category. All filters combine, also with <code>limit</code>, <code>after</code> and <code>before</code>. Send the text as percent-encoded UTF-8.</p>
 <p>A search is bounded: one request examines at most ${formatNumber(MAX_EXAMINED)} animals. So a page may be shorter than <code>limit</code>, or empty, although more animals match. Do not stop there: follow <code>rel="next"</code> until there is none, or <code>rel="prev"</code> to search backwards. This finds every match that was there when you began and that nobody changed or removed meanwhile, once. <code>animals</code> of our client does this by itself.</p>
 <p><a href="#getInventory">Count animals by status</a> returns how many animals there are. You need not list them.</p>`,
@@ -71,6 +83,7 @@ ${renderCode('javascript', withClient(baseUrl, "for await (const animal of store
     {
       id: 'idempotency',
       title: 'Idempotency',
+      keywords: 'retry, retries, repeat, duplicate',
       text: html`<p>A connection can break after the service has stored what you sent and before you have the answer. Send an <code>Idempotency-Key</code> with every request that writes: <a href="#createPet">add</a>, <a href="#updatePet">change</a> or <a href="#deletePet">remove</a> an animal. Use a new value for each write, such as a random one, and the same value when you repeat it.</p>
 <p>For ${IDEMPOTENCY_WINDOW_HOURS} hours, the same key with the same request gets the first answer again, with the header <code>Idempotent-Replayed: true</code>, and nothing is written a second time, whatever happened to the animal since. The same key with another request gets <a href="#error-idempotency_key_reused">422</a>: another operation, animal, condition or value. Only successes are remembered.</p>
 <p>So the retry of a change with a <a href="#conditions">condition</a> gets 200, and not a conflict with the change that it repeats. Without a key, 404 to the retry of a removal means that the animal is removed.</p>
@@ -81,31 +94,35 @@ ${renderCode('http', 'Idempotent-Replayed: true', 'Header of a repeated response
     },
     {
       id: 'conditions',
-      title: 'Conditional changes',
-      text: html`<p><a href="#updatePet">Change</a> and <a href="#deletePet">remove</a> an animal on a condition, so that you do not undo what somebody else has done. The service checks it in one step with the write: of two requests at the same time, the second sees what the first has left.</p>
-<p><strong>By status</strong>: <code>ifStatus=available</code> writes only if this is the animal's status. Otherwise the answer is <a href="#error-conflict">409</a>, its message names the status, and nothing is changed. So an animal is not sold twice. <code>none</code> means that it has no status.</p>
-<p><strong>By version</strong>: send the <code>ETag</code> of the animal as <code>If-Match</code>. If anything about the animal is different, the answer is <a href="#error-precondition_failed">412</a>, and nothing is changed. Lists have no tags: a change with the body <code>{}</code> changes nothing, and returns the animal with its tag. In our client, the tag is <code>etag</code> of the animal.</p>
-<p>The tag is a digest of the animal: the same values always have the same tag. A proxy that compresses answers may turn it into a weak one (<code>W/"…"</code>), which <code>If-Match</code> never accepts.</p>
-<p>Without a condition, a change sets the members that it has, and leaves the others as they are.</p>`,
+      title: 'Change without undoing others',
+      keywords:
+        'lost update, conditional changes, concurrency, optimistic locking, race, sell, sell twice, reserve, etag, retry',
+      text: html`<p>You read an animal, somebody else changes it, and your change undoes theirs: a lost update. Send a condition with a <a href="#updatePet">change</a> or <a href="#deletePet">removal</a>, and it is made only if the animal is as you have seen it. The service checks the condition in one step with the write: of two requests at the same time, the second sees what the first has left.</p>
+<p>Without a condition, a change sets the members that it has, and leaves the others as they are. So send only what you want to change.</p>
+<p><strong>By status</strong>, to sell or reserve: <code>ifStatus=available</code> writes only if this is the animal's status. Otherwise the answer is <a href="#error-conflict">409</a>, its message names the status, and nothing is changed. So an animal is not sold twice. <code>none</code> means that it has no status.</p>
+<p><strong>By version</strong>, to edit: send the <code>ETag</code> of the animal as <code>If-Match</code>. If anything about the animal is different, the answer is <a href="#error-precondition_failed">412</a>, and nothing is changed: look at the animal again, and decide again. Lists have no tags: a change with the body <code>{}</code> changes nothing, and returns the animal with its tag. In our client, the tag is <code>etag</code> of the animal. It is a digest: the same values always have the same tag. A proxy that compresses answers may turn it into a weak one (<code>W/"…"</code>), which <code>If-Match</code> never accepts.</p>
+<p><strong>Retries</strong>: if there is no answer, or one of 500 and above, the change may be stored nevertheless. Send it again with the same condition and the same <a href="#idempotency"><code>Idempotency-Key</code></a>: you get the first answer, and not a conflict with yourself. 409 and 412 are answers: the same request would get them again.</p>
+<p>Why it works like this: <code>status-condition.md</code>, <code>entity-tags.md</code> and <code>idempotency.md</code> in <a href="${repository}"><code>docs/decisions</code> of the repository</a>.</p>`,
       code: html`${renderCode('shell', `curl -X PATCH '${baseUrl}/pets/1?ifStatus=available' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Content-Type: application/merge-patch+json' \\\n  --data-raw '{"status": "sold"}'`, 'Sell an animal only once')}
 ${renderError(api.components.responses.Conflict)}
-${renderCode('javascript', withClient(baseUrl, '// Rejects with the code conflict if it is not available any more.', "await store.updateAnimal(1n, { status: 'sold' }, { ifStatus: 'available' })"), 'With the client')}
-${renderCode('shell', `curl --include -X PATCH '${baseUrl}/pets/1' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Content-Type: application/merge-patch+json' \\\n  --data-raw '{}'`, 'An animal and its tag')}
+${renderSamples({ id: 'conditions', file: 'change', title: 'Change an animal only as you have seen it', sample: ({ id }) => CHANGE_SAMPLES[id](baseUrl) })}
 ${renderCode('http', `ETag: ${ETag?.example ?? ''}`, 'Response header')}`,
     },
     {
       id: 'errors',
       title: 'Errors',
+      keywords: 'failure, exception, status code',
       text: html`<p>Every response of 400 and above has one JSON object, the <a href="#ErrorObject">ErrorObject</a>. Programs read <code>code</code>; <code>message</code> is for people, and its wording may change. Further codes may be added: if you do not know a code, decide by its status.</p>
 <p>Every response has an <code>X-Request-Id</code>. Quote it when you ask for help.</p>
 ${renderErrorTable(api)}
 <p>A path that does not exist gets <code>not_found</code> too.</p>`,
-      code: html`${renderSamples('errors', ({ id }) => ERROR_SAMPLES[id](baseUrl), 'Read an error')}
+      code: html`${renderSamples({ id: 'errors', file: 'errors', title: 'Read an error', sample: ({ id }) => ERROR_SAMPLES[id](baseUrl) })}
 ${renderError(api.components.responses.InvalidRequest)}`,
     },
     {
       id: 'rate-limits',
       title: 'Rate limits',
+      keywords: 'throttling, quota, too many requests, backoff, retry-after',
       text: html`<p>The service may limit the requests of each API key. Every answer to a valid key then has two headers.</p>
 ${renderHeaders('rate-limits', { 'RateLimit-Policy': RateLimitPolicy, RateLimit })}
 <p>Beyond the limit, the answer is <a href="#error-rate_limited">429</a>, and nothing is stored. After this answer, and after <a href="#error-unavailable">503</a>, wait for the number of seconds in <code>Retry-After</code> before you send again.</p>`,
@@ -115,6 +132,7 @@ ${renderError(api.components.responses.TooManyRequests, 'Retry-After: 1')}`,
     {
       id: 'deprecation',
       title: 'Deprecation',
+      keywords: 'sunset, versioning, breaking changes',
       text: html`<p>An operation that will be removed says so in its answers, years before.</p>
 ${renderHeaders('deprecation', { Deprecation, Sunset, Link: DeprecationLinks })}
 <p><a href="#getPet">Get an animal</a> is deprecated and will be removed on ${removal}. From then on it answers <a href="#error-gone">410</a>. <a href="#listPets">List animals</a> replaces it: <code>after</code> with the id minus one and <code>limit=1</code> returns the animal with this id. If no animal has this id, it returns the next one, so compare the id. <code>findAnimal</code> of our client does both.</p>
@@ -142,10 +160,6 @@ function renderError(response: Response | undefined, header = '') {
     `${header === '' ? '' : `${header}\n\n`}${renderJson(example, 2)}`,
     `Response: ${status}`,
   )
-}
-
-function renderHeaders(section: string, headers: Readonly<Record<string, Header | undefined>>): Html {
-  return html`<dl class="members">${Object.entries(headers).map(([name, header]) => renderMember({ id: `${section}-${name}`, name, text: renderMarkdown(header?.description ?? '') }))}</dl>`
 }
 
 /** One table for the errors of all operations. */

@@ -5,6 +5,7 @@ import { renderJson } from '../json.ts'
 import {
   type ApiDescription,
   bodyOf,
+  commonHeaders,
   exampleOf,
   type LocatedOperation,
   operationsOf,
@@ -22,6 +23,8 @@ import {
   errorCode,
   type ReferenceOptions,
   renderCode,
+  renderHeaders,
+  renderKeywords,
   renderMarkdown,
   renderMember,
   renderMembers,
@@ -39,11 +42,11 @@ import { buildRequest, type Field, fillIn, type SampleRequest } from './samples/
  * The content of the page, and its table of contents, which is a drawer on small screens: `tools` has the button that
  * opens it. The samples use the server of `environment`.
  */
-export function renderReference(document: object, environment: Environment) {
+export function renderReference(document: object, environment: Environment, repository: string) {
   const api = resolveReferences(document)
   const server = api.servers.find(({ description }) => description.toLowerCase() === environment)
   const removal = formatDate(api.components.headers.Sunset?.schema.const ?? '')
-  const options = { api, environment, baseUrl: server?.url ?? '', removal }
+  const options = { api, environment, baseUrl: server?.url ?? '', removal, repository }
   const guide = guideSections(options)
   const operations = operationsOf(api)
   const schemas = Object.entries(api.components.schemas)
@@ -76,20 +79,35 @@ function renderOperation(options: ReferenceOptions, operation: LocatedOperation)
   const successes = responses.filter(([status]) => status < '400')
   const errors = responses.filter(([status]) => status >= '400')
   const asks = method !== 'GET' && environment === 'production'
-  return html`<section class="operation" id="${operationId}"><form data-operation="${operationId}" data-method="${method}" data-path="v1${path}"${mediaType !== undefined && html` data-media-type="${mediaType}"`}${asks && html` data-confirm="${summary}"`}>
+  return html`<section class="operation" id="${operationId}"${renderKeywords(KEYWORDS[operationId])}><form data-operation="${operationId}" data-method="${method}" data-path="v1${path}"${mediaType !== undefined && html` data-media-type="${mediaType}"`}${asks && html` data-confirm="${summary}"`}>
 <div class="text"><h2><a href="#${operationId}">${summary}</a></h2>
 <p class="target row">${renderMethod(method)} <code>/v1${path}</code> <small>${operationId}</small>${deprecated && html` <small><a class="warning" href="#deprecation">deprecated, will be removed on ${removal}</a></small>`}</p>
 <p>${renderMarkdown(description)}</p>
 ${renderParameters(operation)}
 ${renderBody(operation)}</div>
-<div class="code"><div>${renderSamples(operationId, ({ render }) => render(request))}
+<div class="code"><div>${renderSamples({ id: operationId, file: fileName(operationId), sample: ({ render }) => render(request) })}
 <div class="send"><button class="primary" type="submit" aria-describedby="${operationId}-effect">Send</button><small><code class="url">${method} /v1${path}</code><br>${renderEffect(`${operationId}-effect`, describeEffect(operation, environment), request.values)}</small></div>
 <div class="result row" hidden><output></output><button type="button" hidden>Next page</button></div>
 ${renderExamples(responses)}</div></div>
-<div class="text">${successes.map(([status, response]) => renderSuccess(`${operationId}-${status}`, status, response))}
+<div class="text">${successes.map(([status, response]) => renderSuccess(`${operationId}-${status}`, status, response, commonHeaders(options.api)))}
 ${renderSubheading(`${operationId}-errors`, 'Errors')}
-<dl class="pairs">${errors.map(([status, response]) => html`<dt><a href="#error-${errorCode(response)}">${status}</a></dt><dd>${renderMarkdown(response.description)}</dd>`)}</dl></div>
+<dl class="pairs">${errors.map(([status, response]) => html`<dt><a href="#error-${errorCode(response)}">${status}</a></dt><dd><code>${errorCode(response)}</code> ${renderMarkdown(response.description)}</dd>`)}</dl></div>
 </form></section>`
+}
+
+/** Other words by which the search finds the operations. */
+const KEYWORDS: Readonly<Record<string, string>> = {
+  listPets: 'pagination, cursor, sort, order, filter, search, query, find',
+  createPet: 'create, post, insert, new',
+  getInventory: 'inventory, stock, total, statistics',
+  updatePet: 'update, edit, modify, sell, reserve, rename, put',
+  deletePet: 'delete, erase, destroy',
+  getPet: 'read, fetch, by id',
+}
+
+/** The file of a sample: `list` of listPets, `inventory` of getInventory. */
+function fileName(operationId: string): string {
+  return operationId.replace(/Pets?$|^get(?!Pet)/, '').toLowerCase()
 }
 
 /** What "Send" does, with the names of parameters in braces. In production, it asks with these words before each write. */
@@ -168,18 +186,23 @@ function renderExamples(responses: readonly [status: string, response: Response]
 <details hidden><summary>Headers</summary>${COPY_BUTTON}<pre tabindex="0"><code></code></pre></details></div>`
 }
 
-function renderSuccess(id: string, status: string, response: Response): Html {
+function renderSuccess(
+  id: string,
+  status: string,
+  response: Response,
+  common: ApiDescription['components']['headers'],
+): Html {
+  const own = Object.fromEntries(Object.entries(response.headers).filter(([name]) => !(name in common)))
   return html`${renderSubheading(id, `Response ${status}`)}
 <p>${renderMarkdown(response.description)} <small>${response.content === undefined ? NO_BODY : describeType(bodyOf(response.content).schema)}</small></p>
-<details><summary>Headers</summary><dl class="members">${Object.entries(response.headers).map(
-    ([name, { description, schema }]) =>
-      renderMember({
-        id: `${id}-${name}`,
-        name,
-        details: schema.const === undefined ? undefined : html`always <code>${schema.const}</code>`,
-        text: renderMarkdown(description),
-      }),
-  )}</dl></details>`
+${response.content !== undefined && renderMembers(id, itemsOf(bodyOf(response.content).schema))}
+${Object.keys(own).length > 0 && html`<details><summary>Headers</summary>${renderHeaders(id, own)}</details>`}
+<p><small><a href="#headers">Headers of every successful response</a></small></p>`
+}
+
+/** The schema whose members a reader wants to know: that of the items of an array. */
+function itemsOf(schema: Schema): Schema {
+  return schema.items ?? schema
 }
 
 function renderSchema(api: ApiDescription, name: string, schema: Schema): Html {

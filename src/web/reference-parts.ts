@@ -2,11 +2,11 @@
 
 import type { Environment } from '../api-key.ts'
 import { INT64_MAX, INT64_MIN } from '../json.ts'
-import { type ApiDescription, bodyOf, type Response, type Schema } from './api-description.ts'
+import { type ApiDescription, bodyOf, type Header, type Response, type Schema } from './api-description.ts'
 import { type Html, html } from './html.ts'
 import { icon } from './icons.ts'
 import { tokenizeLines } from './samples/highlight.ts'
-import { LANGUAGES, type Language } from './samples/languages.ts'
+import { describeRun, LANGUAGES, type Language } from './samples/languages.ts'
 
 /** What all parts of the page are rendered from. */
 export interface ReferenceOptions {
@@ -16,6 +16,8 @@ export interface ReferenceOptions {
   readonly baseUrl: string
   /** The date of the removal of the deprecated operation, in words. */
   readonly removal: string
+  /** The web address of the repository, whose documents the guide links to. */
+  readonly repository: string
 }
 
 /** A section of the page: text, and code beside it. */
@@ -24,10 +26,17 @@ export interface Section {
   readonly title: string
   readonly text: Html
   readonly code?: Html | undefined
+  /** Other words by which the search finds it, separated by commas. */
+  readonly keywords?: string
 }
 
-export function renderSection({ id, title, text, code }: Section): Html {
-  return html`<section id="${id}"><div class="text"><h2><a href="#${id}">${title}</a></h2>${text}</div>${code !== undefined && html`<div class="code"><div>${code}</div></div>`}</section>`
+export function renderSection({ id, title, text, code, keywords }: Section): Html {
+  return html`<section id="${id}"${renderKeywords(keywords)}><div class="text"><h2><a href="#${id}">${title}</a></h2>${text}</div>${code !== undefined && html`<div class="code"><div>${code}</div></div>`}</section>`
+}
+
+/** An attribute, because only the script of the search reads it: neither the page nor a screen reader shows it. */
+export function renderKeywords(keywords: string | undefined): Html | false {
+  return keywords !== undefined && html` data-keywords="${keywords}"`
 }
 
 /** A heading within a section. It links to itself. */
@@ -36,13 +45,22 @@ export function renderSubheading(id: string, title: string): Html {
 }
 
 /** A block of code with a button that copies it. */
-export function renderCode(syntax: string, text: string, title: string): Html {
-  return html`<div class="block"><p>${title}</p>${COPY_BUTTON}<pre><code>${renderTokens(syntax, text)}</code></pre></div>`
+export function renderCode(syntax: string, text: string, title: string, id?: string): Html {
+  return html`<div class="block"${id !== undefined && html` id="${id}"`}><p>${title}</p>${COPY_BUTTON}<pre><code>${renderTokens(syntax, text)}</code></pre></div>`
+}
+
+interface Samples {
+  readonly id: string
+  /** The name of the file, without its extension. */
+  readonly file: string
+  readonly title?: string
+  readonly sample: (language: Language) => string
 }
 
 /** One block for all languages. The style sheet shows the one whose button is selected, so it works without a script. */
-export function renderSamples(id: string, sample: (language: Language) => string, title?: string): Html {
+export function renderSamples({ id, file, title, sample }: Samples): Html {
   return html`<div class="block samples">${title !== undefined && html`<p>${title}</p>`}<fieldset class="languages row"><legend class="visually-hidden">Language of the sample</legend>${LANGUAGES.map(({ id: language, label }, index) => html`<label><input class="visually-hidden" type="radio" name="${id}-language" value="${language}"${index === 0 && html` checked`}>${label}</label>`)}</fieldset>
+${LANGUAGES.map(language => html`<p class="run" data-language="${language.id}">${describeRun(language, file)}${language.id === 'typescript' && html` · <a href="#install">needs the client</a>`}</p>`)}
 ${COPY_BUTTON}${LANGUAGES.map(language => html`<pre data-language="${language.id}" tabindex="0"><code>${renderTokens(language.syntax, sample(language))}</code></pre>`)}</div>`
 }
 
@@ -91,6 +109,19 @@ export function renderMembers(prefix: string, { properties = {}, required = [] }
       details: describeType(schema),
       isRequired: required.includes(name),
       text: renderMarkdown(describeMember(schema)),
+    }),
+  )}</dl>`
+}
+
+/** Headers of a response. `prefix` begins their ids. */
+export function renderHeaders(prefix: string, headers: Readonly<Record<string, Header | undefined>>): Html {
+  return html`<dl class="members">${Object.entries(headers).map(([name, header]) =>
+    renderMember({
+      id: `${prefix}-${name}`,
+      name,
+      details:
+        header?.schema.const === undefined ? undefined : html`always <code>${header.schema.const}</code>`,
+      text: renderMarkdown(header?.description ?? ''),
     }),
   )}</dl>`
 }

@@ -542,12 +542,20 @@ suite('the contents', () => {
     const cases: [query: string, found: string[], opened: string][] = [
       ['python', ['List animals', 'Change an animal', 'Remove an animal', 'Get an animal'], '#listPets'],
       ['merge-patch', ['Change an animal', '415 unsupported_media_type'], '#conditions'],
-      ['ifstatus', ['Conditional changes', '409 conflict'], '#updatePet-ifStatus'],
+      ['ifstatus', ['Change without undoing others', '409 conflict'], '#updatePet-ifStatus'],
       ['422', ['Errors', '422 idempotency_key_reused'], '#error-idempotency_key_reused'],
       ['limit', ['List animals', 'limit'], '#listPets-limit'],
       ['categoryid', ['Animal', 'categoryId'], '#listPets-categoryId'],
       ['counting', ['Searching and counting'], '#searching'],
       ['idempotency', ['Idempotency'], '#idempotency'],
+      ['pagination', ['Paging', 'List animals'], '#paging'],
+      ['cursor', ['Paging', 'List animals'], '#paging'],
+      ['sort', ['Paging', 'List animals'], '#paging'],
+      ['update', ['Change an animal'], '#updatePet'],
+      ['delete', ['Remove an animal'], '#deletePet'],
+      ['sell', ['Change without undoing others', 'Change an animal'], '#conditions'],
+      ['retry', ['Idempotency', 'Change without undoing others', 'Rate limits'], '#idempotency'],
+      ['lost update', ['Change without undoing others'], '#conditions'],
     ]
     for (const [query, found, opened] of cases) {
       await page.locator('#search').fill(query)

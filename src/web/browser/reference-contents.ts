@@ -24,8 +24,11 @@ export function enableContents(): void {
       section,
       item: link.closest('li') ?? link,
       sentence: firstSentence(section),
-      text: [link, ...section.querySelectorAll(SEARCHED)]
-        .map(({ textContent }) => textContent)
+      keywords: section.dataset.keywords?.split(', ') ?? [],
+      text: [
+        section.dataset.keywords,
+        ...[link, ...section.querySelectorAll(SEARCHED)].map(({ textContent }) => textContent),
+      ]
         .join(' ')
         .toLowerCase(),
       /** The parameters, attributes, headers and errors of the section. */
@@ -72,12 +75,16 @@ export function enableContents(): void {
     return [...contents.querySelectorAll<HTMLAnchorElement>('li:not([hidden]) > a')]
   }
 
-  /** Prefers what has this name, then what has it in its name, to what has it in its text. */
+  /** Prefers what has this name, then what has it as a keyword, then what has it in its name, to what has it in its text. */
   function openFirstMatch(): void {
     const links = shownLinks()
     const query = search.value.trim().toLowerCase()
     const named = links.filter(({ textContent }) => textContent.toLowerCase().includes(query))
-    const link = named.find(({ textContent }) => textContent.length === query.length) ?? named[0] ?? links[0]
+    const link =
+      named.find(({ textContent }) => textContent.length === query.length) ??
+      entries.find(({ keywords }) => keywords.includes(query))?.link ??
+      named[0] ??
+      links[0]
     if (query !== '') link?.click()
   }
 

@@ -1,5 +1,5 @@
-// The programs of the guide in all languages: how to read the error object, and how to follow `Link` from page to page.
-// They are complete, so that a reader can run them.
+// The programs of the guide in all languages: how to read the error object, how to follow `Link` from page to page, and how to
+// change an animal that others may change too. They are complete, so that a reader can run them.
 
 import { type Language, withClient } from './languages.ts'
 import { KEY_VARIABLE } from './sample-request.ts'
@@ -173,6 +173,180 @@ func main() {
 		}
 		if request.URL, err = request.URL.Parse(link[1]); err != nil {
 			log.Fatal(err)
+		}
+	}
+}`,
+}
+
+/** Looks at an animal, and changes it only if it is still the same. Each retry has the key of its first attempt. */
+export const CHANGE_SAMPLES: GuideSamples = {
+  curl: baseUrl => `change() {
+  curl --silent --retry 5 --retry-all-errors -X PATCH '${baseUrl}/pets/1' \\
+    -H "Authorization: Bearer $${KEY_VARIABLE}" \\
+    -H 'Content-Type: application/merge-patch+json' "$@"
+}
+change --dump-header headers.txt --data-raw '{}'
+tag=$(sed -n 's/^[Ee][Tt]ag: *\\(".*"\\).*/\\1/p' headers.txt)
+change -H "If-Match: $tag" -H "Idempotency-Key: $(date +%s)-$$" \\
+  --data-raw '{"name": "Bella (vaccinated)"}'`,
+
+  typescript: baseUrl => `import { AnimalStore, AnimalStoreError } from 'animal-store-client'
+
+const store = new AnimalStore({
+  baseUrl: '${baseUrl}',
+  apiKey: process.env.${KEY_VARIABLE} ?? '',
+})
+while (true) {
+  const { name, etag } = await store.updateAnimal(1n, {})
+  try {
+    const changes = { name: \`\${name} (vaccinated)\` }
+    // Retries with the same Idempotency-Key by itself.
+    console.log(await store.updateAnimal(1n, changes, { ifMatch: etag ?? '' }))
+    break
+  } catch (error) {
+    // Somebody was faster: look again.
+    if (!(error instanceof AnimalStoreError) || error.code !== 'precondition_failed') throw error
+  }
+}`,
+
+  javascript: baseUrl => `async function change(changes, condition) {
+  const request = {
+    method: 'PATCH',
+    headers: {
+      Authorization: \`Bearer \${process.env.${KEY_VARIABLE}}\`,
+      'Content-Type': 'application/merge-patch+json',
+      'Idempotency-Key': crypto.randomUUID(),
+      ...condition,
+    },
+    body: JSON.stringify(changes),
+  }
+  for (let attempt = 1; ; attempt++) {
+    const response = await fetch('${baseUrl}/pets/1', request).catch(console.error)
+    if (response && ![429, 503].includes(response.status)) return response
+    if (attempt === 6) throw new Error('There is no answer.')
+    const seconds = response?.headers.get('retry-after') ?? 2 ** attempt
+    await new Promise(resolve => setTimeout(resolve, seconds * 1000))
+  }
+}
+
+let response
+do {
+  const seen = await change({})
+  if (!seen.ok) throw new Error(await seen.text())
+  const { name } = await seen.json()
+  response = await change({ name: \`\${name} (vaccinated)\` }, { 'If-Match': seen.headers.get('etag') })
+  // 412: somebody was faster, so look again.
+} while (response.status === 412)
+if (!response.ok) throw new Error(await response.text())
+console.log(await response.text())`,
+
+  python: baseUrl => `import json
+import os
+import time
+import urllib.error
+import urllib.request
+from uuid import uuid4
+
+def change(changes, condition={}):
+    request = urllib.request.Request(
+        "${baseUrl}/pets/1",
+        method="PATCH",
+        headers={
+            "Authorization": "Bearer " + os.environ["${KEY_VARIABLE}"],
+            "Content-Type": "application/merge-patch+json",
+            "Idempotency-Key": str(uuid4()),
+            **condition,
+        },
+        data=json.dumps(changes).encode(),
+    )
+    for attempt in range(1, 7):
+        seconds = 2**attempt
+        try:
+            with urllib.request.urlopen(request, timeout=10) as response:
+                return json.load(response), response.headers["ETag"]
+        except urllib.error.HTTPError as error:
+            if error.code not in (429, 503):
+                raise
+            seconds = int(error.headers.get("Retry-After", seconds))
+        except OSError as error:
+            print(error)
+        time.sleep(seconds)
+    raise TimeoutError("There is no answer.")
+
+while True:
+    animal, tag = change({})
+    try:
+        print(change({"name": animal["name"] + " (vaccinated)"}, {"If-Match": tag}))
+        break
+    except urllib.error.HTTPError as error:
+        # 412: somebody was faster, so look again.
+        if error.code != 412:
+            raise`,
+
+  go: baseUrl => `package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// change returns the status, the tag and the body of the answer.
+func change(changes map[string]string, tag string) (int, string, []byte) {
+	body, _ := json.Marshal(changes)
+	key := make([]byte, 16)
+	rand.Read(key)
+	for attempt := 1; attempt <= 6; attempt++ {
+		request, err := http.NewRequest("PATCH", "${baseUrl}/pets/1", strings.NewReader(string(body)))
+		if err != nil {
+			log.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+os.Getenv("${KEY_VARIABLE}"))
+		request.Header.Set("Content-Type", "application/merge-patch+json")
+		request.Header.Set("Idempotency-Key", fmt.Sprintf("%x", key))
+		if tag != "" {
+			request.Header.Set("If-Match", tag)
+		}
+		wait := time.Second << attempt
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			answer, err := io.ReadAll(response.Body)
+			response.Body.Close()
+			if status := response.StatusCode; err == nil && status != 429 && status != 503 {
+				return status, response.Header.Get("ETag"), answer
+			}
+			if seconds, err := time.ParseDuration(response.Header.Get("Retry-After") + "s"); err == nil {
+				wait = seconds
+			}
+		}
+		time.Sleep(wait)
+	}
+	log.Fatal("There is no answer.")
+	return 0, "", nil
+}
+
+func main() {
+	for {
+		status, tag, answer := change(map[string]string{}, "")
+		var animal struct{ Name string }
+		if err := json.Unmarshal(answer, &animal); err != nil || status != 200 {
+			log.Fatal(string(answer))
+		}
+		changes := map[string]string{"name": animal.Name + " (vaccinated)"}
+		status, _, answer = change(changes, tag)
+		if status == 200 {
+			fmt.Println(string(answer))
+			return
+		}
+		// 412: somebody was faster, so look again.
+		if status != 412 {
+			log.Fatal(string(answer))
 		}
 	}
 }`,

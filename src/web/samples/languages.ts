@@ -1,18 +1,39 @@
 // The samples of the operations in the order of their buttons: curl, TypeScript with our client, and JavaScript, Python
-// and Go with nothing but what the language has. A sample sends exactly what the form would send. The programs fail if the
-// service rejects the request; curl shows the answer.
+// and Go with nothing but what the language has. A sample sends exactly what the form would send. The programs fail unless the
+// answer has the status of a success; curl shows the answer.
 
 import { KEY_VARIABLE, type SampleRequest } from './sample-request.ts'
 
 export type Language = (typeof LANGUAGES)[number]
 
 export const LANGUAGES = [
-  // `syntax` is for the highlighting (highlight.ts).
-  { id: 'curl', label: 'curl', syntax: 'shell', render: renderCurl },
-  { id: 'typescript', label: 'TypeScript', syntax: 'javascript', render: renderTypeScript },
-  { id: 'javascript', label: 'JavaScript', syntax: 'javascript', render: renderJavaScript },
-  { id: 'python', label: 'Python', syntax: 'python', render: renderPython },
-  { id: 'go', label: 'Go', syntax: 'go', render: renderGo },
+  // `syntax` is for the highlighting (highlight.ts). `command` runs the file; without one, the sample goes into a shell.
+  { id: 'curl', label: 'curl', syntax: 'shell', extension: 'sh', command: '', render: renderCurl },
+  {
+    id: 'typescript',
+    label: 'TypeScript',
+    syntax: 'javascript',
+    extension: 'mts',
+    command: 'node',
+    render: renderTypeScript,
+  },
+  {
+    id: 'javascript',
+    label: 'JavaScript',
+    syntax: 'javascript',
+    extension: 'mjs',
+    command: 'node',
+    render: renderJavaScript,
+  },
+  {
+    id: 'python',
+    label: 'Python',
+    syntax: 'python',
+    extension: 'py',
+    command: 'python3',
+    render: renderPython,
+  },
+  { id: 'go', label: 'Go', syntax: 'go', extension: 'go', command: 'go run', render: renderGo },
 ] as const
 
 function renderCurl({ method, url, headers, body }: SampleRequest): string {
@@ -36,6 +57,12 @@ function renderTypeScript(request: SampleRequest): string {
   const isSent = tags !== undefined && request.method !== 'GET'
   const headers = isSent ? [`  headers: { 'If-None-Match': ${quote(tags)} },`] : []
   return renderProgram(request.baseUrl, headers, renderCall(request))
+}
+
+/** Says as which file a sample is stored, and how it runs: `list.mts · node list.mts`. */
+export function describeRun({ extension, command }: Language, name: string): string {
+  const file = `${name}.${extension}`
+  return command === '' ? 'in a shell' : `${file} · ${command} ${file}`
 }
 
 /** A complete program with our client. */
@@ -147,7 +174,23 @@ function quote(text: string): string {
   return `'${escaped}'`
 }
 
-function renderJavaScript({ method, url, headers, body }: SampleRequest): string {
+/** The statuses of a success. An answer with any other status, also a redirection, is not the API's answer to the request. */
+function successStatuses({ method, headers }: SampleRequest): readonly number[] {
+  if (method === 'POST') return [201]
+  if (method === 'DELETE') return [204]
+  const isConditional = headers.some(([name]) => name === 'If-None-Match')
+  return method === 'GET' && isConditional ? [200, 304] : [200]
+}
+
+/** A condition that is true if the status is not one of a success. */
+function isUnexpected(request: SampleRequest, status: string, equality: string, and: string): string {
+  return successStatuses(request)
+    .map(success => `${status} ${equality} ${success}`)
+    .join(` ${and} `)
+}
+
+function renderJavaScript(request: SampleRequest): string {
+  const { method, url, headers, body } = request
   return [
     `const response = await fetch(${quote(url)}, {`,
     ...(method === 'GET' ? [] : [`  method: '${method}',`]),
@@ -159,7 +202,7 @@ function renderJavaScript({ method, url, headers, body }: SampleRequest): string
     '})',
     '// As text, because parsing it as JSON would round ids above 2 ** 53.',
     'const answer = await response.text()',
-    'if (response.status >= 400) throw new Error(answer)',
+    `if (${isUnexpected(request, 'response.status', '!==', '&&')}) throw new Error(\`\${response.status} \${answer}\`)`,
     'console.log(response.status, answer)',
   ].join('\n')
 }
@@ -168,7 +211,8 @@ function quoteTemplate(text: string): string {
   return `\`${text.replace(/[\\`]|\$(?=\{)/g, '\\$&')}\``
 }
 
-function renderPython({ method, url, headers, body }: SampleRequest): string {
+function renderPython(request: SampleRequest): string {
+  const { method, url, headers, body } = request
   return [
     'import json',
     'import os',
@@ -190,8 +234,8 @@ function renderPython({ method, url, headers, body }: SampleRequest): string {
     'except urllib.error.HTTPError as error:',
     '    response = error',
     'answer = response.read().decode()',
-    'if response.status >= 400:',
-    '    raise SystemExit(answer)',
+    `if ${isUnexpected(request, 'response.status', '!=', 'and')}:`,
+    '    raise RuntimeError(f"{response.status} {answer}")',
     // Without a body, as after a removal, it prints None.
     'print(response.status, json.loads(answer or "null"))',
   ].join('\n')
@@ -204,7 +248,8 @@ function quotePython(text: string): string {
 
 const CHECK = ['\tif err != nil {', '\t\tlog.Fatal(err)', '\t}']
 
-function renderGo({ method, url, headers, body }: SampleRequest): string {
+function renderGo(request: SampleRequest): string {
+  const { method, url, headers, body } = request
   const packages = ['fmt', 'io', 'log', 'net/http', 'os', ...(body === undefined ? [] : ['strings'])]
   const reader = body === undefined ? 'nil' : 'body'
   return [
@@ -227,8 +272,8 @@ function renderGo({ method, url, headers, body }: SampleRequest): string {
     '\tdefer response.Body.Close()',
     '\tanswer, err := io.ReadAll(response.Body)',
     ...CHECK,
-    '\tif response.StatusCode >= 400 {',
-    '\t\tlog.Fatal(string(answer))',
+    `\tif ${isUnexpected(request, 'response.StatusCode', '!=', '&&')} {`,
+    '\t\tlog.Fatal(response.Status, " ", string(answer))',
     '\t}',
     '\tfmt.Println(response.Status, string(answer))',
     '}',
