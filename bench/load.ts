@@ -35,8 +35,8 @@ export const ON_OTHER_CORES = CAN_PIN ? ['taskset', '--cpu-list', `0-${LAST_CORE
 
 export interface LoadPlan {
   readonly address: string
-  /** Sent in random order. */
-  readonly requests: readonly HttpRequest[]
+  /** Sent in random order. Of requests that belong together, the next one is sent each time, beginning with any. */
+  readonly requests: readonly (readonly HttpRequest[])[]
   readonly key: string
   readonly connections: number
   readonly expectsRejection: boolean
@@ -65,11 +65,7 @@ export async function generateLoad(plan: LoadPlan): Promise<LoadResult> {
 }
 
 function luaScript({ requests, key, expectsRejection }: LoadPlan): string {
-  const rows = requests.map(({ method, path, body }) =>
-    body === undefined
-      ? `{"${method}", "${path}", readHeaders}`
-      : `{"${method}", "${path}", writeHeaders, ${JSON.stringify(body)}}`,
-  )
+  const rows = requests.map(turns => `{${turns.map(luaRequest).join(', ')}}`)
   return `
 local readHeaders = { ["Authorization"] = "Bearer ${key}" }
 local writeHeaders = { ["Authorization"] = "Bearer ${key}", ["Content-Type"] = "application/json" }
@@ -80,11 +76,18 @@ local requests = {}
 
 function init()
   math.randomseed(os.time())
-  for index, each in ipairs(planned) do requests[index] = wrk.format(each[1], each[2], each[3], each[4]) end
+  for index, turns in ipairs(planned) do
+    local formatted = { next = math.random(#turns) }
+    for turn, each in ipairs(turns) do formatted[turn] = wrk.format(each[1], each[2], each[3], each[4]) end
+    requests[index] = formatted
+  end
 end
 
 function request()
-  return requests[math.random(#requests)]
+  local turns = requests[math.random(#requests)]
+  local turn = turns.next
+  turns.next = turn % #turns + 1
+  return turns[turn]
 end
 
 local threads = {}
@@ -109,4 +112,10 @@ function done(summary, latency)
     sum, errors.connect + errors.read + errors.write + errors.timeout))
 end
 `
+}
+
+function luaRequest({ method, path, body }: HttpRequest): string {
+  return body === undefined
+    ? `{"${method}", "${path}", readHeaders}`
+    : `{"${method}", "${path}", writeHeaders, ${JSON.stringify(body)}}`
 }

@@ -9,13 +9,14 @@ import {
   type HttpResponse,
   type Operation,
   requestFor,
+  turnsOf,
   type Workload,
   WRONG_KEY,
 } from './workloads.ts'
 
 /** How many different operations a workload has. */
 const OPERATION_COUNT = 1_000
-/** How many responses are checked in full after each round. */
+/** For how many operations the responses are checked in full after each round. */
 const SAMPLE_SIZE = 20
 export const ROUND_SECONDS = 1
 
@@ -126,7 +127,7 @@ async function runRound(running: RunningContender, task: Task): Promise<RoundRes
   const before = usage()
   const load = await generateLoad({
     address,
-    requests: operations.map(requestFor),
+    requests: operations.map(operation => turnsOf(operation).map(requestFor)),
     key: keyFor(workload),
     connections: workload.connections ?? CONNECTIONS,
     expectsRejection: workload.usesWrongKey ?? false,
@@ -154,7 +155,7 @@ async function checkSample(
   { contender, send }: RunningContender,
   { workload, size, operations }: Task,
 ): Promise<void> {
-  for (const operation of operations.slice(0, SAMPLE_SIZE)) {
+  for (const operation of operations.slice(0, SAMPLE_SIZE).flatMap(turnsOf)) {
     const response = await send(requestFor(operation), keyFor(workload))
     if (contender !== BARE) checkResponse(operation, size, workload.usesWrongKey ?? false, response)
     else if (response.status >= 500) throw new Error('the bare server has no response for this method')

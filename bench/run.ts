@@ -128,7 +128,7 @@ async function runOnPostgres(
       const start = async (contender: Contender) => {
         const postgres = servers.get(contender)
         if (postgres === undefined) return startContender(contender, logging(pass.log))
-        const url = await createPostgresCatalogue(pass.size, postgres.url)
+        const url = await createPostgresCatalogue(contender, pass.size, postgres.url)
         return startContender(contender, { ...logging(pass.log), DATABASE_URL: url }, postgres)
       }
       comparisons.push(await compare({ database: 'PostgreSQL', ...pass }, contenders, start))

@@ -1,6 +1,6 @@
 // The workloads, and the check that a response is right.
 
-import type { Status } from '../src/animal.ts'
+import { STATUSES, type Status } from '../src/animal.ts'
 import { MAX_EXAMINED } from '../src/page.ts'
 
 export const API_KEY = 'bench-key-0123456789-abcdefghij'
@@ -13,7 +13,7 @@ export interface HttpResponse {
 }
 
 export interface HttpRequest {
-  readonly method: 'GET' | 'POST' | 'PUT'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH'
   readonly path: string
   readonly body?: string
 }
@@ -25,6 +25,7 @@ export type Operation =
   | { readonly kind: 'animal'; readonly id: number }
   | { readonly kind: 'inventory' }
   | { readonly kind: 'creation' }
+  | { readonly kind: 'change'; readonly id: number; readonly status: Status }
 
 export interface Workload {
   readonly name: string
@@ -38,12 +39,18 @@ export interface Workload {
   readonly draw: (size: number, random: () => number) => Operation
 }
 
-const STATUSES = [undefined, 'available', 'pending', 'sold'] as const
+/** The statuses that animals have in turn. */
+const STATUS_CYCLE = [undefined, ...STATUSES] as const
 const PAGE_SIZE = 20
 
 /** The catalogue has the ids from 1 to its size. A quarter of its animals have no status. */
 export function animalAt(id: number) {
-  return { id, name: `Animal number ${id}`, categoryId: id % 50, status: STATUSES[id % STATUSES.length] }
+  return {
+    id,
+    name: `Animal number ${id}`,
+    categoryId: id % 50,
+    status: STATUS_CYCLE[id % STATUS_CYCLE.length],
+  }
 }
 
 const NEW_ANIMAL = { name: 'Bella the cat', categoryId: 7, status: 'available' }
@@ -97,7 +104,22 @@ export const WORKLOADS: readonly Workload[] = [
       random() < 0.1 ? { kind: 'creation' } : { kind: 'page', after: 1 + randomPosition(size, random) },
   },
   { name: 'creation', isMain: true, draw: () => ({ kind: 'creation' }) },
+  // The checks of pages and of single animals need their first statuses, so this comes last.
+  {
+    name: 'change',
+    isMain: true,
+    draw: (size, random) => ({ kind: 'change', id: 1 + randomPosition(size, random), status: STATUSES[0] }),
+  },
 ]
+
+/**
+ * Returns what is sent in turn for an operation. A change to the status that an animal has already would change nothing, so each one
+ * sets another status than the one before.
+ */
+export function turnsOf(operation: Operation): readonly Operation[] {
+  if (operation.kind !== 'change') return [operation]
+  return STATUSES.map(status => ({ ...operation, status }))
+}
 
 export function requestFor(operation: Operation): HttpRequest {
   switch (operation.kind) {
@@ -116,6 +138,10 @@ export function requestFor(operation: Operation): HttpRequest {
       return { method: 'GET', path: `/v1/pets/${operation.id}` }
     case 'creation':
       return { method: 'POST', path: '/v1/pets', body: JSON.stringify(NEW_ANIMAL) }
+    case 'change': {
+      const body = JSON.stringify({ status: operation.status })
+      return { method: 'PATCH', path: `/v1/pets/${operation.id}`, body }
+    }
   }
 }
 
@@ -141,7 +167,7 @@ export function checkResponse(
       for (const [index, animal] of expectedPage(operation.after, operation.status).entries()) {
         if (!isSame(value[index], animal)) fail(`animal ${animal.id} at position ${index}`)
       }
-      const hasPrevious = STATUSES.some((_, index) => isOnPage(operation.after - index, operation.status))
+      const hasPrevious = STATUS_CYCLE.some((_, index) => isOnPage(operation.after - index, operation.status))
       if ((headers.link ?? '').includes('rel="prev"') !== hasPrevious)
         fail(`${hasPrevious ? 'a' : 'no'} link to the previous page`)
       return
@@ -163,6 +189,10 @@ export function checkResponse(
       return
     case 'creation':
       if (!isSame(value, { id: value.id, ...NEW_ANIMAL })) fail('the animal of the request')
+      return
+    case 'change':
+      if (!isSame(value, { ...animalAt(operation.id), status: operation.status }))
+        fail(`animal ${operation.id} with the status ${operation.status}`)
   }
 }
 
@@ -174,8 +204,8 @@ interface PlainAnimal {
 }
 
 function expectedPage(after: number, status: Status | undefined): PlainAnimal[] {
-  // A filter selects one animal out of every STATUSES.length.
-  const candidates = Array.from({ length: PAGE_SIZE * STATUSES.length }, (_, index) =>
+  // A filter selects one animal out of every STATUS_CYCLE.length.
+  const candidates = Array.from({ length: PAGE_SIZE * STATUS_CYCLE.length }, (_, index) =>
     animalAt(after + 1 + index),
   )
   return candidates.filter(({ id }) => isOnPage(id, status)).slice(0, PAGE_SIZE)
@@ -194,9 +224,9 @@ function searchLinks(after: number, size: number): string | undefined {
 
 function inventoryOf(size: number) {
   // The statuses take turns, beginning with the second one.
-  const [none, available, pending, sold] = STATUSES.map((_, index) => {
-    const first = index === 0 ? STATUSES.length : index
-    return Math.floor((size - first) / STATUSES.length) + 1
+  const [none, available, pending, sold] = STATUS_CYCLE.map((_, index) => {
+    const first = index === 0 ? STATUS_CYCLE.length : index
+    return Math.floor((size - first) / STATUS_CYCLE.length) + 1
   })
   return { available, pending, sold, none }
 }

@@ -48,6 +48,7 @@ const readInventory = database.prepare(`
     none + count(animals.id) filter (where status is null) as none
   from inventory left join animals on animals.id > last_id`)
 const find = database.prepare(`select ${columns} from animals where id = ?`)
+const update = database.prepare(`update animals set status = ? where id = ? returning ${columns}`)
 const insert = database.prepare('insert into animals (name, category_id, status) values (?, ?, ?)')
 
 const status = { type: 'string', enum: ['available', 'pending', 'sold'] }
@@ -125,11 +126,17 @@ function searchPets({ limit, after, name, categoryId }, reply) {
 
 app.get('/v1/store/inventory', async () => readInventory.get())
 
-app.get('/v1/pets/:id', async (request, reply) => {
-  const animal = find.get(request.params.id)
-  return (
-    animal ?? reply.code(404).send({ code: 'not_found', message: 'The animal does not exist.', status: 404 })
-  )
+app.get('/v1/pets/:id', async (request, reply) => find.get(request.params.id) ?? sendNotFound(reply))
+
+function sendNotFound(reply) {
+  return reply.code(404).send({ code: 'not_found', message: 'The animal does not exist.', status: 404 })
+}
+
+// Changes only the status.
+app.patch('/v1/pets/:id', {
+  schema: { body: { type: 'object', required: ['status'], properties: { status } } },
+  handler: async (request, reply) =>
+    update.get(request.body.status, request.params.id) ?? sendNotFound(reply),
 })
 
 app.post('/v1/pets', {

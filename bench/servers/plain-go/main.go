@@ -1,6 +1,6 @@
 // Contender: a plain service on net/http, with database/sql on SQLite or pgx on PostgreSQL, and statements that are
-// prepared once. It has the four operations, and checks keys, parameters and bodies, but knows neither `before` nor
-// `Idempotency-Key`, nor searches among the animals of a status.
+// prepared once. It lists, searches, counts, finds, creates and changes animals, and checks keys, parameters and bodies, but
+// knows neither `before` nor `Idempotency-Key`, nor searches among the animals of a status, and changes only the status.
 package main
 
 import (
@@ -31,6 +31,10 @@ type animal struct {
 	Name       string  `json:"name"`
 	CategoryID int64   `json:"categoryId"`
 	Status     *string `json:"status,omitempty"`
+}
+
+type change struct {
+	Status *string `json:"status"`
 }
 
 type page struct {
@@ -68,6 +72,8 @@ type store interface {
 	// find returns nil if there is no animal with this id.
 	find(ctx context.Context, id int64) (*animal, error)
 	create(context.Context, newAnimal) (int64, error)
+	// setStatus returns nil if there is no animal with this id.
+	setStatus(ctx context.Context, id int64, status string) (*animal, error)
 }
 
 const maxBodyBytes = 64 << 10
@@ -81,6 +87,7 @@ func main() {
 	mux.HandleFunc("GET /v1/pets", func(w http.ResponseWriter, r *http.Request) { listPets(animals, w, r) })
 	mux.HandleFunc("POST /v1/pets", func(w http.ResponseWriter, r *http.Request) { createPet(animals, w, r) })
 	mux.HandleFunc("GET /v1/pets/{petId}", func(w http.ResponseWriter, r *http.Request) { getPet(animals, w, r) })
+	mux.HandleFunc("PATCH /v1/pets/{petId}", func(w http.ResponseWriter, r *http.Request) { changePet(animals, w, r) })
 	mux.HandleFunc("GET /v1/store/inventory", func(w http.ResponseWriter, r *http.Request) { getInventory(animals, w, r) })
 	handler := authenticated(mux)
 	if os.Getenv("LOG_LEVEL") == "info" {
@@ -284,6 +291,33 @@ func getPet(animals store, w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Deprecation", "@1794700800")
 	w.Header().Set("Sunset", "Thu, 05 Dec 2030 00:00:00 GMT")
 	sendJSON(w, http.StatusOK, found)
+}
+
+func changePet(animals store, w http.ResponseWriter, r *http.Request) {
+	id, err := strconv.ParseInt(r.PathValue("petId"), 10, 64)
+	if err != nil {
+		sendError(w, http.StatusNotFound, "not_found", "The animal does not exist.")
+		return
+	}
+	var given change
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes)).Decode(&given); err != nil {
+		sendError(w, http.StatusBadRequest, "invalid_request", "The body must be a JSON object.")
+		return
+	}
+	if given.Status == nil || !isStatus(*given.Status) {
+		sendError(w, http.StatusBadRequest, "invalid_request", "status must be available, pending or sold")
+		return
+	}
+	changed, err := animals.setStatus(r.Context(), id, *given.Status)
+	if err != nil {
+		sendUnavailable(w, err)
+		return
+	}
+	if changed == nil {
+		sendError(w, http.StatusNotFound, "not_found", "The animal does not exist.")
+		return
+	}
+	sendJSON(w, http.StatusOK, changed)
 }
 
 func getInventory(animals store, w http.ResponseWriter, r *http.Request) {

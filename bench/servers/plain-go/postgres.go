@@ -109,6 +109,17 @@ func (s postgresStore) find(ctx context.Context, id int64) (*animal, error) {
 	return &found, err
 }
 
+func (s postgresStore) setStatus(ctx context.Context, id int64, status string) (*animal, error) {
+	var changed animal
+	query := "update animals set status = $1 where id = $2 returning id, name, category_id, status"
+	row := s.pool.QueryRow(ctx, query, status, id)
+	err := row.Scan(&changed.ID, &changed.Name, &changed.CategoryID, &changed.Status)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return &changed, err
+}
+
 func (s postgresStore) create(ctx context.Context, given newAnimal) (int64, error) {
 	query := "insert into animals (name, category_id, status) values ($1, $2, $3) returning id"
 	var id int64

@@ -15,7 +15,7 @@ type sqliteStore struct {
 	listAll, listByStatus                 *sql.Stmt
 	hasPreviousOfAll, hasPreviousByStatus *sql.Stmt
 	searchAll, readInventory              *sql.Stmt
-	findByID, insert                      *sql.Stmt
+	findByID, insert, updateStatus        *sql.Stmt
 }
 
 // The statement of the service: of the first 10,000 animals after ?1, at most ?2 of the category ?3 whose folded name contains
@@ -77,6 +77,7 @@ func openSQLite(path string) (store, error) {
 		{&s.readInventory, reader, inventorySQLite},
 		{&s.findByID, reader, "select id, name, category_id, status from animals where id = ?"},
 		{&s.insert, writer, "insert into animals (name, category_id, status) values (?, ?, ?)"},
+		{&s.updateStatus, writer, "update animals set status = ? where id = ? returning id, name, category_id, status"},
 	} {
 		if *each.statement, err = each.pool.Prepare(each.query); err != nil {
 			return nil, err
@@ -150,6 +151,17 @@ func (s sqliteStore) find(ctx context.Context, id int64) (*animal, error) {
 		return nil, nil
 	}
 	return &found, err
+}
+
+// SQLite commits when the row is closed, and Scan returns an error of that.
+func (s sqliteStore) setStatus(ctx context.Context, id int64, status string) (*animal, error) {
+	var changed animal
+	row := s.updateStatus.QueryRowContext(ctx, status, id)
+	err := row.Scan(&changed.ID, &changed.Name, &changed.CategoryID, &changed.Status)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &changed, err
 }
 
 func (s sqliteStore) create(ctx context.Context, given newAnimal) (int64, error) {

@@ -1,6 +1,6 @@
-// Contender: a plain service on axum and sqlx, on SQLite or PostgreSQL, with statements that are prepared once. It has the
-// four operations, and checks keys, parameters and bodies, but knows neither `before` nor `Idempotency-Key`, nor searches
-// among the animals of a status.
+// Contender: a plain service on axum and sqlx, on SQLite or PostgreSQL, with statements that are prepared once. It lists,
+// searches, counts, finds, creates and changes animals, and checks keys, parameters and bodies, but knows neither `before` nor
+// `Idempotency-Key`, nor searches among the animals of a status, and changes only the status.
 
 mod store;
 
@@ -27,6 +27,11 @@ struct NewAnimal {
     name: String,
     category_id: i64,
     status: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Change {
+    status: String,
 }
 
 #[derive(Serialize, sqlx::FromRow)]
@@ -69,7 +74,7 @@ async fn main() {
     };
     let mut router = Router::new()
         .route("/v1/pets", get(list_pets).post(create_pet))
-        .route("/v1/pets/{petId}", get(get_pet))
+        .route("/v1/pets/{petId}", get(get_pet).patch(change_pet))
         .route("/v1/store/inventory", get(get_inventory))
         .layer(middleware::from_fn_with_state(app.clone(), authenticate))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
@@ -293,6 +298,31 @@ async fn get_pet(State(app): State<App>, Path(pet_id): Path<String>) -> Response
             ];
             (headers, Json(animal)).into_response()
         }
+        Ok(None) => not_found(),
+        Err(cause) => unavailable(cause),
+    }
+}
+
+async fn change_pet(State(app): State<App>, Path(pet_id): Path<String>, body: Bytes) -> Response {
+    let Ok(id) = pet_id.parse() else {
+        return not_found();
+    };
+    let Ok(Change { status }) = serde_json::from_slice(&body) else {
+        return error(
+            StatusCode::BAD_REQUEST,
+            "invalid_request",
+            "The body must have a status.",
+        );
+    };
+    if !STATUSES.contains(&status.as_str()) {
+        return error(
+            StatusCode::BAD_REQUEST,
+            "invalid_request",
+            "status must be available, pending or sold",
+        );
+    }
+    match app.store.set_status(id, &status).await {
+        Ok(Some(animal)) => Json(animal).into_response(),
         Ok(None) => not_found(),
         Err(cause) => unavailable(cause),
     }

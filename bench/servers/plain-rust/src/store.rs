@@ -17,6 +17,8 @@ const HAS_PREVIOUS_BY_STATUS: &str =
 const FIND: &str = "select id, name, category_id, status from animals where id = $1";
 const CREATE: &str =
     "insert into animals (name, category_id, status) values ($1, $2, $3) returning id";
+const SET_STATUS: &str =
+    "update animals set status = $1 where id = $2 returning id, name, category_id, status";
 
 // The statement of the service: of the first 10,000 animals after $1, at most $2 of the category $3 whose folded name
 // contains $4.
@@ -164,6 +166,16 @@ macro_rules! create {
     }};
 }
 
+macro_rules! set_status {
+    ($pool:expr, $id:expr, $status:expr) => {
+        sqlx::query_as(SET_STATUS)
+            .bind($status)
+            .bind($id)
+            .fetch_optional($pool)
+            .await
+    };
+}
+
 impl Store {
     pub async fn open() -> Store {
         let url = env::var("DATABASE_URL").unwrap_or_default();
@@ -231,6 +243,13 @@ impl Store {
         match self {
             Store::Sqlite { writer, .. } => create!(writer, animal),
             Store::Postgres(pool) => create!(pool, animal),
+        }
+    }
+
+    pub async fn set_status(&self, id: i64, status: &str) -> sqlx::Result<Option<Animal>> {
+        match self {
+            Store::Sqlite { writer, .. } => set_status!(writer, id, status),
+            Store::Postgres(pool) => set_status!(pool, id, status),
         }
     }
 }
