@@ -16,6 +16,16 @@ const ENDINGS: Readonly<Record<string, FormatName>> = {
   ndjson: 'jsonl',
 }
 
+/** What to do with files of other programs. */
+const WAYS_OUT: Readonly<Record<string, string>> = {
+  xlsx: 'save the sheet as CSV in UTF-8',
+  xls: 'save the sheet as CSV in UTF-8',
+  ods: 'save the sheet as CSV in UTF-8',
+  json: "write one object per line, for example with jq --compact-output '.[]'",
+  gz: 'unpack it first, for example with gunzip',
+  zip: 'unpack it first',
+}
+
 /** Returns what is wrong with the name of a file, or with the format that was given for it. */
 export function findFormatProblems(file: string, given: FormatName | undefined): string[] {
   const ending = endingOf(file)
@@ -25,7 +35,8 @@ export function findFormatProblems(file: string, given: FormatName | undefined):
     const endings = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(
       Object.keys(ENDINGS).map(ending => `.${ending}`),
     )
-    return [`${redact(file)} must end in ${endings}: no other format is supported`]
+    const wayOut = WAYS_OUT[ending] === undefined ? '' : `; ${WAYS_OUT[ending]}`
+    return [`${redact(file)} must end in ${endings}: no other format is supported${wayOut}`]
   }
   return given === undefined || given === format
     ? []

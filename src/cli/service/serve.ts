@@ -53,6 +53,8 @@ export const serve = command({
   },
 })
 
+const LOOPBACK = /^(127\.[\d.]+|::1|localhost)$/
+
 /** Starts the primary process, which serves no requests itself, and its workers. */
 async function startPrimary(settings: ServiceSettings, streams: Streams): Promise<void> {
   const { rateLimit, workers } = settings
@@ -137,10 +139,14 @@ async function startServing(settings: ServiceSettings, streams: Streams): Promis
  */
 async function greet(
   address: string,
-  { databaseUrl, environment, workers }: ServiceSettings,
+  { databaseUrl, environment, workers, host, trustProxy }: ServiceSettings,
   { say, stderr }: Streams,
   store?: Store,
 ): Promise<void> {
+  if (!LOOPBACK.test(host) && trustProxy === 0)
+    say(
+      'The service listens beyond this machine, and trusts no proxy. If a proxy is in front, set --trust-proxy (TRUST_PROXY): otherwise the log has the address of the proxy for every client.',
+    )
   const details = [environment, nameOf(databaseUrl), ...(workers > 1 ? [`${workers} workers`] : [])]
   const greeting = `animal-store ${readVersion()} is listening on ${address} (${details.join(', ')}); open ${address}/ or ${address}/docs`
   // Some shells read the brackets of an IPv6 address as a pattern for file names.
