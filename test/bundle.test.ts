@@ -38,7 +38,7 @@ export { a, add } from './reexports.ts'
     assert.deepEqual(exported.log, ['a', 'b', 'entry12'])
   })
 
-  test('leaves out blank lines and comments on lines of their own, and nothing else', () => {
+  test('leaves out indentation, blank lines and comments on lines of their own, and nothing else', () => {
     const entry = `// first
 /** One line. */
 const a = 1 // kept
@@ -52,7 +52,7 @@ const c = \`
 `
     assert.equal(
       bundleOf({ entry }),
-      "const $0 = (() => {\nconst a = 1 // kept\n/** x */ const b = '// kept'\nconst c = `\n  kept`\n\nreturn {  };\n})();\n",
+      "const $0 = (() => {\nconst a = 1 // kept\n/** x */ const b = '// kept'\nconst c = `\nkept`\n\nreturn {  };\n})();\n",
     )
   })
 

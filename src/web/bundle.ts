@@ -18,10 +18,13 @@ const UNSUPPORTED = /^\s*(?:import|export)\b.*/m
 const COMMENT_LINES = /^[ \t]*(?:\/\/.*|\/\*\*(?:(?!\*\/)[\s\S])*\*\/[ \t]*)\n/gm
 const BLANK_LINES = /^[ \t]*\n/gm
 
+/** Also what stripped types leave at the end of a line. No module of a page has a text over several lines. */
+const INDENTATION = /^[ \t]+|[ \t]+$/gm
+
 /**
  * Each module becomes a function that is called once, after the modules that it imports, and returns its exports. So
  * modules may use the same names. An import becomes a constant, which is enough because there are no import cycles and
- * no exported variables. The bundle exports what the entry exports. Comments on lines of their own are left out.
+ * no exported variables. The bundle exports what the entry exports. Comments on lines of their own and indentation are left out.
  */
 export function bundle(entry: string, read: ReadModule): string {
   const modules = new Map<string, Module>()
@@ -48,6 +51,7 @@ export function bundle(entry: string, read: ReadModule): string {
       })
       .replaceAll(COMMENT_LINES, '')
       .replaceAll(BLANK_LINES, '')
+      .replaceAll(INDENTATION, '')
     const unsupported = UNSUPPORTED.exec(code)
     if (unsupported) throw new Error(`${path} cannot be bundled, because of "${unsupported[0].trim()}"`)
     const module = { variable: `$${calls.length}`, names: [...exported.keys()] }

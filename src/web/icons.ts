@@ -10,6 +10,7 @@ const PATHS = {
   search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10ZM10.7 10.7 14 14',
   first: 'M8 4 4 8l4 4M12.5 4l-4 4 4 4',
   previous: 'M10 4 6 8l4 4',
+  up: 'M8 13V3.5M4 7.5l4-4 4 4',
   next: 'M6 4l4 4-4 4',
   download: 'M8 2.5v7.5M4.8 7 8 10.2 11.2 7M3 13.5h10',
   menu: 'M2.5 4h11M2.5 8h11M2.5 12h11',

@@ -21,14 +21,7 @@ const STYLES = {
 
 const SCRIPTS = { catalogue: 'src/web/browser/catalogue', reference: 'src/web/browser/reference' }
 
-/** The web address of the repository. */
-function readRepository(): string {
-  const { homepage } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
-  return homepage.replace(/#.*/, '')
-}
-
 export function createPages({ environment, document }: PageOptions) {
-  const repository = readRepository()
   const loadScript = createScriptLoader(Object.values(SCRIPTS))
   const catalogue = () =>
     renderLayout({
@@ -37,7 +30,7 @@ export function createPages({ environment, document }: PageOptions) {
       content: renderCatalogue(environment),
       otherPage: html`<a href="./docs">API<span> reference</span></a>`,
       assets: 'catalogue',
-      description: 'The catalogue of animals: search it, see the stock, and add animals.',
+      description: 'The catalogue of animals: search it, see the stock, and add, edit and remove animals.',
       search: renderCatalogueSearch(),
       tools: renderCatalogueTools(),
     })
@@ -45,7 +38,7 @@ export function createPages({ environment, document }: PageOptions) {
     renderLayout({
       title: 'Animal Store API reference',
       environment,
-      ...renderReference(document(), environment, repository),
+      ...renderReference(document(), environment),
       otherPage: html`<a href="./">Catalogue</a>`,
       assets: 'reference',
       description: 'How to list, search, count, add, change and remove animals with the API of Animal Store.',
@@ -113,7 +106,7 @@ function renderLayout(options: LayoutOptions): Html {
 </head>
 <body>
 <a class="button skip" href="#content">Skip to the content</a>
-<header id="bar"><div class="row"><a class="brand row" href="./"><img src="./assets/icon.svg" alt="" width="24" height="24"><span>Animal Store</span></a><span class="environment ${environment}">${environment}</span>
+<header id="bar"><div class="row"><a class="brand row" href="./"><img src="./assets/icon.svg" alt="" width="24" height="24"><span>Animal Store</span></a><span class="badges row"><span class="environment ${environment}">${environment}</span><span class="reads environment-note">read-only</span></span>
 ${search}<nav aria-label="Site">${otherPage}<a href="./openapi.json">OpenAPI</a></nav>${tools}</div></header>
 ${navigation}
 <main id="content">${content}</main>

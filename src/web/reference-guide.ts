@@ -21,13 +21,7 @@ import { CHANGE_SAMPLES, ERROR_SAMPLES, PAGING_SAMPLES } from './samples/guide.t
 import { withClient } from './samples/languages.ts'
 import { KEY_VARIABLE } from './samples/sample-request.ts'
 
-export function guideSections({
-  api,
-  environment,
-  baseUrl,
-  removal,
-  repository,
-}: ReferenceOptions): readonly Section[] {
+export function guideSections({ api, environment, baseUrl, removal }: ReferenceOptions): readonly Section[] {
   const { PageLinks, ETag, RateLimitPolicy, RateLimit, Deprecation, Sunset, DeprecationLinks } =
     api.components.headers
   return [
@@ -38,7 +32,7 @@ export function guideSections({
       text: html`<p>${renderMarkdown(api.info.description)}</p>
 <dl class="pairs">${api.servers.map(({ url, description }) => html`<dt>${description}</dt><dd><code>${url}</code></dd>`)}<dt>Version</dt><dd>${api.info.version}</dd></dl>
 <p>Store your API key in the environment variable <code>${KEY_VARIABLE}</code>: the samples read it from there. Or send requests from this page: it asks once for the key. The <a href="./">catalogue</a> shows the same animals. Code generators can use the <a href="./openapi.json">OpenAPI document</a>.</p>
-<p>Any HTTP client works. Note that <code>id</code> and <code>categoryId</code> are 64-bit integers: <code>JSON.parse</code> in JavaScript rounds large ones. The client for JavaScript and TypeScript, <code>animal-store-client</code>, returns them exactly, retries safely and has no dependencies. It is not published: pack it in a checkout of the <a href="${repository}">repository</a>, and install the file in your project.</p>
+<p>Any HTTP client works. Note that <code>id</code> and <code>categoryId</code> are 64-bit integers: <code>JSON.parse</code> in JavaScript rounds large ones. The client for JavaScript and TypeScript, <code>animal-store-client</code>, returns them exactly, retries safely and has no dependencies. It is not published: pack it in a checkout of the repository, and install the file in your project.</p>
 <details id="headers"><summary>Headers of every successful response</summary>${renderHeaders('headers', commonHeaders(api))}</details>`,
       code: html`${renderCode('shell', `export ${KEY_VARIABLE}='${KEY_PREFIX[environment]}…'\ncurl '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`, 'First request')}
 ${renderCode('json', renderJson(firstAnswer(api), 2), 'Response: 200')}
@@ -102,7 +96,7 @@ ${renderCode('http', 'Idempotent-Replayed: true', 'Header of a repeated response
 <p><strong>By status</strong>, to sell or reserve: <code>ifStatus=available</code> writes only if this is the animal's status. Otherwise the answer is <a href="#error-conflict">409</a>, its message names the status, and nothing is changed. So an animal is not sold twice. <code>none</code> means that it has no status.</p>
 <p><strong>By version</strong>, to edit: send the <code>ETag</code> of the animal as <code>If-Match</code>. If anything about the animal is different, the answer is <a href="#error-precondition_failed">412</a>, and nothing is changed: look at the animal again, and decide again. Lists have no tags: a change with the body <code>{}</code> changes nothing, and returns the animal with its tag. In our client, the tag is <code>etag</code> of the animal. It is a digest: the same values always have the same tag. A proxy that compresses answers may turn it into a weak one (<code>W/"…"</code>), which <code>If-Match</code> never accepts.</p>
 <p><strong>Retries</strong>: if there is no answer, or one of 500 and above, the change may be stored nevertheless. Send it again with the same condition and the same <a href="#idempotency"><code>Idempotency-Key</code></a>: you get the first answer, and not a conflict with yourself. 409 and 412 are answers: the same request would get them again.</p>
-<p>Why it works like this: <code>status-condition.md</code>, <code>entity-tags.md</code> and <code>idempotency.md</code> in <a href="${repository}"><code>docs/decisions</code> of the repository</a>.</p>`,
+<p>Why it works like this: <code>status-condition.md</code>, <code>entity-tags.md</code> and <code>idempotency.md</code> in <code>docs/decisions</code> of the repository.</p>`,
       code: html`${renderCode('shell', `curl -X PATCH '${baseUrl}/pets/1?ifStatus=available' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Content-Type: application/merge-patch+json' \\\n  --data-raw '{"status": "sold"}'`, 'Sell an animal only once')}
 ${renderError(api.components.responses.Conflict)}
 ${renderSamples({ id: 'conditions', file: 'change', title: 'Change an animal only as you have seen it', sample: ({ id }) => CHANGE_SAMPLES[id](baseUrl) })}

@@ -42,11 +42,11 @@ import { buildRequest, type Field, fillIn, type SampleRequest } from './samples/
  * The content of the page, and its table of contents, which is a drawer on small screens: `tools` has the button that
  * opens it. The samples use the server of `environment`.
  */
-export function renderReference(document: object, environment: Environment, repository: string) {
+export function renderReference(document: object, environment: Environment) {
   const api = resolveReferences(document)
   const server = api.servers.find(({ description }) => description.toLowerCase() === environment)
   const removal = formatDate(api.components.headers.Sunset?.schema.const ?? '')
-  const options = { api, environment, baseUrl: server?.url ?? '', removal, repository }
+  const options = { api, environment, baseUrl: server?.url ?? '', removal }
   const guide = guideSections(options)
   const operations = operationsOf(api)
   const schemas = Object.entries(api.components.schemas)

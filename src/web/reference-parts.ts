@@ -16,8 +16,6 @@ export interface ReferenceOptions {
   readonly baseUrl: string
   /** The date of the removal of the deprecated operation, in words. */
   readonly removal: string
-  /** The web address of the repository, whose documents the guide links to. */
-  readonly repository: string
 }
 
 /** A section of the page: text, and code beside it. */

@@ -2,7 +2,15 @@
 
 import { suite, test } from 'node:test'
 import { checkAccessibility } from './axe.ts'
-import { newAnimals, readRows, readStock, signIn, startWithAnimals, useCatalogue } from './catalogue-page.ts'
+import {
+  changeAnimal,
+  newAnimals,
+  readRows,
+  readStock,
+  signIn,
+  startWithAnimals,
+  useCatalogue,
+} from './catalogue-page.ts'
 
 const open = useCatalogue()
 
@@ -22,16 +30,47 @@ suite('the catalogue page', () => {
     await checkAccessibility(page, 'the last page')
     await page.locator('#rows tr').last().click()
     await checkAccessibility(page, 'the details')
+    await page
+      .getByRole('group', { name: 'Status', exact: true })
+      .getByRole('button', { name: 'pending' })
+      .click()
+    await page.getByRole('button', { name: 'Undo' }).waitFor()
+    await page.keyboard.press('x')
+    await page.getByRole('button', { name: 'Remove' }).click()
+    await checkAccessibility(page, 'a changed status, a marked row and the question before a removal')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await page.getByRole('textbox', { name: 'Name' }).fill('Mine')
+    await changeAnimal(service, 26, { name: 'Theirs' })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Take theirs' }).waitFor()
+    await checkAccessibility(page, 'a field that somebody else has changed too')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('s')
+    await checkAccessibility(page, 'the bar above the table')
+    await page.keyboard.press('3')
+    await page.locator('#marks').getByText('was pending').waitFor()
+    await service.send('DELETE', '/v1/pets/22')
+    await page.goto(`${address}/?status=pending`)
+    await readRows(page)
+    await page.keyboard.press('j')
+    await page
+      .getByRole('group', { name: 'Status', exact: true })
+      .getByRole('button', { name: 'sold' })
+      .click()
+    await page.locator('tr.left').waitFor()
+    await checkAccessibility(page, 'an animal that has left the list')
     await page.keyboard.press('Escape')
     await page.goto(`${address}/?status=sold`)
     await readRows(page)
     await readStock(page)
     await checkAccessibility(page, 'the newest sold animals')
     await page.keyboard.press('n')
-    await page.getByLabel('Name').fill(' ')
-    await page.getByLabel('Category').fill('7')
+    await page.getByRole('textbox', { name: 'Name' }).fill(' ')
+    await page.getByRole('textbox', { name: 'Category' }).fill('7')
     await checkAccessibility(page, 'the form')
-    await page.getByLabel('Name').fill('Kim')
+    await page.getByRole('textbox', { name: 'Name' }).fill('Kim')
     await page.getByLabel('Add another').check()
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     // A notice stays while its button has the focus.

@@ -21,8 +21,8 @@ const open = useCatalogue()
 
 async function fillIn(page: Page, name: string, category: string): Promise<void> {
   await openAddForm(page)
-  await page.getByLabel('Name').fill(name)
-  await page.getByLabel('Category').fill(category)
+  await page.getByRole('textbox', { name: 'Name' }).fill(name)
+  await page.getByRole('textbox', { name: 'Category' }).fill(category)
 }
 
 /** Waits until the list shows these animals. */
@@ -94,7 +94,7 @@ suite('the form', () => {
     await fillIn(page, 'Kim', '8')
     await addButton(page).click()
     await page.getByText('name must be another one. (request abc-1)').waitFor()
-    assert.equal(await page.getByLabel('Name').inputValue(), 'Kim')
+    assert.equal(await page.getByRole('textbox', { name: 'Name' }).inputValue(), 'Kim')
     assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Add')
   })
 
@@ -118,7 +118,7 @@ suite('the form', () => {
     await page.getByRole('heading', { name: 'Bella <b>' }).waitFor()
     await openAddForm(page)
     assert.equal(await page.getByRole('radio', { name: 'no status' }).isChecked(), true)
-    assert.equal(await page.getByLabel('Category').inputValue(), '')
+    assert.equal(await page.getByRole('textbox', { name: 'Category' }).inputValue(), '')
     assert.equal((await service.store.listAnimals({ limit: 100 })).length, 51)
     assert.deepEqual(await readStock(page), ['51', '50', '1', '0', '0'])
   })
@@ -141,16 +141,16 @@ suite('the form', () => {
     await fillIn(page, 'Kim', '8')
     await page.getByRole('radio', { name: 'sold' }).check()
     await page.getByLabel('Add another').check()
-    const place = await page.getByLabel('Category', { exact: true }).boundingBox()
+    const place = await page.getByRole('textbox', { name: 'Category' }).boundingBox()
     for (const name of ['Kim', 'Rex', 'Otto']) {
       await page.keyboard.type(name === 'Kim' ? '' : name)
-      await page.getByLabel('Name').press('Enter')
+      await page.getByRole('textbox', { name: 'Name' }).press('Enter')
       await page.getByText(`Added ${name}`).waitFor()
       await page.waitForFunction(() => document.activeElement?.id === 'name')
     }
     const count = page.locator('#added-count')
     assert.equal(await count.textContent(), '3 added')
-    assert.deepEqual(await page.getByLabel('Category', { exact: true }).boundingBox(), place)
+    assert.deepEqual(await page.getByRole('textbox', { name: 'Category' }).boundingBox(), place)
     await page.keyboard.press('Escape')
     await openAddForm(page)
     assert.equal(await count.textContent(), '', 'the count does not start again')
@@ -192,7 +192,7 @@ suite('the form', () => {
     await page.getByRole('button', { name: 'Adding …' }).waitFor()
     await page.keyboard.press('Escape')
     await page.locator('#add-animal .close').click()
-    assert.equal(await page.getByLabel('Name').isDisabled(), true)
+    assert.equal(await page.getByRole('textbox', { name: 'Name' }).isDisabled(), true)
     assert.equal(await page.locator('#add-animal').isVisible(), true)
     release()
     await page.getByText('Added Kim').waitFor()

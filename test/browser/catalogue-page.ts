@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import type { NewAnimal, Status } from '../../src/animal.ts'
 import type { ServiceOptions } from '../../src/cli/service/service.ts'
 import { createAnimals } from '../support/animals.ts'
@@ -167,4 +167,55 @@ export async function holdRequests(page: Page, method: string): Promise<HeldRequ
     await route.continue()
   })
   return { arrived: arrived.promise, release: released.resolve }
+}
+
+/** How often the page counts the animals, and reads those on the screen again (src/web/browser/catalogue.ts). */
+export const INTERVAL_MS = 5_000
+
+/** The row of the animal with this id. */
+export function rowOf(page: Page, id: number): Locator {
+  return page.locator('#rows tr', { has: page.locator('.id', { hasText: new RegExp(`^${id}$`) }) })
+}
+
+/** Opens the panel with the animal of this row. */
+export async function openAnimal(page: Page, id: number): Promise<void> {
+  await rowOf(page, id).locator('.name').click()
+  await page.waitForFunction(id => document.querySelector('#details-id')?.textContent === id, String(id))
+}
+
+/** The button of the panel that sets this status. */
+export function statusButton(page: Page, name: string): Locator {
+  return page.getByRole('group', { name: 'Status', exact: true }).getByRole('button', { name })
+}
+
+/** Waits until the panel shows this status as the animal's. */
+export async function waitForStatus(page: Page, name: string): Promise<void> {
+  await page
+    .getByRole('group', { name: 'Status', exact: true })
+    .getByRole('button', { name, pressed: true })
+    .waitFor()
+}
+
+/** Waits until a screen reader is told this. */
+export async function waitForAnnouncement(page: Page, text: string): Promise<void> {
+  await page.locator('#announcement', { hasText: text }).waitFor({ state: 'attached' })
+}
+
+/** Changes an animal as a colleague would. */
+export async function changeAnimal(service: TestService, id: number, changes: object): Promise<void> {
+  const { status } = await service.send('PATCH', `/v1/pets/${id}`, {
+    headers: { 'content-type': 'application/merge-patch+json' },
+    body: JSON.stringify(changes),
+  })
+  assert.equal(status, 200)
+}
+
+/** Lets the next answers to this method get lost, after the service has carried out the requests. */
+export async function loseAnswers(page: Page, method: string): Promise<void> {
+  await page.route('**/v1/pets/**', async route => {
+    if (route.request().method() !== method) return route.fallback()
+    // The test may end before the page stops retrying.
+    await route.fetch().catch(() => {})
+    await route.abort().catch(() => {})
+  })
 }

@@ -26,8 +26,8 @@ test('a visitor signs in, sees the animals, adds one and looks at it', async t =
     ],
   )
   await openAddForm(page)
-  await page.getByLabel('Name').fill('Bella')
-  await page.getByLabel('Category').fill('9007199254740993')
+  await page.getByRole('textbox', { name: 'Name' }).fill('Bella')
+  await page.getByRole('textbox', { name: 'Category' }).fill('9007199254740993')
   await page.getByRole('button', { name: 'Add', exact: true }).click()
   await page.locator('#rows').getByText('Bella').click()
   await page.locator('#details').getByText('9007199254740993').first().waitFor()

@@ -36,7 +36,8 @@ try {
   )
   await takeScreenshot(browser, 'catalogue.png', { width: 1200, height: 760 }, 'light', async page => {
     await page.locator('#rows tr').nth(3).click()
-    await page.locator('#details').waitFor()
+    await page.locator('#status').getByRole('button', { name: 'sold' }).click()
+    await page.getByRole('button', { name: 'Undo' }).waitFor()
     await page.mouse.move(0, 0)
   })
   await takeScreenshot(browser, 'catalogue-small.png', { width: 390, height: 760 }, 'dark', async () => {})

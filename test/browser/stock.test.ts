@@ -4,17 +4,20 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import {
+  changeAnimal,
+  INTERVAL_MS,
   newAnimals,
+  openAnimal,
   readIds,
+  readRows,
   readStock,
+  rowOf,
   startWithAnimals,
   stopClock,
   useCatalogue,
   waitForList,
+  waitForStatus,
 } from './catalogue-page.ts'
-
-/** How often the page asks how many animals there are (src/web/browser/catalogue.ts). */
-const INTERVAL_MS = 5_000
 
 const open = useCatalogue()
 
@@ -44,72 +47,59 @@ test('the stock is that of the whole catalogue, whatever the list shows', async 
 })
 
 suite('an animal that somebody else adds', () => {
-  test('appears although it was added between the answers to the first two requests', async t => {
-    const service = await startWithAnimals(t, newAnimals(30, STATUSES))
-    const { page } = await open(t, service)
-    await stopClock(page)
-    const held = Promise.withResolvers<void>()
-    await page.route('**/v1/store/inventory', async route => {
-      await held.promise
-      await route.continue()
-    })
-    await page.goto(service.address)
-    await waitForList(page, '', '30')
-    await service.create({ name: 'Kim', categoryId: 8 })
-    held.resolve()
-    assert.equal((await readStock(page))[0], '31')
-    await page.clock.fastForward(INTERVAL_MS)
-    await waitForList(page, '', '31')
-  })
-
-  test('appears at the top of the first page, is marked for a while, and is counted', async t => {
+  test('moves no row, is counted at once, and appears when the user asks for it', async t => {
     const service = await startWithAnimals(t, newAnimals(30, STATUSES))
     const { page } = await open(t, service)
     await stopClock(page)
     await page.goto(service.address)
     await waitForList(page, '', '30')
     assert.equal((await readStock(page))[0], '30')
-    await page.locator('#rows tr').nth(1).click()
-    await service.create({ name: 'Kim', categoryId: 8, status: 'pending' })
+    await openAnimal(page, 29)
+    const place = await rowOf(page, 29).boundingBox()
+    for (const name of ['Kim', 'Rex', 'Mina'])
+      await service.create({ name, categoryId: 8, status: 'pending' })
     await page.clock.fastForward(INTERVAL_MS)
-    await waitForList(page, '', '31')
-    assert.equal((await readIds(page)).length, 20)
-    assert.deepEqual(await page.locator('tr.new td:first-child').allTextContents(), ['31'])
-    assert.deepEqual(await page.locator('tr[aria-current] td:first-child').allTextContents(), ['29'])
-    assert.deepEqual(await readStock(page), ['31', '8', '1', '15', '7'])
-    await page.getByText('20 of 31').waitFor()
+    const button = page.getByRole('button', { name: '3 new animals' })
+    await button.waitFor()
+    assert.equal((await readIds(page))[0], '30')
+    assert.deepEqual(await rowOf(page, 29).boundingBox(), place)
+    assert.deepEqual(await readStock(page), ['33', '8', '3', '15', '7'])
+    await page.getByText('20 of 33').waitFor()
+    await button.click()
+    await waitForList(page, '', '33')
+    assert.deepEqual(await page.locator('tr.new .id').allTextContents(), ['33', '32', '31'])
+    assert.equal(await page.locator('#details-id').textContent(), '29')
+    assert.equal(await button.count(), 0)
     await page.clock.fastForward(INTERVAL_MS)
-    await page.locator('tr.new').waitFor({ state: 'detached' })
+    await page.locator('tr.new').first().waitFor({ state: 'detached' })
   })
 
-  test('costs one request at a time while nothing is added', async t => {
-    const service = await startWithAnimals(t, newAnimals(30))
-    const { page } = await open(t, service)
+  test('moves no row on a small screen either', async t => {
+    const service = await startWithAnimals(t, newAnimals(30, STATUSES))
+    const { page } = await open(t, service, { context: { viewport: { width: 375, height: 700 } } })
     await stopClock(page)
     await page.goto(service.address)
+    await waitForList(page, '', '30')
     await readStock(page)
-    const refreshed = page.waitForResponse('**/v1/pets?**')
+    const place = await rowOf(page, 29).boundingBox()
+    await service.create({ name: 'Kim', categoryId: 8 })
     await page.clock.fastForward(INTERVAL_MS)
-    // The first inventory may be newer than the list, so the list is loaded once more.
-    await refreshed
-    const requests: string[] = []
-    page.on('request', request => requests.push(new URL(request.url()).pathname))
-    for (let times = 0; times < 3; times++) {
-      const counted = page.waitForResponse('**/v1/store/inventory')
-      await page.clock.fastForward(INTERVAL_MS)
-      await counted
-    }
-    assert.deepEqual(requests, Array(3).fill('/v1/store/inventory'))
+    await page.getByRole('button', { name: '1 new animal' }).waitFor()
+    assert.deepEqual(await rowOf(page, 29).boundingBox(), place)
   })
 
-  test('is on a new page if the oldest animals come first and the last page is full', async t => {
-    const service = await startWithAnimals(t, newAnimals(20))
+  test('appears below the others if the oldest come first and the page has room, otherwise on a new page', async t => {
+    const service = await startWithAnimals(t, newAnimals(19))
     const { page } = await open(t, service)
     await stopClock(page)
     await page.goto(`${service.address}/?order=oldest`)
     await readStock(page)
-    assert.equal(await page.getByRole('link', { name: 'Next' }).count(), 0)
     await service.create({ name: 'Kim', categoryId: 8 })
+    await page.clock.fastForward(INTERVAL_MS)
+    await page.getByRole('button', { name: '1 new animal' }).click()
+    await page.locator('#rows tr').nth(19).waitFor()
+    assert.equal(await page.getByRole('link', { name: 'Next' }).count(), 0)
+    await service.create({ name: 'Rex', categoryId: 8 })
     await page.clock.fastForward(INTERVAL_MS)
     await page.getByRole('link', { name: 'Next' }).waitFor()
   })
@@ -127,6 +117,88 @@ suite('an animal that somebody else adds', () => {
     await page.clock.fastForward(10 * INTERVAL_MS)
     assert.deepEqual(requests, [])
     await setHidden(page, false)
-    await waitForList(page, '', '4')
+    await page.getByRole('button', { name: '1 new animal' }).waitFor()
+  })
+})
+
+suite('what others change', () => {
+  test('appears in its row and in the panel, marked for a while', async t => {
+    const service = await startWithAnimals(t, newAnimals(30))
+    const { page } = await open(t, service)
+    await stopClock(page)
+    await page.goto(service.address)
+    await readStock(page)
+    await openAnimal(page, 29)
+    await changeAnimal(service, 29, { name: 'Bella', status: 'sold' })
+    await changeAnimal(service, 28, { categoryId: 99 })
+    await page.clock.fastForward(INTERVAL_MS)
+    await page.getByRole('heading', { name: 'Bella' }).waitFor()
+    await waitForStatus(page, 'sold')
+    assert.deepEqual((await readRows(page)).slice(1, 3), [
+      ['29', 'Bella', '28', 'sold'],
+      ['28', 'Animal 28', '99', 'available'],
+    ])
+    assert.deepEqual(await page.locator('tr.new .id').allTextContents(), ['29', '28'])
+    assert.equal(
+      await page.evaluate(() => document.activeElement?.closest('tr')?.querySelector('.id')?.textContent),
+      '29',
+    )
+    await page.clock.fastForward(INTERVAL_MS)
+    await page.locator('tr.new').first().waitFor({ state: 'detached' })
+  })
+
+  test('mutes a row that leaves the list, and the panel says what became of it', async t => {
+    const service = await startWithAnimals(t, newAnimals(30))
+    const { page } = await open(t, service)
+    await stopClock(page)
+    await page.goto(`${service.address}/?status=available`)
+    await readStock(page)
+    await openAnimal(page, 29)
+    await changeAnimal(service, 29, { status: 'sold' })
+    await service.send('DELETE', '/v1/pets/28')
+    await page.clock.fastForward(INTERVAL_MS)
+    await rowOf(page, 28).getByText('no longer in this list').waitFor()
+    await rowOf(page, 29).getByText('no longer in this list').waitFor()
+    await page.getByText('18 of 28').waitFor()
+    await page.clock.fastForward(INTERVAL_MS)
+    await waitForStatus(page, 'sold')
+    await rowOf(page, 29).getByText('sold').waitFor()
+    await rowOf(page, 28).locator('.name').click()
+    await page.getByRole('heading', { name: 'Animal 28 was removed' }).waitFor()
+    await rowOf(page, 28).getByText('removed').waitFor()
+    await page.keyboard.press('j')
+    await page.getByRole('heading', { name: 'Animal 27' }).waitFor()
+  })
+
+  test('is followed in the panel also when its animal is on another page', async t => {
+    const service = await startWithAnimals(t, newAnimals(30))
+    const { page } = await open(t, service)
+    await stopClock(page)
+    await page.goto(`${service.address}/?animal=5`)
+    await page.getByRole('heading', { name: 'Animal 5' }).waitFor()
+    await readStock(page)
+    await changeAnimal(service, 5, { status: 'sold' })
+    const read = page.waitForResponse('**/v1/pets?**')
+    await page.clock.fastForward(INTERVAL_MS)
+    await read
+    await page.clock.fastForward(INTERVAL_MS)
+    await waitForStatus(page, 'sold')
+  })
+
+  test('costs one page and the counts at each interval', async t => {
+    const service = await startWithAnimals(t, newAnimals(30))
+    const { page } = await open(t, service)
+    await stopClock(page)
+    await page.goto(`${service.address}/?animal=5`)
+    await readStock(page)
+    await page.getByRole('heading', { name: 'Animal 5' }).waitFor()
+    const requests: string[] = []
+    page.on('request', request => requests.push(new URL(request.url()).pathname))
+    for (let times = 0; times < 3; times++) {
+      const read = page.waitForResponse('**/v1/pets?**')
+      await page.clock.fastForward(INTERVAL_MS)
+      await (await read).finished()
+    }
+    assert.deepEqual(requests, Array(3).fill(['/v1/store/inventory', '/v1/pets']).flat())
   })
 })

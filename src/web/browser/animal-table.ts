@@ -7,28 +7,45 @@ import type { ListPage } from './list-page.ts'
 import {
   firstPage,
   isFirstPage,
+  isInList,
   type ListLocation,
   toCategoryUrl,
   toFilters,
   toListUrl,
   toUrl,
 } from './location.ts'
+import { shortenName } from './notice.ts'
+import { cursorOf, type Fate, type PageState } from './state.ts'
 
 /** With more, the page would jump when fewer animals arrive. */
 const MAX_SKELETON_ROWS = 20
 
-/** How long new animals are marked. */
+/** How long animals are marked that are new or that somebody else has changed. */
 const NEW_MS = 4_000
+
+interface Row {
+  readonly element: HTMLTableRowElement
+  /** What the row shows. */
+  readonly animal: Animal
+  readonly fate: Fate | undefined
+  /** The part of the name that is marked. */
+  readonly searched: string | undefined
+}
+
+interface AnimalTableOptions {
+  readonly state: PageState
+  readonly onSelect: (id: bigint) => void
+  /** The user has marked or unmarked this animal. */
+  readonly onMark: (id: bigint) => void
+}
 
 export type AnimalTable = ReturnType<typeof createAnimalTable>
 
-export function createAnimalTable(onSelect: (id: bigint) => void) {
+export function createAnimalTable({ state, onSelect, onMark }: AnimalTableOptions) {
   const table = find('#list table', HTMLTableElement)
   const body = find('#rows', HTMLTableSectionElement)
   const message = find('#list-message', HTMLElement)
-  let rows = new Map<bigint, HTMLTableRowElement>()
-  /** The part of a name that is marked in the rows. */
-  let marked: string | undefined
+  let rows = new Map<bigint, Row>()
   /** The table shows what a search has found so far. */
   let isPart = false
 
@@ -46,16 +63,25 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
     table.hidden = true
   }
 
-  function showPage(page: ListPage): void {
-    const { name } = toFilters(page.location.search)
-    // An animal never changes, so a row that is already shown is reused, with its selection and focus.
-    const known = name === marked ? rows : new Map<bigint, HTMLTableRowElement>()
-    marked = name
-    rows = new Map(page.animals.map(animal => [animal.id, known.get(animal.id) ?? renderRow(animal, name)]))
-    for (const { id, categoryId } of page.animals) {
-      const row = rows.get(id) as HTMLTableRowElement
-      find('.name', HTMLAnchorElement, row).href = toUrl({ ...page.location, animal: id })
-      find('.category', HTMLAnchorElement, row).href = toCategoryUrl(categoryId, page.location)
+  /** A row stays the same element while its animal is shown, with its focus and what is selected in it. */
+  function showPage({ animals, location }: ListPage): void {
+    const { name: searched } = toFilters(location.search)
+    rows = new Map(
+      animals.map(animal => {
+        const known = rows.get(animal.id)
+        const fate = state.fates.get(animal.id)
+        const isShown = known?.animal === animal && known.fate === fate && known.searched === searched
+        return [animal.id, isShown ? known : renderRow(known?.element, { animal, fate, searched })]
+      }),
+    )
+    for (const [id, { element, animal, fate }] of rows) {
+      find('.name', HTMLAnchorElement, element).href = toUrl({ ...location, animal: id })
+      find('.category', HTMLAnchorElement, element).href = toCategoryUrl(animal.categoryId, location)
+      element.classList.toggle('left', fate !== undefined || !isInList(animal, location))
+      element.ariaBusy = state.waiting.has(id) ? 'true' : null
+      const box = find('input', HTMLInputElement, element)
+      box.checked = state.marked.has(id)
+      box.disabled = fate === 'removed'
     }
     showRows()
   }
@@ -63,30 +89,47 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
   function showRows(): void {
     const { activeElement } = document
     const hadFocus = body.contains(activeElement)
-    body.replaceChildren(...rows.values())
+    const elements = [...rows.values()].map(({ element }) => element)
+    const isSame =
+      elements.length === body.children.length &&
+      elements.every((element, index) => element === body.children[index])
+    // Rows that are put into the document again lose the focus.
+    if (!isSame) body.replaceChildren(...elements)
     message.hidden = true
     table.hidden = false
-    setTabStop()
+    showCursor()
     if (!hadFocus) return
     const row = body.contains(activeElement) ? activeElement : body.querySelector('[tabindex="0"]')
     const target = row instanceof HTMLElement ? row : find('#title', HTMLElement)
+    if (target === document.activeElement) return
+    const { cursor } = state
     target.focus({ preventScroll: true })
+    // The user has not moved: the keyboard goes on from where it was.
+    state.cursor = cursor
   }
 
   /** The Tab key enters the table once; other keys move inside of it. */
-  function setTabStop(): void {
-    const current = body.querySelector('[aria-current]') ?? body.firstElementChild
-    for (const row of body.children)
-      for (const link of row.querySelectorAll('a')) link.tabIndex = row === current ? 0 : -1
+  function showCursor(): void {
+    const id = cursorOf(state)
+    const cursor = (id === undefined ? undefined : rows.get(id)?.element) ?? body.firstElementChild
+    for (const [rowId, { element }] of rows) {
+      element.ariaCurrent = rowId === state.location.animal ? 'true' : null
+      find('.name', HTMLAnchorElement, element).tabIndex = element === cursor ? 0 : -1
+    }
+  }
+
+  function idOf(target: EventTarget | null): bigint | undefined {
+    const element = target instanceof Element ? target.closest('tr') : null
+    return [...rows].find(([, row]) => row.element === element)?.[0]
   }
 
   /** A click anywhere in a row counts like a click on its name. */
   function follow(event: MouseEvent): void {
     const { target } = event
     const row = target instanceof Element ? target.closest('tr') : null
-    const id = [...rows].find(([, shown]) => shown === row)?.[0]
-    const isCategory = target instanceof Element && target.closest('.category') !== null
-    if (row === null || id === undefined || isCategory) return
+    const id = idOf(target)
+    const isOther = target instanceof Element && target.closest('.category, .box') !== null
+    if (row === null || id === undefined || isOther) return
     event.preventDefault()
     if (event.button === 1 || opensNewTab(event)) {
       window.open(find('.name', HTMLAnchorElement, row).href, '_blank', 'noopener')
@@ -102,8 +145,23 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
   body.addEventListener('auxclick', event => {
     if (event.button === 1) follow(event)
   })
+  body.addEventListener('change', ({ target }) => {
+    const id = idOf(target)
+    if (id !== undefined) onMark(id)
+  })
+  body.addEventListener('focusin', ({ target }) => {
+    const id = idOf(target)
+    if (id === undefined || id === state.cursor) return
+    state.cursor = id
+    showCursor()
+  })
 
   return {
+    /** Shows the page of the state as it is now. Does nothing while there is a message instead. */
+    render(): void {
+      if (state.page !== undefined && !isPart && rows.size > 0) showPage(state.page)
+    },
+
     /** Marks the table as busy. Rows of the previous page stay until the next page arrives. */
     showLoading(limit: number): void {
       table.ariaBusy = 'true'
@@ -141,28 +199,23 @@ export function createAnimalTable(onSelect: (id: bigint) => void) {
       showMessage({ title: 'This page cannot be shown', text, link: 'Show the first page' })
     },
 
-    /** Marks rows as new for a few seconds. */
+    /** Marks rows for a few seconds. */
     markNew(ids: readonly bigint[]): void {
-      const newRows = ids.flatMap(id => rows.get(id) ?? [])
+      const newRows = ids.flatMap(id => rows.get(id)?.element ?? [])
       for (const row of newRows) row.classList.add('new')
       setTimeout(() => {
         for (const row of newRows) row.classList.remove('new')
       }, NEW_MS)
     },
 
-    /** Marks one row as selected, or none. */
-    setSelected(id: bigint | undefined): void {
-      for (const [rowId, row] of rows) row.ariaCurrent = rowId === id ? 'true' : null
-      setTabStop()
-    },
-
     focusRow(id: bigint): void {
-      const row = rows.get(id)
+      const row = rows.get(id)?.element
       row?.querySelector('a')?.focus({ preventScroll: true })
       row?.scrollIntoView({ block: 'nearest' })
     },
 
     clear(): void {
+      isPart = false
       rows.clear()
       showRows()
     },
@@ -209,23 +262,43 @@ function describeEmpty(page: ListPage): ListMessage {
   return { title: `No ${animal}`, text: 'No animal has this status now.', ...showAll(page) }
 }
 
-function renderRow(
-  { id, name, categoryId, status }: Animal,
-  searched: string | undefined,
-): HTMLTableRowElement {
-  const text = createElement('span', { dir: 'auto' }, ...markMatches(name, searched))
-  const category = { class: 'category', 'data-page': '' }
+/** Fills an element that shows the animal already, or a new one. */
+function renderRow(element = createRow(), { animal, fate, searched }: Omit<Row, 'element'>): Row {
+  const { id, name, categoryId, status } = animal
+  find('.id', HTMLElement, element).textContent = String(id)
+  find('input', HTMLInputElement, element).ariaLabel = `Mark ${shortenName(name)}`
+  find('.name span', HTMLElement, element).replaceChildren(...markMatches(name, searched))
+  const category = find('.category', HTMLAnchorElement, element)
+  category.textContent = String(categoryId)
+  category.title = String(categoryId)
+  const badge =
+    fate === undefined ? createStatusBadge(status) : createElement('span', { class: 'fate' }, fate)
+  find('td:last-child', HTMLElement, element).replaceChildren(badge)
+  return { element, animal, fate, searched }
+}
+
+function createRow(): HTMLTableRowElement {
+  const box = createElement('input', { type: 'checkbox', tabindex: '-1' })
   return createElement(
     'tr',
     {},
-    createElement('td', { class: 'number', 'data-label': 'id' }, String(id)),
-    createElement('th', { scope: 'row' }, createElement('a', { class: 'name', draggable: 'false' }, text)),
     createElement(
       'td',
-      { class: 'number', 'data-label': 'category', title: String(categoryId) },
-      createElement('a', category, String(categoryId)),
+      { class: 'number', 'data-label': 'id' },
+      createElement('label', { class: 'box writes' }, box),
+      createElement('span', { class: 'id' }),
     ),
-    createElement('td', {}, createStatusBadge(status)),
+    createElement(
+      'th',
+      { scope: 'row' },
+      createElement('a', { class: 'name', draggable: 'false' }, createElement('span', { dir: 'auto' })),
+    ),
+    createElement(
+      'td',
+      { class: 'number', 'data-label': 'category' },
+      createElement('a', { class: 'category', 'data-page': '', tabindex: '-1' }),
+    ),
+    createElement('td'),
   )
 }
 

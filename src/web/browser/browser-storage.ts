@@ -7,7 +7,7 @@ import { find } from './elements.ts'
 const BASE_PATH = new URL('.', document.baseURI).pathname
 
 /** A value that is stored until the tab is closed. */
-function tabValue(name: string) {
+export function tabValue(name: string) {
   return storedValue(name, () => sessionStorage)
 }
 

@@ -1,39 +1,62 @@
-// The script of the catalogue page: connects its parts and starts it.
+// The script of the catalogue page: connects its parts and starts it. The parts change one state, and `render` shows it.
 
-import { type Animal, AnimalStoreError } from '../../../client/src/animal-store.ts'
+import { type Animal, AnimalStoreError, MAX_ID, type Page } from '../../../client/src/animal-store.ts'
 import { wait } from '../../../client/src/wait.ts'
+import { isSameAnimal } from '../../animal.ts'
+import { formatCount } from '../../count.ts'
 import { createAddAnimalForm } from './add-animal-form.ts'
 import { createAnimalTable } from './animal-table.ts'
 import { enableCsvDownload } from './csv-download.ts'
-import { find } from './elements.ts'
-import type { ListPage } from './list-page.ts'
+import { createDetails } from './details.ts'
+import { createEditAnimalForm } from './edit-animal-form.ts'
+import { find, keepFocus } from './elements.ts'
+import { isWhereNewAppear, type ListPage } from './list-page.ts'
 import { createListStatus } from './list-status.ts'
-import { firstPage, isFirstPage, pageFrom, toListUrl } from './location.ts'
+import { firstPage, isInList, KINDS, pageFrom, toListUrl } from './location.ts'
+import { createMarks } from './marks.ts'
 import { createNavigation } from './navigation.ts'
-import { createNotice, MESSAGE_MS } from './notice.ts'
+import { createNotice, MESSAGE_MS, shortenName } from './notice.ts'
 import { createPace } from './pace.ts'
 import { createPageLoader } from './page-loader.ts'
-import { createPanel } from './panel.ts'
+import { contentOf, createPanel } from './panel.ts'
 import { createSearchField } from './search-field.ts'
-import { createSelection } from './selection.ts'
 import { createSession } from './session.ts'
 import { enableShortcuts } from './shortcuts.ts'
-import { createState } from './state.ts'
-import { countOf, showStock } from './stock.ts'
+import { createState, cursorOf, findNext, forgetChanges, learnAnimal, learnRemoved } from './state.ts'
+import { createStatusChanges } from './status-changes.ts'
+import { showStock } from './stock.ts'
 
-const LONGEST_NAME_IN_NOTICE = 60
-
-/** How often the page asks how many animals there are. */
+/** How often the page counts the animals, and reads those on the screen again. */
 const POLL_MS = 5_000
 
 const state = createState()
 let stockRequest = new AbortController()
+let isLoaded = false
+/** What was on the screen when the user asked for the new animals. */
+let seen: ReadonlySet<bigint> | undefined
+/** The animal in the panel is not on the page, so the next request reads it instead of the page. */
+let isAnimalNext = false
 const pace = createPace()
 const message = createNotice('message')
 const exportNotice = createNotice('export')
-const table = createAnimalTable(id => selection.select(id))
-const session = createSession({ pace, onSignIn: start, onPause: pausePage, onSignOut: clearPage })
-const navigation = createNavigation({ state, onList: loadList, onAnimal: () => selection.follow() })
+const session = createSession({
+  pace,
+  onSignIn: start,
+  onPause: pausePage,
+  onSignOut: clearPage,
+  onReadOnly() {
+    forgetChanges(state)
+    state.question = undefined
+    state.form = undefined
+    render()
+  },
+})
+const table = createAnimalTable({
+  state,
+  onSelect: id => details.select(id),
+  onMark: id => marks.toggle(id),
+})
+const navigation = createNavigation({ state, onList: loadList, onAnimal: () => details.follow() })
 const listStatus = createListStatus({
   pace,
   onClear() {
@@ -53,24 +76,31 @@ const loader = createPageLoader({
   watchSearch: listStatus.watchSearch,
   onLoading: () => table.showLoading(state.location.limit),
   onLoaded: showPage,
-  onRefreshed: refreshPage,
+  onReread: followOthers,
   onError(text) {
     state.page = undefined
     table.showError(text)
-    navigation.showPager()
-    listStatus.showPage(undefined, undefined)
+    render()
   },
 })
-const panel = createPanel({
-  canClose: () => !form.isSending,
-  onClosed(content) {
-    if (content === 'add-animal') return form.returnFocus()
-    selection.focusRow()
-    navigation.goTo({ ...state.location, animal: undefined })
-  },
+const panel = createPanel(state, closeFront)
+const changes = createStatusChanges({ state, session, render, announce, onChanged: updateStock })
+const marks = createMarks({ state, session, changes, render, onFocusLost: () => details.focusRow() })
+const details = createDetails({
+  state,
+  table,
+  panel,
+  navigation,
+  session,
+  notice: message,
+  changes,
+  render,
+  announce,
+  onChanged: updateStock,
 })
-const form = createAddAnimalForm({ panel, session, onAdded: showAdded })
-const selection = createSelection({ state, table, panel, navigation, session, notice: message })
+const form = createAddAnimalForm({ state, session, render, onAdded: showAdded })
+const editForm = createEditAnimalForm({ state, session, render, announce })
+const newAnimals = find('#new-animals', HTMLButtonElement)
 const searchField = createSearchField({
   onSearch(search) {
     if (search !== state.location.search)
@@ -82,34 +112,71 @@ const searchField = createSearchField({
   checkId,
   onGoToId(id) {
     navigation.goTo(pageFrom(id, state.location.order, state.location))
-    selection.focusRow()
+    details.focusRow()
   },
-  onDone: () => selection.focusRow(),
+  onDone: () => details.focusRow(),
 })
 
 enableShortcuts(
   {
     n: openForm,
     '/': () => searchField.focus(),
-    j: () => selection.move(1),
-    ArrowDown: () => selection.move(1),
-    k: () => selection.move(-1),
-    ArrowUp: () => selection.move(-1),
+    j: () => details.move(1),
+    ArrowDown: () => details.move(1),
+    k: () => details.move(-1),
+    ArrowUp: () => details.move(-1),
     ']': () => navigation.turnPage(1),
     '[': () => navigation.turnPage(-1),
     f: () => find('#filter [aria-pressed=true]', HTMLButtonElement).focus(),
     o: () => find('#view [aria-pressed=false]', HTMLButtonElement).click(),
-    c: () => selection.copyLink(),
+    c: () => details.copyLink(),
+    e: edit,
+    s: () => marks.startChoosing(),
+    x: () => marks.toggle(cursorOf(state)),
+    z: () => state.undoable?.(),
+    ...Object.fromEntries(KINDS.map((_, index) => [index + 1, () => marks.choose(index)])),
   },
-  () => session.isCatalogueShown && !form.isSending,
+  () => session.isCatalogueShown && !form.isSending && !editForm.isSending,
 )
 enableCsvDownload({ notice: exportNotice, pace, session, state })
 for (const button of document.querySelectorAll('.new-animal')) button.addEventListener('click', openForm)
+newAnimals.addEventListener('click', () => {
+  seen = new Set(state.page?.animals.map(({ id }) => id))
+  scrollTo(0, 0)
+  loadList()
+})
 // Requests end when the browser keeps this page for its Back button.
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted && session.store !== undefined) loadList()
 })
 session.restore()
+
+/** Shows the state in all parts of the page. The texts in the fields of the forms are no part of it. */
+function render(): void {
+  const { page, inventory, location, newCount } = state
+  table.render()
+  panel.render()
+  details.render()
+  editForm.render()
+  marks.render()
+  navigation.showPager()
+  navigation.showTitle()
+  showStock(inventory, location.search !== undefined)
+  if (!state.isWaiting) {
+    const isListed = (animal: Animal) => !state.fates.has(animal.id) && isInList(animal, location)
+    listStatus.showPage(page && { ...page, animals: page.animals.filter(isListed) }, inventory)
+  }
+  if (newCount === 0) keepFocus(newAnimals)
+  newAnimals.hidden = newCount === 0
+  newAnimals.className = `quiet ${location.order}`
+  const count = newCount === undefined ? 'New animals' : formatCount(newCount, 'new animal')
+  find('#new-animals span', HTMLElement).textContent = newCount === 0 ? '' : count
+}
+
+/** For screen readers. */
+function announce(text: string): void {
+  find('#announcement', HTMLElement).textContent = text
+}
 
 function start(): void {
   navigation.readUrl()
@@ -122,25 +189,26 @@ function start(): void {
 
 function loadList(): void {
   const { page, location } = state
+  forgetChanges(state)
   // The links to other pages of the old list must not be followed any more.
-  if (page !== undefined && toListUrl(firstPage(page.location)) !== toListUrl(firstPage(location))) {
+  if (page !== undefined && toListUrl(firstPage(page.location)) !== toListUrl(firstPage(location)))
     state.page = undefined
-    navigation.showPager()
-    listStatus.showPage(undefined, undefined)
-  }
   searchField.show(state.location.search)
-  showStock(state.inventory, state.location.search !== undefined)
+  render()
   loader.load()
 }
 
-/** Keeps the stock and the newest animals up to date. */
+/** Keeps the counts, the rows and the panel up to date. */
 async function watch(signal: AbortSignal): Promise<void> {
   await updateStock()
   while (true) {
     await wait(POLL_MS, signal)
     await pace.untilVisible(signal)
     await updateStock()
-    await addNewAnimals()
+    const isPageRead = state.page?.requests === 1 && !isAnimalNext
+    isAnimalNext = false
+    if (isPageRead) await loader.reread()
+    else await rereadAnimal()
   }
 }
 
@@ -154,8 +222,7 @@ async function updateStock(): Promise<void> {
     const inventory = await store?.inventory({ signal })
     signal.throwIfAborted()
     state.inventory = inventory
-    showStock(inventory, state.location.search !== undefined)
-    if (!state.isWaiting) listStatus.showPage(state.page, inventory)
+    render()
     loader.noteAnswer()
   } catch (error) {
     if (error instanceof AnimalStoreError) loader.noteAnswer(error)
@@ -163,45 +230,90 @@ async function updateStock(): Promise<void> {
   }
 }
 
-/** Animals appear at one end of the list only, so all other pages stay as they are. */
-async function addNewAnimals(): Promise<void> {
-  const { page, inventory, inventoryOfPage } = state
-  if (page === undefined || inventory === undefined || !isAtEnd(page)) return
-  const { status } = page.location
-  const isUpToDate = inventoryOfPage && countOf(inventoryOfPage, status) === countOf(inventory, status)
-  // A search that needs several requests is not repeated.
-  if (!isUpToDate && page.requests === 1) await loader.refresh()
+/** The animal in the panel, if the list does not have it. */
+async function rereadAnimal(): Promise<void> {
+  const { animal: shown } = state
+  const { store, signal } = session
+  if (shown === undefined) return
+  try {
+    const animal = await store?.findAnimal(shown.id, { signal })
+    // What was stored meanwhile is newer.
+    if (state.animal !== shown) return
+    if (animal === undefined) learnRemoved(state, shown)
+    else if (!isSameAnimal(animal, shown)) learnAnimal(state, animal)
+    render()
+    loader.noteAnswer()
+  } catch (error) {
+    if (error instanceof AnimalStoreError) loader.noteAnswer(error)
+    else if (!signal.aborted) throw error
+  }
 }
 
-function isAtEnd({ location, next }: ListPage): boolean {
-  return location.order === 'newest' ? isFirstPage(location) : next === undefined
+/** What others have changed appears in place. No row moves: new animals wait until the user asks for them. */
+function followOthers({ animals, next }: Page): void {
+  const { page, fates, location } = state
+  if (page === undefined) return
+  const read = new Map(animals.map(animal => [animal.id, animal]))
+  const changed: bigint[] = []
+  for (const known of page.animals) {
+    const now = read.get(known.id)
+    const isExamined = next?.after === undefined || known.id <= next.after
+    if (now !== undefined) {
+      const isChanged = !isSameAnimal(now, known) || fates.has(known.id)
+      if (isChanged) learnAnimal(state, now)
+      if (isChanged) changed.push(known.id)
+    } else if (isExamined && isInList(known, location) && !fates.has(known.id)) {
+      const isFiltered = location.status !== undefined || location.search !== undefined
+      if (isFiltered) fates.set(known.id, 'no longer in this list')
+      else learnRemoved(state, known)
+    }
+  }
+  const shown = new Set(page.animals.map(({ id }) => id))
+  const added = animals.filter(
+    animal => animal.id > state.largestId && !shown.has(animal.id) && isInList(animal, location),
+  )
+  if (isWhereNewAppear(page)) {
+    state.newCount = next === undefined ? added.length : undefined
+    if (state.newCount !== 0) leaveRoomForNew(page)
+  }
+  isAnimalNext = state.animal !== undefined && !read.has(state.animal.id)
+  render()
+  table.markNew(changed)
+}
+
+/** A full page gets no further animals, but a link to the next page. */
+function leaveRoomForNew({ animals, location }: ListPage): void {
+  const last = animals.at(-1)
+  if (location.order !== 'oldest' || animals.length < location.limit || state.page === undefined) return
+  state.newCount = 0
+  state.page = { ...state.page, next: { ...firstPage(location), after: last?.id } }
 }
 
 function showPage(page: ListPage): void {
-  showList(page)
-  if (state.selectNext !== undefined) {
-    const animal = page.animals.at(state.selectNext === 'first' ? 0 : -1)?.id
-    state.selectNext = undefined
-    navigation.replaceUrl({ ...state.location, animal })
-  }
-  selection.follow()
-}
-
-function showList(page: ListPage): void {
   const { animal } = state.location
   // At the beginning of the list, the location may be another one than the user asked for.
   if (page.location !== state.location) navigation.replaceUrl({ ...page.location, animal })
   state.page = page
+  state.fates.clear()
+  state.largestId = page.animals
+    .map(({ id }) => id)
+    .reduce((one, other) => (one > other ? one : other), -MAX_ID)
   table.showPage(page)
-  navigation.showPager()
-  listStatus.showPage(page, state.inventory)
-}
-
-function refreshPage(page: ListPage): void {
-  const known = new Set(state.page?.animals.map(({ id }) => id))
-  showList(page)
-  selection.follow()
-  table.markNew(page.animals.map(({ id }) => id).filter(id => !known.has(id)))
+  if (state.selectNext !== undefined) {
+    const edge = page.animals.at(state.selectNext === 1 ? 0 : -1)
+    const animal = (findNext(state, page.animals, state.selectNext) ?? edge)?.id
+    state.selectNext = undefined
+    navigation.replaceUrl({ ...state.location, animal })
+  }
+  const listed = page.animals.find(({ id }) => id === state.animal?.id)
+  if (listed !== undefined) state.animal = listed
+  render()
+  if (seen !== undefined) table.markNew(page.animals.map(({ id }) => id).filter(id => !seen?.has(id)))
+  seen = undefined
+  details.follow().then(() => {
+    if (!isLoaded) editForm.resume()
+    isLoaded = true
+  })
 }
 
 async function checkId(id: bigint): Promise<string | undefined> {
@@ -215,26 +327,65 @@ async function checkId(id: bigint): Promise<string | undefined> {
   }
 }
 
-/** The form replaces the details in the panel, so no row is selected any more. */
-function openForm(): void {
-  form.open()
-  if (state.location.animal !== undefined) navigation.goTo({ ...state.location, animal: undefined })
+/** One press closes one thing, the one in front. */
+function closeFront(isKey: boolean): void {
+  const { animal } = state.location
+  if (form.isSending || editForm.isSending) return
+  if (isKey && state.isChoosing) {
+    state.isChoosing = false
+    render()
+  } else if (isKey && state.question !== undefined) details.keep()
+  else if (state.form === 'add-animal') form.close()
+  else if (state.form === 'edit-animal') editForm.close()
+  else if (contentOf(state) !== undefined) {
+    state.cursor = animal
+    navigation.goTo({ ...state.location, animal: undefined })
+    details.focusRow()
+  } else if (isKey) marks.clear()
 }
 
-async function showAdded(animal: Animal): Promise<void> {
-  const name = [...animal.name].slice(0, LONGEST_NAME_IN_NOTICE).join('')
-  message.show(`Added ${name}${name === animal.name ? '' : '…'}`, {
+/** The form replaces the details in the panel, so no row is selected any more. */
+function openForm(): void {
+  const { animal } = state.location
+  if (session.isReadOnly) return
+  form.open()
+  if (animal === undefined) return
+  state.cursor = animal
+  navigation.goTo({ ...state.location, animal: undefined })
+}
+
+/** Edits the animal in the panel, otherwise that with the cursor. */
+function edit(): void {
+  const { cursor, page, animal } = state
+  if (session.isReadOnly) return
+  const isListed = page?.animals.some(({ id }) => id === cursor)
+  if (animal === undefined && cursor !== undefined && isListed) details.select(cursor)
+  editForm.open()
+}
+
+function showAdded(animal: Animal): void {
+  message.show(`Added ${shortenName(animal.name)}`, {
     action: { label: 'Show', run: () => showNewAnimal(animal.id) },
     forMs: MESSAGE_MS,
   })
-  await updateStock()
-  await addNewAnimals()
+  updateStock()
+  const { page } = state
+  if (page === undefined || !isWhereNewAppear(page) || !isInList(animal, page.location)) return
+  if (page.animals.length === 0) return void loader.reread()
+  // Who has added the animal looks for it.
+  leaveRoomForNew(page)
+  if (state.page?.next === page.next || page.location.order === 'newest') {
+    const isNewest = page.location.order === 'newest'
+    state.page = { ...page, animals: isNewest ? [animal, ...page.animals] : [...page.animals, animal] }
+  }
+  render()
+  table.markNew([animal.id])
 }
 
 /** Stays on this page if the animal is on it. Otherwise goes to the newest animals, from this one on. */
 function showNewAnimal(id: bigint): void {
   message.hide()
-  if (state.page?.animals.some(animal => animal.id === id)) selection.select(id)
+  if (state.page?.animals.some(animal => animal.id === id)) details.select(id)
   else navigation.goTo(pageFrom(id, 'newest', state.location))
 }
 
@@ -247,13 +398,11 @@ function pausePage(): void {
 function clearPage(): void {
   pausePage()
   exportNotice.hide()
-  panel.hide()
   form.reset()
+  editForm.reset()
   Object.assign(state, createState())
+  announce('')
   searchField.show(undefined)
-  listStatus.showPage(undefined, undefined)
   table.clear()
-  navigation.showPager()
-  navigation.showTitle()
-  showStock(undefined, false)
+  render()
 }

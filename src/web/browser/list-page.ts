@@ -2,6 +2,7 @@
 // animals without a status, so a page may need several requests.
 
 import { type Animal, type ListOptions, MAX_ID, type Page } from '../../../client/src/animal-store.ts'
+import { canonicalInteger } from '../../json.ts'
 import { MAX_EXAMINED, PAGE_LIMIT } from '../../page.ts'
 import { firstPage, isFirstPage, type ListLocation, toFilters } from './location.ts'
 
@@ -39,6 +40,28 @@ export async function findListPage(location: ListLocation, options: ListPageOpti
   if (isEmpty && !(isBackward && isFiltered)) return page
   const first = firstPage(location)
   return isBackward ? collect(first, options) : { ...page, location: first }
+}
+
+/**
+ * What to ask the API for to read the animals of a page again, with those that are new if the page is where new animals
+ * appear. One request is enough for a page that one request has found.
+ */
+export function toRereadOptions(page: ListPage): ListOptions {
+  const { animals, location } = page
+  const smallest = animals.map(({ id }) => id).reduce((one, other) => (one < other ? one : other))
+  const isExact = !isWhereNewAppear(page) && location.status !== 'none'
+  return {
+    ...toFilters(location.search),
+    status: location.status === 'none' ? undefined : location.status,
+    limit: isExact ? Math.min(animals.length, PAGE_LIMIT.maximum) : PAGE_LIMIT.maximum,
+    // No id precedes the smallest one.
+    after: canonicalInteger(String(smallest - 1n)),
+  }
+}
+
+/** New animals appear at one end of the list. */
+export function isWhereNewAppear({ location, next }: ListPage): boolean {
+  return location.order === 'newest' ? isFirstPage(location) : next === undefined
 }
 
 /** Follows the links of the API until the page is full, or until no animal is left. */

@@ -39,7 +39,7 @@ export function createListStatus({ pace, onClear, onPart }: ListStatusOptions) {
   clearButton.addEventListener('click', onClear)
 
   return {
-    /** Shows nothing if no page is shown. */
+    /** Shows nothing if no page is shown. The page has only animals that are in the list. */
     showPage(page: ListPage | undefined, inventory: Inventory | undefined): void {
       clearButton.hidden = page?.location.search === undefined
       show(page === undefined ? '' : describePage(page, inventory))

@@ -1,8 +1,8 @@
 // The location in the list: filter, search, page size, order, page, and the animal in the panel. It is the query of the
 // URL, so that links can be shared and the browser's Back button works.
 
-import type { ListOptions } from '../../../client/src/animal-store.ts'
-import { parseStatus, STATUSES } from '../../animal.ts'
+import type { Animal, ListOptions } from '../../../client/src/animal-store.ts'
+import { foldName, parseStatus, STATUSES } from '../../animal.ts'
 import { invalid } from '../../error.ts'
 import { canonicalInteger } from '../../json.ts'
 import { PAGE_LIMIT, parseLimit } from '../../page.ts'
@@ -12,6 +12,10 @@ import { parseInteger } from './typed-integer.ts'
 /** The statuses, and `none` for animals without a status. */
 export const KINDS = [...STATUSES, 'none'] as const
 export type Kind = (typeof KINDS)[number]
+
+export function kindOf({ status }: Pick<Animal, 'status'>): Kind {
+  return status ?? 'none'
+}
 
 export const ORDERS = ['newest', 'oldest'] as const
 export type Order = (typeof ORDERS)[number]
@@ -112,6 +116,14 @@ export function toFilters(search = ''): Pick<ListOptions, 'name' | 'categoryId'>
     .filter(Boolean)
     .join(' ')
   return { name: name || undefined, categoryId }
+}
+
+/** Whether the list has this animal, on one of its pages. */
+export function isInList(animal: Animal, { status, search }: ListLocation): boolean {
+  const { name = '', categoryId } = toFilters(search)
+  if (status !== undefined && kindOf(animal) !== status) return false
+  if (categoryId !== undefined && animal.categoryId !== categoryId) return false
+  return foldName(animal.name).includes(foldName(name))
 }
 
 /** Whether `category:` is not followed by the number of a category. */

@@ -8,6 +8,13 @@ export const SLOW_MS = 3_000
 /** How long a message stays that needs no answer. */
 export const MESSAGE_MS = 8_000
 
+const LONGEST_NAME = 60
+
+export function shortenName(name: string): string {
+  const shown = [...name].slice(0, LONGEST_NAME).join('')
+  return shown === name ? name : `${shown}…`
+}
+
 interface NoticeAction {
   readonly label: string
   readonly run: () => void

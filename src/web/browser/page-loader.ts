@@ -1,8 +1,9 @@
 // Loads the pages of the list. A new request cancels the previous one, and requests are retried while the server cannot
 // be reached.
 
-import { type AnimalStore, AnimalStoreError } from '../../../client/src/animal-store.ts'
-import { findListPage, type ListPage, type ListPageOptions } from './list-page.ts'
+import { type AnimalStore, AnimalStoreError, type Page } from '../../../client/src/animal-store.ts'
+import { describeOutage, isServerAway, isTemporary } from './failures.ts'
+import { findListPage, type ListPage, type ListPageOptions, toRereadOptions } from './list-page.ts'
 import { type Notice, SLOW_MS } from './notice.ts'
 import type { Session } from './session.ts'
 import type { PageState } from './state.ts'
@@ -21,14 +22,14 @@ interface PageLoaderOptions {
   readonly watchSearch: (signal: AbortSignal) => ListPageOptions['beforeMore']
   readonly onLoading: () => void
   readonly onLoaded: (page: ListPage) => void
-  /** The page that is shown already, with animals that may be new. */
-  readonly onRefreshed: (page: ListPage) => void
+  /** The animals of the page that is shown already, as they are now, and others that may be new. */
+  readonly onReread: (read: Page) => void
   /** The page cannot be loaded, and trying again would not help. */
   readonly onError: (message: string) => void
 }
 
 export function createPageLoader(options: PageLoaderOptions) {
-  const { state, session, notice, watchSearch, onLoading, onLoaded, onRefreshed, onError } = options
+  const { state, session, notice, watchSearch, onLoading, onLoaded, onReread, onError } = options
   let controller = new AbortController()
   let retryTimer: ReturnType<typeof setTimeout> | undefined
   let slowTimer: ReturnType<typeof setTimeout> | undefined
@@ -58,7 +59,7 @@ export function createPageLoader(options: PageLoaderOptions) {
   async function findPage(store: AnimalStore, signal: AbortSignal): Promise<ListPage> {
     const search = new AbortController()
     const beforeMore = watchSearch(AbortSignal.any([signal, search.signal]))
-    const { inventory, location } = state
+    const { location } = state
     let requester: AnimalStore = store
     try {
       const page = await findListPage(location, {
@@ -73,7 +74,6 @@ export function createPageLoader(options: PageLoaderOptions) {
           state.inventory !== undefined && countOf(state.inventory, location.status) === 0n,
       })
       signal.throwIfAborted()
-      state.inventoryOfPage = inventory
       return page
     } finally {
       search.abort()
@@ -108,11 +108,21 @@ export function createPageLoader(options: PageLoaderOptions) {
     if (error !== undefined) showFailure(error)
   }
 
-  /** Reloads the current page without a sign that it is loading. Does nothing if another page is being loaded. */
-  async function refresh(): Promise<void> {
-    if (state.isWaiting) return
+  /** Reads the page on the screen again, without a sign that it is loading. */
+  async function reread(): Promise<void> {
+    const { page } = state
+    // A search that needs several requests is not repeated.
+    if (state.isWaiting || page?.requests !== 1) return
     const error = await run(async (store, signal) => {
-      onRefreshed(await findPage(store, signal))
+      if (page.animals.length === 0) {
+        const found = await findPage(store, signal)
+        if (found.animals.length > 0) onLoaded(found)
+      } else {
+        const read = await store.listAnimals({ ...toRereadOptions(page), signal })
+        signal.throwIfAborted()
+        // What was stored meanwhile is newer.
+        if (state.page === page) onReread(read)
+      }
       noteAnswer()
     })
     if (error instanceof AnimalStoreError) noteAnswer(error)
@@ -154,18 +164,24 @@ export function createPageLoader(options: PageLoaderOptions) {
 
   function showRetrying(error: AnimalStoreError): void {
     const text = navigator.onLine ? `${describeOutage(error)} Trying again …` : OFFLINE
-    notice.show(text, { action: { label: 'Try now', run: load } })
+    notice.show(text, { action: { label: 'Try now', run: retry } })
+  }
+
+  /** Rows that nobody waits for stay where they are. */
+  function retry(): void {
+    if (state.isWaiting || state.page === undefined) load()
+    else reread()
   }
 
   addEventListener('online', () => {
     notice.hide()
-    load()
+    retry()
   })
   addEventListener('offline', () => notice.show(OFFLINE))
 
   return {
     load,
-    refresh,
+    reread,
     noteAnswer,
     /** Cancels the request in flight and the next retry. */
     stop(): void {
@@ -177,18 +193,4 @@ export function createPageLoader(options: PageLoaderOptions) {
       if (navigator.onLine) notice.hide()
     },
   }
-}
-
-function isServerAway({ status }: AnimalStoreError): boolean {
-  return status === undefined || status >= 500
-}
-
-function isTemporary(error: AnimalStoreError): boolean {
-  return isServerAway(error) || error.status === 429
-}
-
-function describeOutage({ status }: AnimalStoreError): string {
-  if (status === undefined) return 'The server cannot be reached.'
-  if (status === 429) return 'This key has sent too many requests.'
-  return 'The server cannot answer right now.'
 }

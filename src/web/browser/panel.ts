@@ -2,33 +2,40 @@
 // until it is closed.
 
 import { find } from './elements.ts'
+import type { PageState } from './state.ts'
 
 /** The width from which the list can be used while the panel is open, as in panel.css. */
 const WIDE = '(width >= 45rem)'
 
-const HEADINGS = { details: 'details-name', missing: 'missing-title', 'add-animal': 'add-title' } as const
+const HEADINGS = {
+  details: 'details-name',
+  missing: 'missing-title',
+  'add-animal': 'add-title',
+  'edit-animal': 'edit-title',
+} as const
 
-type PanelContent = keyof typeof HEADINGS
+export type PanelContent = keyof typeof HEADINGS
 
 export type Panel = ReturnType<typeof createPanel>
 
-interface PanelOptions {
-  /** Asked before the user closes the panel. */
-  readonly canClose: () => boolean
-  /** The user has closed the panel. */
-  readonly onClosed: (content: PanelContent) => void
+/** What the panel shows. Undefined while it is closed. */
+export function contentOf({ form, animal, missing }: PageState): PanelContent | undefined {
+  if (form !== undefined) return form
+  if (animal !== undefined) return 'details'
+  return missing === undefined ? undefined : 'missing'
 }
 
-export function createPanel({ canClose, onClosed }: PanelOptions) {
+/** `onClose` is called when the user closes what is in front, with a button or with the key. */
+export function createPanel(state: PageState, onClose: (isKey: boolean) => void) {
   const panel = find('#panel', HTMLElement)
   const backdrop = find('#backdrop', HTMLElement)
   const wide = matchMedia(WIDE)
-  const coveredParts = ['#search', '#bar nav', '#tools', '#stock', '#list'].map(selector =>
+  const coveredParts = ['#search', '#bar nav', '#tools', '#stock', '#list', '#pager'].map(selector =>
     find(selector, HTMLElement),
   )
-  let content: PanelContent | undefined
 
-  function show(): void {
+  function render(): void {
+    const content = contentOf(state)
     const isSheet = content !== undefined && !wide.matches
     panel.hidden = content === undefined
     backdrop.hidden = !isSheet
@@ -37,43 +44,22 @@ export function createPanel({ canClose, onClosed }: PanelOptions) {
     if (content !== undefined) panel.setAttribute('aria-labelledby', HEADINGS[content])
   }
 
-  /** Hides the panel, and leaves the focus where it is. */
-  function hide(): void {
-    content = undefined
-    show()
-  }
-
-  function closeIfAllowed(): void {
-    if (content === undefined || !canClose()) return
-    const closed = content
-    hide()
-    onClosed(closed)
-  }
-
   for (const button of document.querySelectorAll('#panel .close'))
-    button.addEventListener('click', closeIfAllowed)
-  backdrop.addEventListener('click', closeIfAllowed)
+    button.addEventListener('click', () => onClose(false))
+  backdrop.addEventListener('click', () => onClose(false))
   addEventListener('keydown', event => {
     // The same key closes a dialog or the menu, which are in front of the panel.
     const isForOther =
       event.defaultPrevented || document.querySelector('dialog[open], :popover-open') !== null
-    if (event.key === 'Escape' && !isForOther) closeIfAllowed()
+    if (event.key === 'Escape' && !isForOther) onClose(true)
   })
-  wide.addEventListener('change', show)
+  wide.addEventListener('change', render)
 
   return {
-    /** What the panel shows. Undefined while it is closed. */
-    get content() {
-      return content
-    },
     /** False if the panel covers the whole list. */
     get isBesideList() {
       return wide.matches
     },
-    open(next: PanelContent): void {
-      content = next
-      show()
-    },
-    hide,
+    render,
   }
 }

@@ -1,6 +1,6 @@
 // Signing in and out: the API key, the sign-in form, and the switch between this form and the catalogue.
 
-import { AnimalStore } from '../../../client/src/animal-store.ts'
+import { AnimalStore, AnimalStoreError } from '../../../client/src/animal-store.ts'
 import { clearKey, connectTabs, INVALID_KEY, loadKey, parsePastedKey, saveKey } from './browser-storage.ts'
 import { find } from './elements.ts'
 import type { Pace } from './pace.ts'
@@ -17,11 +17,13 @@ interface SessionOptions {
   /** Requests stop, and the rest of the page stays as it is: the user may sign in again. */
   readonly onPause: () => void
   readonly onSignOut: () => void
+  /** The key can only read, as its prefix or an answer of the server says. */
+  readonly onReadOnly: () => void
 }
 
 export type Session = ReturnType<typeof createSession>
 
-export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOptions) {
+export function createSession({ pace, onSignIn, onPause, onSignOut, onReadOnly }: SessionOptions) {
   const signInPanel = find('#sign-in', HTMLElement)
   const signInButton = find('#sign-in .primary', HTMLButtonElement)
   const problem = find('#sign-in-problem', HTMLElement)
@@ -65,6 +67,7 @@ export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOpt
       return
     }
     apiKey = key
+    setReadOnly(findPrefix(key, 'readOnlyPrefixes') !== undefined)
     isTyped = typed
     isAccepted = false
     controller = new AbortController()
@@ -109,8 +112,21 @@ export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOpt
   }
 
   function shortenKey(key: string): string {
-    const { ownPrefix = '' } = signInPanel.dataset
-    return `${key.slice(0, (key.startsWith(ownPrefix) ? ownPrefix.length : 0) + SHOWN_CHARACTERS)}…`
+    const prefix = findPrefix(key, 'ownPrefixes') ?? ''
+    return `${key.slice(0, prefix.length + SHOWN_CHARACTERS)}…`
+  }
+
+  function findPrefix(
+    key: string,
+    list: 'ownPrefixes' | 'otherPrefixes' | 'readOnlyPrefixes',
+  ): string | undefined {
+    return signInPanel.dataset[list]?.split(' ').find(prefix => key.startsWith(prefix))
+  }
+
+  /** Style sheets hide what a key that can only read cannot do. */
+  function setReadOnly(isReadOnly: boolean): void {
+    document.documentElement.classList.toggle('read-only', isReadOnly)
+    if (isReadOnly) onReadOnly()
   }
 
   function setSigningIn(isSigningIn: boolean): void {
@@ -156,8 +172,9 @@ export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOpt
   }
 
   function describeRejection(): string {
-    const { environment, otherEnvironment, otherPrefix = '' } = signInPanel.dataset
-    if (apiKey.startsWith(otherPrefix)) return `This is a key of ${otherEnvironment}; this is ${environment}.`
+    const { environment, otherEnvironment } = signInPanel.dataset
+    if (findPrefix(apiKey, 'otherPrefixes') !== undefined)
+      return `This is a key of ${otherEnvironment}; this is ${environment}.`
     return isTyped && !isAccepted
       ? 'This key is not accepted here. It may be mistyped or revoked.'
       : 'This key stopped working: it was revoked or has expired. What you have typed is there after you sign in again.'
@@ -196,9 +213,18 @@ export function createSession({ pace, onSignIn, onPause, onSignOut }: SessionOpt
     get isCatalogueShown() {
       return !catalogue.hidden
     },
+    get isReadOnly() {
+      return document.documentElement.classList.contains('read-only')
+    },
     restore,
     acceptKey,
     rejectKey,
+    /** Acts on what a failed request says about the key, if it says anything. */
+    noteFailure(error: unknown): void {
+      const code = error instanceof AnimalStoreError ? error.code : undefined
+      if (code === 'unauthorized') rejectKey()
+      if (code === 'forbidden') setReadOnly(true)
+    },
     /** The server cannot be reached, so nobody knows whether the key is valid. */
     failSignIn(message: string): void {
       onPause()

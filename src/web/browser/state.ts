@@ -1,10 +1,25 @@
-// What the page shows and waits for. The parts of the page share this one object.
+// What the page shows and waits for. The parts of the page share this one object, and render from it.
 
 import type { Animal, Inventory } from '../../../client/src/animal-store.ts'
 import type { ListPage } from './list-page.ts'
-import { parseListLocation } from './location.ts'
+import { type Kind, parseListLocation } from './location.ts'
 
 export type PageState = ReturnType<typeof createState>
+
+/** What became of a row whose animal is not in the list any more. It stays until the next navigation. */
+export type Fate = 'removed' | 'no longer in this list'
+
+/** What became of changes, in words, and what can be done about it. */
+export interface Outcome {
+  /** For the bar above the table. */
+  readonly text: string
+  /** For the panel, which has the name of the animal. */
+  readonly note: string
+  /** The status that was written to the animal in the panel. When it has another one, the note is out of date. */
+  readonly written: Kind | undefined
+  readonly undo: (() => void) | undefined
+  readonly retry: (() => void) | undefined
+}
 
 export function createState() {
   return {
@@ -12,19 +27,91 @@ export function createState() {
     location: parseListLocation(''),
     /** What is wrong with the URL. */
     urlProblem: undefined as string | undefined,
-    /** The page of the list on the screen. */
+    /** The page of the list on the screen, with the animals as they are now. */
     page: undefined as ListPage | undefined,
+    /** The largest id of the page when it was loaded. Animals that others add later have larger ids. */
+    largestId: 0n,
+    fates: new Map<bigint, Fate>(),
+    /** How many animals wait to be shown where new animals appear. Undefined if there are some and nobody knows how many. */
+    newCount: 0 as number | undefined,
     /** The animal in the panel. */
     animal: undefined as Animal | undefined,
+    /** The id of the URL if it names no animal, with the heading of the panel. */
+    missing: undefined as { readonly id: bigint; readonly title: string } | undefined,
+    /** The form in the panel. */
+    form: undefined as 'add-animal' | 'edit-animal' | undefined,
+    /** The panel asks whether the animal should be removed, in these words. */
+    question: undefined as string | undefined,
+    /** The outcome of the last change of the animal in the panel. */
+    note: undefined as Outcome | undefined,
+    /** The row where the keyboard goes on while no animal is in the panel. */
+    cursor: undefined as bigint | undefined,
+    marked: new Set<bigint>(),
+    /** The next key chooses a status. */
+    isChoosing: false,
+    /** The outcome of the last change of what is not in the panel. */
+    outcome: undefined as Outcome | undefined,
+    /** What `z` takes back. */
+    undoable: undefined as (() => void) | undefined,
+    /** Animals with a change in flight, and the status that they get, if it is that. */
+    waiting: new Map<bigint, Kind | undefined>(),
     /** How many animals there are, as far as the page knows. */
     inventory: undefined as Inventory | undefined,
-    /** What was known when the page of the list was requested. If there are more animals now, it may lack some. */
-    inventoryOfPage: undefined as Inventory | undefined,
-    /** The user has moved beyond the end of a page: this animal of the next page gets selected. */
-    selectNext: undefined as 'first' | 'last' | undefined,
+    /** The user has moved beyond the end of a page in this direction: an animal of the next page gets selected. */
+    selectNext: undefined as 1 | -1 | undefined,
     /** The user waits for a page, or for the next attempt to load one. */
     isWaiting: false,
     /** The last request that nobody waits for has failed. A notice says so until a request succeeds. */
     isAway: false,
   }
+}
+
+/** Forgets what lasts until the next navigation. */
+export function forgetChanges(state: PageState): void {
+  state.marked.clear()
+  state.isChoosing = false
+  state.outcome = undefined
+  state.undoable = undefined
+  state.newCount = 0
+}
+
+/** The animal is like this now. An answer about a page that is no longer that of the state may be older, and does not count. */
+export function learnAnimal(state: PageState, animal: Animal): void {
+  const { page } = state
+  state.fates.delete(animal.id)
+  if (state.animal?.id === animal.id) state.animal = animal
+  if (page !== undefined)
+    state.page = {
+      ...page,
+      animals: page.animals.map(known => (known.id === animal.id ? animal : known)),
+    }
+}
+
+/** The animal does not exist any more. */
+export function learnRemoved(state: PageState, { id, name }: Pick<Animal, 'id' | 'name'>): void {
+  state.fates.set(id, 'removed')
+  state.marked.delete(id)
+  if (state.animal?.id !== id) return
+  state.animal = undefined
+  state.form = undefined
+  state.question = undefined
+  state.missing = { id, title: `${name} was removed` }
+}
+
+/** The animal of the open panel, otherwise the row that was last focused or left. */
+export function cursorOf({ location, cursor }: PageState): bigint | undefined {
+  return location.animal ?? cursor
+}
+
+/** The animal that comes next in this direction on the screen, whether the row with the cursor is there or not. */
+export function findNext(
+  state: PageState,
+  animals: readonly Animal[],
+  direction: 1 | -1,
+): Animal | undefined {
+  const cursor = cursorOf(state)
+  if (cursor === undefined) return animals[0]
+  const isAscending = (state.location.order === 'oldest') === (direction === 1)
+  const ordered = direction === 1 ? animals : animals.toReversed()
+  return ordered.find(({ id }) => (isAscending ? id > cursor : id < cursor))
 }

@@ -1,0 +1,288 @@
+// The form that changes the name and the category of the animal in the panel. It sends only what was changed, and only if the
+// animal is still the one that the form began with. Otherwise it keeps what others have changed in other fields, and asks
+// about a field that both have changed. Drafts stay until they are saved or dropped, also when the page is reloaded.
+
+import {
+  type Animal,
+  AnimalStoreError,
+  newIdempotencyKey,
+  type TaggedAnimal,
+} from '../../../client/src/animal-store.ts'
+import { createAnimalFields } from './animal-fields.ts'
+import { tabValue } from './browser-storage.ts'
+import { find } from './elements.ts'
+import { describeFailure } from './failures.ts'
+import { shortenName } from './notice.ts'
+import type { Session } from './session.ts'
+import { learnAnimal, learnRemoved, type PageState } from './state.ts'
+import { WRITE_RETRIES } from './status-changes.ts'
+import { parseInteger } from './typed-integer.ts'
+
+const FIELDS = ['name', 'category'] as const
+type Field = (typeof FIELDS)[number]
+
+/** What the fields have. */
+type Texts = Readonly<Record<Field, string>>
+
+interface Draft {
+  readonly typed: Texts
+  /** The animal that the typed texts are compared with, and its entity tag if the server has confirmed it. */
+  readonly base: Texts
+  readonly etag?: string | undefined
+  /** Fields that somebody else has changed too: the user must choose. `base` has what they are now. */
+  readonly conflicts: readonly Field[]
+  /** The request whose answer was lost, and its key. The same request is sent again with the same key. */
+  readonly sent?: { readonly request: string; readonly idempotencyKey: string } | undefined
+}
+
+/** With more, somebody else changes the animal all the time. */
+const MAX_ATTEMPTS = 5
+
+const storedDrafts = tabValue('animal-store-drafts')
+
+interface EditAnimalFormOptions {
+  readonly state: PageState
+  readonly session: Session
+  readonly render: () => void
+  readonly announce: (text: string) => void
+}
+
+export function createEditAnimalForm({ state, session, render, announce }: EditAnimalFormOptions) {
+  const fields = createAnimalFields('#edit-animal', { busyLabel: 'Saving …', onSubmit: save })
+  const { problem } = fields
+  const drafts = loadDrafts()
+  const note = find('#edit-note', HTMLElement)
+  const editButton = find('#edit', HTMLButtonElement)
+  let opener: Element | null = null
+  /** The form of this animal is open, or was open last. */
+  let id = 0n
+
+  function draftOf(animalId: bigint): Draft | undefined {
+    return drafts.get(String(animalId))
+  }
+
+  function update(changes: Partial<Draft>): void {
+    const draft = draftOf(id)
+    if (draft === undefined) return
+    drafts.set(String(id), { ...draft, ...changes })
+    store()
+    renderForm()
+  }
+
+  function store(): void {
+    // A form that was only opened is no draft.
+    const edited = [...drafts].filter(([, draft]) => isEdited(draft))
+    if (edited.length === 0) storedDrafts.clear()
+    else storedDrafts.save(JSON.stringify(edited))
+  }
+
+  /** Opens the form for the animal in the panel. */
+  function open(): void {
+    const { animal } = state
+    if (animal === undefined || session.isReadOnly || state.form === 'edit-animal' || fields.isSending) return
+    opener = document.activeElement
+    id = animal.id
+    const texts = textsOf(animal)
+    if (!draftOf(id)) drafts.set(String(id), { typed: texts, base: texts, conflicts: [] })
+    state.form = 'edit-animal'
+    state.question = undefined
+    fields.clearProblems()
+    render()
+    fields.name.focus()
+    readAnimal().catch(showFailure)
+  }
+
+  /** Reads the animal as it is now, and merges it with what was typed. */
+  async function readAnimal(): Promise<void> {
+    const readId = id
+    const now = await session.store?.updateAnimal(readId, {}, { signal: session.signal })
+    if (now !== undefined && readId === id) merge(now)
+  }
+
+  function merge(now: TaggedAnimal): void {
+    learnAnimal(state, now)
+    const draft = draftOf(id)
+    if (draft === undefined) return
+    const theirs = textsOf(now)
+    const isMine = (field: Field) => !isSame(field, draft.typed[field], draft.base[field])
+    const isTheirs = (field: Field) =>
+      draft.conflicts.includes(field) || !isSame(field, theirs[field], draft.base[field])
+    const typed = Object.fromEntries(
+      FIELDS.map(field => [field, isMine(field) ? draft.typed[field] : theirs[field]]),
+    ) as Texts
+    const conflicts = FIELDS.filter(
+      field => isMine(field) && isTheirs(field) && !isSame(field, draft.typed[field], theirs[field]),
+    )
+    update({ typed, base: theirs, etag: now.etag, conflicts })
+    render()
+  }
+
+  async function save(): Promise<void> {
+    const typed = fields.read()
+    if (typed === undefined || session.store === undefined || fields.isSending) return
+    const [conflict] = draftOf(id)?.conflicts ?? []
+    if (conflict !== undefined) return find(`#edit-${conflict}-conflict button`, HTMLElement).focus()
+    fields.setSending(true)
+    try {
+      const saved = await send(typed)
+      fields.setSending(false)
+      if (saved) finish()
+      else find('#edit-animal .conflict:not([hidden]) button', HTMLElement).focus()
+    } catch (error) {
+      fields.setSending(false)
+      showFailure(error)
+    }
+  }
+
+  /** Returns false if the user has to choose first. */
+  async function send({ name, categoryId }: { name: string; categoryId: bigint }): Promise<boolean> {
+    for (let attempt = 1; ; attempt++) {
+      if (draftOf(id)?.etag === undefined) await readAnimal()
+      const { base, typed, etag, conflicts, sent } = draftOf(id) as Draft
+      if (conflicts.length > 0) return false
+      const changes = {
+        ...(!isSame('name', typed.name, base.name) && { name }),
+        ...(!isSame('category', typed.category, base.category) && { categoryId }),
+      }
+      if (Object.keys(changes).length === 0 || etag === undefined) return true
+      const request = [etag, changes.name ?? '', String(changes.categoryId)].join('\n')
+      const idempotencyKey = sent?.request === request ? sent.idempotencyKey : newIdempotencyKey()
+      update({ sent: { request, idempotencyKey } })
+      const call = { ifMatch: etag, idempotencyKey, retries: WRITE_RETRIES, signal: session.signal }
+      try {
+        const saved = await session.store?.updateAnimal(id, changes, call)
+        if (saved !== undefined) learnAnimal(state, saved)
+        return true
+      } catch (error) {
+        const isOutdated = error instanceof AnimalStoreError && error.code === 'precondition_failed'
+        if (!isOutdated || attempt === MAX_ATTEMPTS) throw error
+        update({ etag: undefined })
+      }
+    }
+  }
+
+  function finish(): void {
+    const name = shortenName(fields.name.value)
+    drop()
+    announce(`Saved ${name}`)
+  }
+
+  function showFailure(error: unknown): void {
+    const code = error instanceof AnimalStoreError ? error.code : undefined
+    if (code === 'not_found' && state.animal !== undefined) {
+      drafts.delete(String(id))
+      store()
+      learnRemoved(state, state.animal)
+      render()
+      find('#missing-title', HTMLElement).focus()
+      return
+    }
+    session.noteFailure(error)
+    if (!session.signal.aborted) problem.textContent = `Not saved. ${describeFailure(error)}`
+  }
+
+  /** Forgets what was typed. */
+  function drop(): void {
+    drafts.delete(String(id))
+    store()
+    close()
+  }
+
+  /** Closes the form and keeps what was typed. */
+  function close(): void {
+    const draft = draftOf(id)
+    if (draft !== undefined && !isEdited(draft)) drafts.delete(String(id))
+    if (state.form !== 'edit-animal') return
+    state.form = undefined
+    render()
+    const isReachable = opener?.checkVisibility() && opener.closest('[inert]') === null
+    const target = isReachable ? opener : editButton
+    if (target instanceof HTMLElement) target.focus({ preventScroll: true })
+  }
+
+  function renderForm(): void {
+    const { animal, form } = state
+    const hasDraft = animal !== undefined && draftOf(animal.id) !== undefined
+    editButton.textContent = hasDraft ? 'Continue editing' : 'Edit'
+    const draft = draftOf(id)
+    if (form !== 'edit-animal' || draft === undefined || animal?.id !== id) return
+    find('#edit-title', HTMLElement).textContent = `Edit ${shortenName(animal.name)}`
+    for (const field of FIELDS) {
+      const input = fields[field]
+      // Setting the same value would move the cursor.
+      if (input.value !== draft.typed[field]) input.value = draft.typed[field]
+      const isConflict = draft.conflicts.includes(field)
+      find(`#edit-${field}-conflict`, HTMLElement).hidden = !isConflict
+      find(`#edit-${field}-conflict span`, HTMLElement).textContent = isConflict
+        ? `Meanwhile somebody has changed it to “${draft.base[field]}”.`
+        : ''
+    }
+    const now = textsOf(animal)
+    const isOutdated = FIELDS.some(
+      field =>
+        !isSame(field, now[field], draft.base[field]) && !isSame(field, now[field], draft.typed[field]),
+    )
+    note.textContent = isOutdated
+      ? 'Somebody has changed this animal meanwhile. Save keeps both changes, and asks where both changed the same.'
+      : ''
+  }
+
+  fields.form.addEventListener('input', () =>
+    update({ typed: { name: fields.name.value, category: fields.category.value } }),
+  )
+  find('#cancel-edit', HTMLButtonElement).addEventListener('click', drop)
+  editButton.addEventListener('click', open)
+  for (const field of FIELDS) {
+    const settle = (typed: (draft: Draft) => Texts) => {
+      const draft = draftOf(id)
+      if (draft === undefined) return
+      update({ typed: typed(draft), conflicts: draft.conflicts.filter(other => other !== field) })
+      fields[field].focus()
+    }
+    const [mine, theirs] = document.querySelectorAll(`#edit-${field}-conflict button`)
+    mine?.addEventListener('click', () => {
+      settle(({ typed }) => typed)
+      save()
+    })
+    theirs?.addEventListener('click', () => settle(({ typed, base }) => ({ ...typed, [field]: base[field] })))
+  }
+
+  return {
+    get isSending() {
+      return fields.isSending
+    },
+    open,
+    close,
+    render: renderForm,
+    /** Opens the form again if the animal in the panel has a draft: the page was reloaded. */
+    resume(): void {
+      if (state.animal !== undefined && draftOf(state.animal.id) !== undefined) open()
+    },
+    /** Forgets all drafts. */
+    reset(): void {
+      drafts.clear()
+      store()
+    },
+  }
+}
+
+/** A field has one line only. */
+function textsOf({ name, categoryId }: Animal): Texts {
+  return { name: name.replace(/[\r\n]/g, ''), category: String(categoryId) }
+}
+
+function isSame(field: Field, one: string, other: string): boolean {
+  return one === other || (field === 'category' && parseInteger(one) === parseInteger(other))
+}
+
+function isEdited({ typed, base }: Draft): boolean {
+  return FIELDS.some(field => !isSame(field, typed[field], base[field]))
+}
+
+function loadDrafts(): Map<string, Draft> {
+  try {
+    return new Map<string, Draft>(JSON.parse(storedDrafts.load() ?? '[]'))
+  } catch {
+    return new Map()
+  }
+}

@@ -1,0 +1,320 @@
+// The form on the catalogue page that edits an animal, and removing one.
+
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import type { TestService } from '../support/service.ts'
+import {
+  changeAnimal,
+  failRequests,
+  INTERVAL_MS,
+  loseAnswers,
+  newAnimals,
+  openAddForm,
+  openAnimal,
+  readRows,
+  rowOf,
+  signIn,
+  startWithAnimals,
+  statusButton,
+  stopClock,
+  useCatalogue,
+  waitForAnnouncement,
+  waitForStatus,
+} from './catalogue-page.ts'
+
+const open = useCatalogue()
+
+function nameField(page: Page) {
+  return page.getByRole('textbox', { name: 'Name' })
+}
+
+function categoryField(page: Page) {
+  return page.getByRole('textbox', { name: 'Category' })
+}
+
+function saveButton(page: Page) {
+  return page.getByRole('button', { name: 'Save', exact: true })
+}
+
+/** Opens the form for this animal, when it has been read. */
+async function openForm(page: Page, id: number): Promise<void> {
+  await openAnimal(page, id)
+  const read = page.waitForResponse(response => response.request().method() === 'PATCH')
+  await page.keyboard.press('e')
+  await read
+  await page.getByRole('heading', { name: `Edit` }).waitFor()
+}
+
+async function readAnimal(service: TestService, id: bigint) {
+  const [animal] = await service.store.listAnimals({ limit: 1, after: id - 1n })
+  return animal
+}
+
+/** Remembers the bodies of the changes that the page sends. */
+function watchChanges(page: Page): string[] {
+  const bodies: string[] = []
+  page.on('request', request => {
+    if (request.method() === 'PATCH') bodies.push(request.postData() ?? '')
+  })
+  return bodies
+}
+
+suite('editing', () => {
+  test('shows the animal as it is now, and sends only what was changed', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await stopClock(page)
+    await page.goto(service.address)
+    await readRows(page)
+    await changeAnimal(service, 2, { categoryId: 77 })
+    const bodies = watchChanges(page)
+    await openForm(page, 2)
+    await page.waitForFunction(
+      () => (document.querySelector('#edit-category') as HTMLInputElement).value === '77',
+    )
+    assert.equal(await nameField(page).evaluate(field => field === document.activeElement), true)
+    await nameField(page).fill('Bella')
+    await saveButton(page).click()
+    await page.getByRole('heading', { name: 'Bella', exact: true }).waitFor()
+    await waitForAnnouncement(page, 'Saved Bella')
+    assert.deepEqual(bodies, ['{}', '{"name":"Bella"}'])
+    assert.deepEqual((await readRows(page))[1], ['2', 'Bella', '77', 'available'])
+    assert.deepEqual(await readAnimal(service, 2n), {
+      id: 2n,
+      name: 'Bella',
+      categoryId: 77n,
+      status: 'available',
+    })
+    assert.equal(
+      await page.evaluate(() => document.activeElement?.closest('tr')?.querySelector('.id')?.textContent),
+      '2',
+    )
+  })
+
+  test('writes nothing if nothing was changed, and says what is wrong with a field', async t => {
+    const service = await startWithAnimals(t, [{ name: 'two\nlines', categoryId: 5n }])
+    const { page } = await open(t, service)
+    const bodies = watchChanges(page)
+    await openForm(page, 1)
+    await categoryField(page).fill('seven')
+    await saveButton(page).click()
+    await page.getByText('Enter a whole number, such as 7.').waitFor()
+    await categoryField(page).fill(' +5')
+    await saveButton(page).click()
+    await page.locator('#details').waitFor()
+    assert.deepEqual(bodies, ['{}'])
+    assert.equal((await readAnimal(service, 1n))?.name, 'two\nlines')
+  })
+
+  test('keeps what somebody else has changed in another field', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openForm(page, 2)
+    await nameField(page).fill('Bella')
+    await changeAnimal(service, 2, { categoryId: 77, status: 'sold' })
+    await saveButton(page).click()
+    await page.getByRole('heading', { name: 'Bella', exact: true }).waitFor()
+    assert.deepEqual(await readAnimal(service, 2n), {
+      id: 2n,
+      name: 'Bella',
+      categoryId: 77n,
+      status: 'sold',
+    })
+  })
+
+  test('asks about a field that both have changed: their value can be taken, and nothing is stored before', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openForm(page, 2)
+    await nameField(page).fill('Mine')
+    await categoryField(page).fill('5')
+    await changeAnimal(service, 2, { name: 'Theirs' })
+    await saveButton(page).click()
+    await page.getByText('Meanwhile somebody has changed it to “Theirs”.').waitFor()
+    assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Save mine')
+    await page.getByRole('button', { name: 'Take theirs' }).click()
+    assert.equal(await nameField(page).inputValue(), 'Theirs')
+    assert.equal((await readAnimal(service, 2n))?.categoryId, 1n)
+    await saveButton(page).click()
+    await page.getByRole('heading', { name: 'Theirs', exact: true }).waitFor()
+    assert.equal((await readAnimal(service, 2n))?.categoryId, 5n)
+  })
+
+  test('asks about a field that both have changed: one can save the own value', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openForm(page, 2)
+    await nameField(page).fill('Mine')
+    await changeAnimal(service, 2, { name: 'Theirs', categoryId: 8 })
+    await saveButton(page).click()
+    await page.getByRole('button', { name: 'Save mine' }).click()
+    await page.getByRole('heading', { name: 'Mine', exact: true }).waitFor()
+    assert.deepEqual(
+      [(await readAnimal(service, 2n))?.name, (await readAnimal(service, 2n))?.categoryId],
+      ['Mine', 8n],
+    )
+  })
+
+  test('says in the form that somebody has changed the animal', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await stopClock(page)
+    await page.goto(service.address)
+    await openForm(page, 2)
+    await nameField(page).fill('Mine')
+    await changeAnimal(service, 2, { categoryId: 8 })
+    await page.clock.fastForward(INTERVAL_MS)
+    await page.getByText('Somebody has changed this animal meanwhile.').waitFor()
+    assert.equal(await nameField(page).inputValue(), 'Mine')
+  })
+
+  test('keeps the draft when Escape closes the form and when the page is reloaded; Cancel drops it', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openForm(page, 2)
+    await nameField(page).fill('Half-typed')
+    await page.keyboard.press('Escape')
+    assert.equal(await page.locator('#details').isVisible(), true, 'one key closed both')
+    await page.getByRole('button', { name: 'Continue editing' }).click()
+    assert.equal(await nameField(page).inputValue(), 'Half-typed')
+    // The form for a new animal has a draft of its own.
+    await page.keyboard.press('Escape')
+    await openAddForm(page)
+    await nameField(page).fill('New')
+    await page.keyboard.press('Escape')
+    await openAnimal(page, 2)
+    await page.reload()
+    await page.getByRole('heading', { name: 'Edit Animal 2' }).waitFor()
+    assert.equal(await nameField(page).inputValue(), 'Half-typed')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Edit', exact: true }).waitFor()
+    await page.reload()
+    await page.locator('#details').waitFor()
+    assert.equal(await page.locator('#edit-animal').isVisible(), false)
+    assert.equal((await readAnimal(service, 2n))?.name, 'Animal 2')
+  })
+
+  test('sends the same key again after a lost answer', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openForm(page, 2)
+    await nameField(page).fill('Bella')
+    const keys = new Set<string | undefined>()
+    page.on('request', request => {
+      if (request.postData() !== '{}' && request.method() === 'PATCH')
+        keys.add(request.headers()['idempotency-key'])
+    })
+    await loseAnswers(page, 'PATCH')
+    await saveButton(page).click()
+    await page.getByText('Not saved. The server cannot be reached.').waitFor()
+    await page.unroute('**/v1/pets/**')
+    await saveButton(page).click()
+    await page.getByRole('heading', { name: 'Bella', exact: true }).waitFor()
+    assert.equal(keys.size, 1)
+  })
+
+  test('loses nothing when the key stops working', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openForm(page, 2)
+    await nameField(page).fill('Bella')
+    await failRequests(page, 401, 'unauthorized')
+    await saveButton(page).click()
+    await page.getByText('This key stopped working').waitFor()
+    await page.unroute('**/v1/**')
+    await signIn(page)
+    assert.equal(await nameField(page).inputValue(), 'Bella')
+    await saveButton(page).click()
+    await page.getByRole('heading', { name: 'Bella', exact: true }).waitFor()
+  })
+
+  test('says that the animal was removed', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openForm(page, 2)
+    await nameField(page).fill('Bella')
+    await service.send('DELETE', '/v1/pets/2')
+    await saveButton(page).click()
+    await page.getByRole('heading', { name: 'Animal 2 was removed' }).waitFor()
+  })
+})
+
+suite('removing', () => {
+  function removeButton(page: Page) {
+    return page.getByRole('button', { name: 'Remove', exact: true })
+  }
+
+  test('asks once with the name, keeps the row until the next navigation, and says that it is gone', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openAnimal(page, 2)
+    await removeButton(page).click()
+    await page.getByText('Remove Animal 2 for good?').waitFor()
+    assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Keep')
+    await page.keyboard.press('Escape')
+    assert.equal(await page.getByText('for good?').isVisible(), false)
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'remove')
+    await removeButton(page).click()
+    await page.getByRole('button', { name: 'Keep' }).click()
+    assert.equal(await page.locator('#details').isVisible(), true)
+    await removeButton(page).click()
+    await removeButton(page).click()
+    await page.getByRole('heading', { name: 'Animal 2 was removed' }).waitFor()
+    await waitForAnnouncement(page, 'Animal 2 was removed')
+    assert.deepEqual((await readRows(page))[1], ['2', 'Animal 2', '1', 'removed'])
+    await page.locator('#filter .all', { hasText: '2' }).waitFor()
+    assert.equal((await service.store.listAnimals({ limit: 9 })).length, 2)
+    const url = page.url()
+    await page.keyboard.press('Escape')
+    assert.equal(
+      await page.evaluate(() => document.activeElement?.closest('tr')?.querySelector('.id')?.textContent),
+      '2',
+    )
+    await page.keyboard.press('j')
+    await page.getByRole('heading', { name: 'Animal 1', exact: true }).waitFor()
+    await page.goto(url)
+    await page.getByRole('heading', { name: 'No animal has id 2' }).waitFor()
+    await page.getByText('It was removed for good').waitFor()
+  })
+
+  test('happens only if the animal has the status that the user sees', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await stopClock(page)
+    await page.goto(service.address)
+    await openAnimal(page, 2)
+    await changeAnimal(service, 2, { status: 'sold' })
+    await removeButton(page).click()
+    await removeButton(page).click()
+    await page.locator('#details').getByText('Animal 2 was sold meanwhile').waitFor()
+    await waitForStatus(page, 'sold')
+    assert.equal((await service.store.listAnimals({ limit: 9 })).length, 3)
+  })
+
+  test('succeeds if somebody else has removed the animal, and after a lost answer', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openAnimal(page, 2)
+    await service.send('DELETE', '/v1/pets/2')
+    await removeButton(page).click()
+    await removeButton(page).click()
+    await page.getByRole('heading', { name: 'Animal 2 was removed' }).waitFor()
+    await openAnimal(page, 1)
+    const keys = new Set<string | undefined>()
+    page.on('request', request => {
+      if (request.method() === 'DELETE') keys.add(request.headers()['idempotency-key'])
+    })
+    await stopClock(page)
+    await loseAnswers(page, 'DELETE')
+    await removeButton(page).click()
+    await removeButton(page).click()
+    await page.clock.fastForward(1_000)
+    await page.unroute('**/v1/pets/**')
+    await page.clock.fastForward(1_000)
+    await page.getByRole('heading', { name: 'Animal 1 was removed' }).waitFor()
+    assert.equal(keys.size, 1)
+    await rowOf(page, 3).getByText('available').waitFor()
+    assert.equal(await statusButton(page, 'sold').count(), 0)
+  })
+})

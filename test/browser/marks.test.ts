@@ -1,0 +1,272 @@
+// Working with the list on the catalogue page: marking animals, the status of several at once, the cursor, and a key that can only
+// read.
+
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { generateKey } from '../../src/api-key.ts'
+import type { TestService } from '../support/service.ts'
+import {
+  changeAnimal,
+  INTERVAL_MS,
+  newAnimals,
+  openAddForm,
+  openAnimal,
+  readRows,
+  readStock,
+  rowOf,
+  signIn,
+  signOut,
+  startWithAnimals,
+  statusButton,
+  stopClock,
+  useCatalogue,
+  waitForCatalogue,
+  waitForList,
+} from './catalogue-page.ts'
+
+const open = useCatalogue()
+
+async function press(page: Page, ...keys: readonly string[]): Promise<void> {
+  for (const key of keys) await page.keyboard.press(key)
+}
+
+function shownIn(page: Page, text: string) {
+  return page.locator('#marks').getByText(text, { exact: true })
+}
+
+async function statusesOf(service: TestService): Promise<(string | undefined)[]> {
+  return (await service.store.listAnimals({ limit: 100 })).map(({ status }) => status)
+}
+
+async function waitForSelected(page: Page, id: number): Promise<void> {
+  await page.waitForFunction(
+    id => document.querySelector('tr[aria-current] .id')?.textContent === id,
+    String(id),
+  )
+}
+
+/** The id of the row that has the focus. */
+function focusedRow(page: Page): Promise<string | null | undefined> {
+  return page.evaluate(() => document.activeElement?.closest('tr')?.querySelector('.id')?.textContent)
+}
+
+suite('s and a number', () => {
+  test('sets the status of the row with the cursor, and z takes it back', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service)
+    await readRows(page)
+    await press(page, 'j', 'j', 'Escape')
+    await page.waitForFunction(
+      () => document.activeElement?.closest('tr')?.querySelector('.id')?.textContent === '4',
+    )
+    await press(page, '3')
+    await press(page, 's')
+    await shownIn(page, 'Animal 4').waitFor()
+    await press(page, 'Escape')
+    await page.locator('#marks').waitFor({ state: 'hidden' })
+    await press(page, 's', '3')
+    await shownIn(page, 'Animal 4 is sold, was available').waitFor()
+    assert.equal(await focusedRow(page), '4')
+    assert.deepEqual(await statusesOf(service), ['available', 'available', 'available', 'sold', 'available'])
+    await press(page, 's', '4')
+    await shownIn(page, 'Animal 4 has no status, was sold').waitFor()
+    await press(page, 'z')
+    await shownIn(page, 'Animal 4 is sold again').waitFor()
+    assert.equal((await statusesOf(service))[3], 'sold')
+    await openAnimal(page, 2)
+    await press(page, 's', '2')
+    await page.locator('#details').getByText('was available').waitFor()
+  })
+})
+
+suite('marked animals', () => {
+  test('get a status together, with one line of outcome and Undo', async t => {
+    const service = await startWithAnimals(t, newAnimals(14, ['available', 'available', 'available', 'sold']))
+    const { page } = await open(t, service)
+    await stopClock(page)
+    await page.goto(`${service.address}/?order=oldest`)
+    await readStock(page)
+    for (let count = 0; count < 12; count++) await press(page, 'j', 'x')
+    await press(page, 'Escape')
+    await shownIn(page, '12 marked').waitFor()
+    await changeAnimal(service, 1, { status: 'pending' })
+    await changeAnimal(service, 2, { status: 'sold' })
+    await service.send('DELETE', '/v1/pets/3')
+    await page.getByRole('group', { name: 'Set the status' }).getByRole('button', { name: 'sold' }).click()
+    await shownIn(
+      page,
+      '6 are sold, 4 were sold before, 1 was changed by somebody else, 1 was removed',
+    ).waitFor()
+    assert.equal(await page.locator('#rows :checked').count(), 0)
+    await page.locator('#marks').getByRole('button', { name: 'Undo' }).click()
+    await shownIn(page, '6 are as they were').waitFor()
+    assert.deepEqual((await statusesOf(service)).slice(0, 6), [
+      'pending',
+      'sold',
+      'sold',
+      'available',
+      'available',
+      'available',
+    ])
+  })
+
+  test('are marked with their boxes, and Escape or Clear forgets them', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service)
+    await readRows(page)
+    await rowOf(page, 4).hover()
+    await page.getByRole('checkbox', { name: 'Mark Animal 4' }).check()
+    await page.getByRole('checkbox', { name: 'Mark Animal 2' }).check()
+    assert.equal(await page.locator('#panel').isVisible(), false)
+    await shownIn(page, '2 marked').waitFor()
+    await press(page, 's', '2')
+    await shownIn(page, '2 are pending').waitFor()
+    await press(page, 'z')
+    await shownIn(page, '2 are as they were').waitFor()
+    await page.getByRole('checkbox', { name: 'Mark Animal 4' }).check()
+    await press(page, 'Escape')
+    assert.equal(await page.locator('#rows :checked').count(), 0)
+    await page.getByRole('checkbox', { name: 'Mark Animal 4' }).check()
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.locator('#marks').waitFor({ state: 'hidden' })
+  })
+
+  test('that could not be reached can be tried again', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await readRows(page)
+    await page.route('**/v1/pets/2**', route =>
+      route.fulfill({ status: 400, json: { code: 'invalid_request', message: 'No.', status: 400 } }),
+    )
+    await press(page, 'j', 'x', 'j', 'x', 'j', 'x', 'Escape', 's', '1')
+    await shownIn(page, '3 were available before').waitFor()
+    await press(page, 'j', 'x', 'k', 'x', 'k', 'x', 'Escape', 's', '3')
+    await shownIn(page, '2 are sold, 1 was not changed. No.').waitFor()
+    await page.unroute('**/v1/pets/2**')
+    await page.locator('#marks').getByRole('button', { name: 'Try again' }).click()
+    await shownIn(page, '3 are sold').waitFor()
+    await press(page, 'z')
+    await shownIn(page, '3 are as they were').waitFor()
+    assert.deepEqual(await statusesOf(service), ['available', 'available', 'available'])
+  })
+
+  test('are always shown with their boxes on a touch screen, large enough for a finger', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const context = { viewport: { width: 375, height: 700 }, hasTouch: true, isMobile: true }
+    const { page } = await open(t, service, { context })
+    await readRows(page)
+    for (const box of await page.locator('#rows .box').all()) {
+      const { width = 0, height = 0 } = (await box.boundingBox()) ?? {}
+      assert.ok(width >= 40 && height >= 40, `${width} by ${height}`)
+    }
+    await page.locator('#rows .box').first().tap()
+    await shownIn(page, '1 marked').waitFor()
+    assert.equal(await page.locator('#panel').isVisible(), false)
+  })
+})
+
+suite('the cursor', () => {
+  test('goes on from the row that was left with Escape or focused last, and over removed rows and pages', async t => {
+    const service = await startWithAnimals(t, newAnimals(45))
+    const { page } = await open(t, service)
+    await stopClock(page)
+    await page.goto(service.address)
+    await readStock(page)
+    await press(page, 'j', 'j', 'j')
+    await waitForSelected(page, 43)
+    await press(page, 'Escape', 'j')
+    await waitForSelected(page, 42)
+    await press(page, 'Escape')
+    await page.locator('#rows .name').nth(9).focus()
+    await press(page, 'k')
+    await waitForSelected(page, 37)
+    await service.send('DELETE', '/v1/pets/37')
+    await page.clock.fastForward(INTERVAL_MS)
+    await page.getByRole('heading', { name: 'Animal 37 was removed' }).waitFor()
+    await press(page, 'j')
+    await waitForSelected(page, 36)
+    await press(page, 'Escape', ']')
+    await waitForList(page, '?before=26', '25')
+    await press(page, 'j')
+    await waitForSelected(page, 25)
+    await press(page, 'k')
+    await waitForSelected(page, 26)
+  })
+
+  test('makes the rows one stop of the Tab key, which leads on to the panel', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service)
+    await readRows(page)
+    await press(page, 'j', 'j')
+    await waitForSelected(page, 4)
+    await press(page, 'Tab')
+    assert.equal(await page.evaluate(() => document.activeElement?.closest('#panel') !== null), true)
+    await press(page, 'Shift+Tab')
+    assert.equal(await focusedRow(page), '4')
+  })
+})
+
+suite('a key that can only read', () => {
+  async function createReadOnlyKey(service: TestService): Promise<string> {
+    const key = generateKey({ name: 'r', environment: 'production', access: 'read', createdAt: new Date() })
+    await service.store.createKey(key.apiKey)
+    return key.secret
+  }
+
+  test('has no control and no shortcut that writes, until another key signs in', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service, { isSignedIn: false })
+    const secret = await createReadOnlyKey(service)
+    await signIn(page, secret)
+    await waitForCatalogue(page)
+    await page.locator('#bar').getByText('read-only').waitFor()
+    page.on('request', request => assert.equal(request.method(), 'GET'))
+    await press(page, 'n', 'j', 'e', 'x', 's', '3')
+    await waitForSelected(page, 5)
+    await page.locator('#details-status').getByText('available').waitFor()
+    assert.deepEqual(
+      await page.locator('#panel button:visible').evaluateAll(all => all.map(button => button.ariaLabel)),
+      ['Copy link', 'Close', 'Copy id', 'Copy JSON'],
+    )
+    assert.equal(await page.locator('.writes:visible').count(), 0)
+    await press(page, '?')
+    assert.equal(await page.getByText('Undo the last change of status').isVisible(), false)
+    await press(page, 'Escape')
+    await page.getByRole('button', { name: 'More' }).click()
+    await page.getByText(`Key ${secret.slice(0, 17)}…`).waitFor()
+    await press(page, 'Escape')
+    page.removeAllListeners('request')
+    await signOut(page)
+    await signIn(page)
+    await openAnimal(page, 4)
+    assert.equal(await page.getByText('read-only').isVisible(), false)
+    await statusButton(page, 'sold').click()
+    await page.getByText('was available').waitFor()
+  })
+
+  test('is noticed by an answer too, and keeps what was typed', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service)
+    await openAddForm(page)
+    await page.getByRole('textbox', { name: 'Name' }).fill('Kim')
+    await page.getByRole('textbox', { name: 'Category' }).fill('8')
+    await page.route('**/v1/pets', route =>
+      route.fulfill({
+        status: 403,
+        json: { code: 'forbidden', message: 'This key can only read.', status: 403 },
+      }),
+    )
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.locator('#bar').getByText('read-only').waitFor()
+    assert.equal(await page.locator('#panel').isVisible(), false)
+    assert.equal(await page.locator('.writes:visible').count(), 0)
+  })
+
+  test('of the other environment is told from one of this', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service, { isSignedIn: false })
+    await signIn(page, 'as_read_test_0123456789')
+    await page.getByText('This is a key of staging; this is production.').waitFor()
+  })
+})
