@@ -15,7 +15,7 @@ const LIMITS = "'{20,100,1,20}'"
 const WANTED = "'{sold,sold,available,pending}'"
 
 /** Read all animals: for commands, and where the database cannot keep the inventory. */
-const READ_ALL = ['COUNT_ANIMALS', 'COMPARE_INVENTORY', 'FIND_WITHOUT_SEARCH_NAME']
+const READ_ALL = ['COUNT_ANIMALS', 'COMPARE_INVENTORY', 'FIND_FOLDED']
 
 /** The others by name. */
 const STATEMENTS = Object.entries(sql).flatMap(([name, statement]): [string, string][] =>
@@ -44,20 +44,36 @@ const PAGES = [true, false].flatMap(isBackward =>
 const VALUES: Record<string, readonly string[]> = {
   READ_INVENTORY: [],
   ADD_TO_INVENTORY: ['1', '1', '1', '1'],
-  SET_SEARCH_NAMES: ["'{1,2}'", "'{a,b}'"],
+  SET_SEARCH_NAMES: ["'{1,2}'", "'{a,b}'", "'{a,b}'"],
   FIND_ANIMALS: [MIDDLE_IDS],
   FIND_ANIMAL: ['500000'],
   CREATE_ANIMALS: ["'{a,b}'", "'{1,2}'", "'{sold,null}'", "'{null,null}'"],
   CREATE_ANIMALS_WITH_KEYS: [
     ...["'{a,b}'", "'{1,2}'", "'{sold,null}'", "'{null,null}'"],
-    ...["'{s,null}'", "'{k,null}'", '1', '0'],
+    ...["'{s,null}'", "'{k,null}'", "'{r,null}'", '1', '0'],
   ],
-  FIND_BY_IDEMPOTENCY_KEY: ["'{s,s}'", "'{1,2}'"],
+  CHANGE_ANIMALS: [
+    ...["'{1,2}'", "'{f,t}'", "'{a,null}'", "'{1,null}'", "'{sold,null}'", "'{null,null}'"],
+    ...["'{null,x}'", 'null', "'{null,none}'", "'{s,null}'", "'{k,null}'", "'{r,null}'", '1', '0'],
+  ],
+  LOCK_ANIMAL: ['1'],
+  UPDATE_ANIMAL: ['1', "'a'", '1', "'sold'", 'null'],
+  DELETE_ANIMAL: ['1'],
+  REMEMBER: ["'s'", "'k'", '1', "'r'", "''", '1', '0'],
+  FIND_REMEMBERED: ["'{s,s}'", "'{1,2}'", '0'],
+  FILL_ANSWERS: ['1000'],
+  LIST_REMEMBERED: ["'s'", "'k'", '1000'],
+  COPY_REMEMBERED: ["'{s}'", "'{k}'", "'{1}'", "'{1}'", "'{r}'", "'{a}'", "'{1}'"],
+  COPY_ANIMALS: ["'{1}'", "'{a}'", "'{1}'", "'{sold}'", "'{null}'"],
+  GIVEN_IDS: [],
+  SET_GIVEN_IDS: ['1'],
   DELETE_EXPIRED_IDEMPOTENCY_KEYS: ['1000', '1000'],
   FIND_KEYS_BY_DIGEST: [`array[${DIGEST}]::bytea[]`],
   LIST_KEYS: ["'production'"],
   HAS_KEYS: ["'production'"],
-  INSERT_KEY: ["'key_1'", "'n'", "'production'", DIGEST, "'s'", '1', 'null', 'null'],
+  LIST_ALL_KEYS: [],
+  STORE_KEY_USES: ["'{key_1}'", "'2026-11-19'"],
+  INSERT_KEY: ["'key_1'", "'n'", "'production'", DIGEST, "'s'", '1', 'null', 'null', "'write'", 'null'],
   REVOKE_KEY: ['1', "'key_1'", "'production'"],
   LOCK_KEY: ["'key_1'"],
   EXPIRE_ROTATED_KEY: ['1', "'key_1'", "'production'"],
@@ -88,10 +104,9 @@ suite('with a million animals, PostgreSQL', () => {
     const { client } = database()
     const plans: string[] = []
     for (const part of statement.split(';')) {
-      await client.query(`prepare planned as ${part}`)
+      await client.query(`deallocate all; prepare planned as ${part}`)
       const execute = values.length === 0 ? 'planned' : `planned (${values.join()})`
       const { rows } = await client.query(`explain execute ${execute}`)
-      await client.query('deallocate planned')
       plans.push(rows.map(row => row['QUERY PLAN']).join('\n'))
     }
     return plans.join('\n')
