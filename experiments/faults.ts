@@ -39,3 +39,5 @@ await runExperiments(Object.fromEntries(chosen), {
   quick: values.quick,
   ...(positionals.length === 0 && { writeTo: 'faults.ts' }),
 })
+// The clients of an experiment that could not be completed would go on.
+process.exit()
