@@ -12,16 +12,16 @@ import type { Logger } from 'pino'
 const DUPLICATE_MS = 100
 
 /**
- * The latest time of each step, counted from the first signal. The service promises to stop within 10 seconds. The last
- * second is for a busy machine.
+ * The latest time of each step, counted from the first signal. The service promises to stop within 10 seconds. The rest
+ * is for a busy machine.
  */
 export const STOP_LIMITS = {
   /** Connections are closed, whatever clients do. The database is closed after that. */
-  closeConnectionsMs: 8_000,
+  closeConnectionsMs: 7_500,
   /** The primary process kills the workers that are left. */
-  killWorkersMs: 8_900,
+  killWorkersMs: 8_400,
   /** The process ends, whatever the disk does. */
-  endProcessMs: 9_000,
+  endProcessMs: 8_500,
 } as const
 
 /** How long the last message may take. */
