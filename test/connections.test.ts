@@ -1,4 +1,5 @@
-// Connections of strangers: at the limit the longest idle one is closed, and little is read of a body after an early answer.
+// Connections: at the limit the longest idle one is closed, after some requests no further one is served, and little is read of a
+// body after an early answer.
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
@@ -97,6 +98,46 @@ suite('at the limit of connections', () => {
       [['closed idle connections: there are too many connections', 1]],
     )
   })
+})
+
+suite('no further request is served, and earlier ones are answered', () => {
+  const slow = requestHead('GET /slow HTTP/1.1', 'host: x')
+  for (const { what, before = '', bytes, statuses } of [
+    {
+      what: 'a request with Upgrade',
+      bytes: requestHead('GET /slow HTTP/1.1', 'host: x', 'connection: upgrade', 'upgrade: h2c') + GET,
+      statuses: [200],
+    },
+    { what: 'something that is not HTTP', before: slow, bytes: `\0\r\n${GET}`, statuses: [200, 400] },
+    {
+      what: 'CONNECT',
+      before: slow,
+      bytes: requestHead('CONNECT x:1 HTTP/1.1', 'host: x') + GET,
+      statuses: [200, 400],
+    },
+    { what: 'too many requests in flight', bytes: slow.repeat(3), statuses: [200, 200] },
+  ]) {
+    test(`after ${what}`, async t => {
+      const { open, gate, seen } = await startServer(t, { requests: 2 })
+      const { socket, closed } = await open()
+      socket.write(before + bytes)
+      await waitUntil(() => seen.length > 0, { what: 'a request arrives' })
+      gate.resolve(jsonReply(200, '{}'))
+      assert.deepEqual(statusesOf(await closed), statuses)
+    })
+  }
+})
+
+test('a connection is forgotten when the client closes it, whatever it is doing', async t => {
+  for (const bytes of ['', requestHead('GET /slow HTTP/1.1', 'host: x')]) {
+    const { open, connectionCount, seen } = await startServer(t, {})
+    const { socket } = await open()
+    assert.equal(connectionCount(), 1)
+    socket.write(bytes)
+    await waitUntil(() => bytes === '' || seen.length > 0, { what: 'the request arrives' })
+    socket.destroy()
+    await waitUntil(() => connectionCount() === 0, { what: 'it is forgotten' })
+  }
 })
 
 test('a request that was answered early is no longer in flight when its body has arrived', async t => {

@@ -15,7 +15,7 @@ export interface TestServerOptions extends Omit<HttpServerOptions, 'answer' | 'l
 
 export async function startTestServer(t: Scope, { answer, ...options }: TestServerOptions) {
   const lines: string[] = []
-  const { server, connectionStates } = createHttpServer({
+  const { server, connectionCount } = createHttpServer({
     ...options,
     answer: exchange => answer(exchange.path, exchange),
     log: pino({ level: 'warn', base: null }, { write: line => void lines.push(line) }),
@@ -42,5 +42,5 @@ export async function startTestServer(t: Scope, { answer, ...options }: TestServ
     return opened
   }
 
-  return { open, openSeveral, states: connectionStates, warnings: () => lines.map(line => JSON.parse(line)) }
+  return { open, openSeveral, connectionCount, warnings: () => lines.map(line => JSON.parse(line)) }
 }

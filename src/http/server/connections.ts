@@ -1,15 +1,8 @@
-// The open connections: what each one is doing, and which one makes room for a new one (docs/decisions/overload.md).
+// The open connections, and which one is closed to make room for a new one (docs/decisions/overload.md).
 //
-// | state     | what it means                                      | what comes next                                          |
-// |-----------|----------------------------------------------------|----------------------------------------------------------|
-// | idle      | no request in flight                               | receiving or answering; closed to make room for another  |
-// | receiving | a request whose body is incomplete                 | answering; closed to make room for another               |
-// | answering | a complete request is not answered                 | idle                                                     |
-// | draining  | the same, and no further request is served         | closed, when all are answered                            |
-// | closed    | the socket is closed                               |                                                          |
-//
-// A connection is draining after a request that must be its last one (`isLastRequest`), after CONNECT, after malformed HTTP, and
-// if too many requests are in flight. Node.js itself closes a connection after `Connection: close`.
+// A connection drains, which means that it serves no further request and closes when all are answered, after a request that must be
+// its last one (`isLastRequest`), after CONNECT, after malformed HTTP, and if too many requests are in flight. Node.js itself closes a
+// connection after `Connection: close`.
 
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -17,22 +10,14 @@ import type { Logger } from 'pino'
 import type { Exchange } from './exchange.ts'
 import { createThrottledLog } from './request-log.ts'
 
-export type ConnectionState = 'idle' | 'receiving' | 'answering' | 'draining' | 'closed'
-
 export interface Connection<Context = unknown> {
   readonly socket: Socket
-  /** Its requests in flight, in order. A pipelining client has several. Some may be answered already: see `inFlight`. */
+  /** Its requests, in order. A pipelining client has several. Those that are answered are removed later: see `inFlight`. */
   readonly exchanges: Exchange<Context>[]
   /** Nothing that follows on it is treated as a request. */
   isDraining: boolean
   /** What arrived on it is not HTTP. */
   isMalformed: boolean
-}
-
-export function stateOf({ socket, exchanges, isDraining }: Connection): ConnectionState {
-  if (socket.destroyed) return 'closed'
-  if (!exchanges.some(isBusy)) return exchanges.every(isDone) ? 'idle' : 'receiving'
-  return isDraining ? 'draining' : 'answering'
 }
 
 /** Returns the requests that are not answered yet, in order. */
@@ -58,8 +43,7 @@ export function createConnections<Context>(limit: number, log: Logger) {
   /** The newest connection is the last one, and is closed itself if all others are busy. */
   function closeLongestIdle(): void {
     for (const connection of connections.values()) {
-      const state = stateOf(connection)
-      if (state !== 'idle' && state !== 'receiving') continue
+      if (connection.exchanges.some(isBusy)) continue
       logFull()
       remove(connection)
       connection.socket.destroy()
@@ -110,7 +94,7 @@ export function createConnections<Context>(limit: number, log: Logger) {
       connections.set(socket, connection)
     },
 
-    all: () => connections.values(),
+    sockets: () => connections.keys(),
     count: () => connections.size,
 
     /** Returns the number of requests in flight on all connections. */

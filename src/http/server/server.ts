@@ -5,14 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../../error.ts'
 import { type ClientAddress, createClientAddress } from './client-address.ts'
-import {
-  type Connection,
-  type ConnectionState,
-  createConnections,
-  inFlight,
-  isDone,
-  stateOf,
-} from './connections.ts'
+import { type Connection, createConnections, inFlight, isDone } from './connections.ts'
 import type { Exchange } from './exchange.ts'
 import { skipRequests } from './node-internals.ts'
 import { fromParserError, MAX_HEADER_BYTES, TIMEOUT_CODE } from './protocol-errors.ts'
@@ -66,8 +59,6 @@ export interface HttpServerOptions<Context = unknown> {
 export interface HttpServer {
   readonly server: Server
   connectionCount(): number
-  /** Returns what each open connection is doing. */
-  connectionStates(): ConnectionState[]
   /** Closes every connection. A request that is still arriving is answered with 408. */
   closeAll(): void
 }
@@ -232,10 +223,9 @@ export function createHttpServer<Context>({
   return {
     server,
     connectionCount: connections.count,
-    connectionStates: () => [...connections.all()].map(stateOf),
     closeAll() {
       const timeout = Object.assign(new Error('the server stops'), { code: TIMEOUT_CODE })
-      for (const { socket } of connections.all()) server.emit('clientError', timeout, socket)
+      for (const socket of connections.sockets()) server.emit('clientError', timeout, socket)
       setImmediate(() => server.closeAllConnections())
     },
   }
