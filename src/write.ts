@@ -1,12 +1,8 @@
-// A write: a creation, a change or a removal, the conditions under which it happens, and what comes of it.
+// A write: a creation, a change or a removal, its conditions and its outcome.
 
-import { hash } from 'node:crypto'
 import { type Animal, type AnimalChanges, type NewAnimal, renderAnimal, type Status } from './animal.ts'
 import { tagOf } from './etag.ts'
-
-/** How long an idempotency key is valid. */
-export const IDEMPOTENCY_WINDOW_HOURS = 24
-export const IDEMPOTENCY_WINDOW_MS = IDEMPOTENCY_WINDOW_HOURS * 60 * 60 * 1000
+import type { Idempotency, StoredAnswer } from './idempotency.ts'
 
 /** The status of an animal as a condition names it. */
 export type StatusName = Status | 'none'
@@ -18,14 +14,6 @@ export interface Conditions {
   /** The animal has none of these tags. `*` is every tag. */
   readonly ifNoneMatch?: readonly string[] | '*' | undefined
   readonly ifStatus?: StatusName | undefined
-}
-
-/** Makes a retry of the same request get the first answer. */
-export interface Idempotency {
-  readonly scope: string
-  readonly key: string
-  /** The digest of the request (`requestDigest`). */
-  readonly request: string
 }
 
 interface Creation {
@@ -59,7 +47,7 @@ export type Outcome =
   /** The tag of the animal is not one that the conditions allow. */
   | { readonly kind: 'other_tag' }
   | { readonly kind: 'other_status'; readonly status: Status | undefined }
-  /** It could not be found out what comes of it. Nothing was stored; a retry is safe. */
+  /** The outcome is unknown: it may have been stored. A retry is safe with the same idempotency key. */
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
 /** Returns what keeps a change or removal of this animal from happening, or undefined. */
@@ -77,25 +65,8 @@ export function failedCondition(
   return undefined
 }
 
-/** Returns a digest of what a request asks for. `values` are those that it uses, in a fixed order. */
-export function requestDigest(...values: readonly unknown[]): string {
-  return hash(
-    'sha256',
-    JSON.stringify(values, (_name, value) => (typeof value === 'bigint' ? `${value}` : value)),
-  )
-}
-
-/** What the database has stored for an idempotency key. */
-export interface Remembered {
-  /** Null if version 1.1 has stored it, which knew only creations, and stored only the animal. */
-  readonly request: string | null
-  readonly id: bigint
-  /** Null if the animal of version 1.1 is gone. */
-  readonly answer: string | null
-}
-
 /** Returns the first answer if the write is a retry of the request that it belongs to. */
-export function replay(write: Write, { request, id, answer }: Remembered): Outcome {
+export function replay(write: Write, { request, id, answer }: StoredAnswer): Outcome {
   const isRetry =
     request === null
       ? write.kind === 'create' && answer === renderAnimal({ id, ...write.animal })

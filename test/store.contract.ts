@@ -15,10 +15,11 @@ import { type ApiKey, generateKey } from '../src/api-key.ts'
 import type { Clock } from '../src/clock.ts'
 import { isUnavailable } from '../src/error.ts'
 import { tagOf } from '../src/etag.ts'
+import { IDEMPOTENCY_WINDOW_MS } from '../src/idempotency.ts'
 import { INT64_MAX, INT64_MIN, renderJson } from '../src/json.ts'
 import type { JsonPage, Page } from '../src/page.ts'
 import type { Store } from '../src/store.ts'
-import { type Conditions, IDEMPOTENCY_WINDOW_MS, type Outcome, type Write } from '../src/write.ts'
+import type { Conditions, Outcome, Write } from '../src/write.ts'
 import { createAnimals } from './support/animals.ts'
 
 /** Opens an empty store, which is closed at the end of the test. */

@@ -15,7 +15,7 @@ const BATCH_SIZE = 2_000
  * A row of idempotency_keys: scope, key, animal_id, created_at, request, answer and answered_at, in this order. It is copied as it is,
  * and nobody interprets it on the way.
  */
-export type RememberedRow = readonly (string | bigint | null)[]
+export type IdempotencyRow = readonly (string | bigint | null)[]
 
 interface AnimalsInOrder {
   /** Returns at most `limit` animals with an id of at least `start`, by ascending id. */
@@ -29,14 +29,14 @@ export interface Snapshot extends AnimalsInOrder {
   /** Returns the keys of all environments. */
   listKeys(): Promise<ApiKey[]>
   /** Returns at most `limit` rows after this scope and key, in their order. */
-  listRemembered(scope: string, key: string, limit: number): Promise<RememberedRow[]>
+  listIdempotencyKeys(scope: string, key: string, limit: number): Promise<IdempotencyRow[]>
 }
 
 /** A database without animals and keys, within a transaction. */
 export interface Target extends AnimalsInOrder {
   addAnimals(animals: readonly Animal[]): Promise<void>
   addKeys(keys: readonly ApiKey[]): Promise<void>
-  addRemembered(rows: readonly RememberedRow[]): Promise<void>
+  addIdempotencyKeys(rows: readonly IdempotencyRow[]): Promise<void>
   /** Counts the animals, and makes sure that no id up to this one is given again. */
   complete(lastId: bigint): Promise<void>
 }
@@ -66,7 +66,7 @@ export async function copySnapshot(
   }
   const keys = await snapshot.listKeys()
   await target.addKeys(keys)
-  for await (const rows of rememberedInBatches(snapshot, signal)) await target.addRemembered(rows)
+  for await (const rows of idempotencyKeysInBatches(snapshot, signal)) await target.addIdempotencyKeys(rows)
   const stored = createTally(onCompared)
   for await (const animals of inBatches(target, signal)) stored.add(animals)
   if (read.result() !== stored.result())
@@ -102,13 +102,13 @@ async function* inBatches({ listAnimals }: AnimalsInOrder, signal: AbortSignal):
   }
 }
 
-async function* rememberedInBatches(
+async function* idempotencyKeysInBatches(
   snapshot: Snapshot,
   signal: AbortSignal,
-): AsyncGenerator<RememberedRow[]> {
+): AsyncGenerator<IdempotencyRow[]> {
   for (let [scope, key] = ['', '']; ; ) {
     await throwIfInterrupted(signal)
-    const rows = await snapshot.listRemembered(scope, key, BATCH_SIZE)
+    const rows = await snapshot.listIdempotencyKeys(scope, key, BATCH_SIZE)
     const last = rows.at(-1)
     if (last === undefined) return
     yield rows

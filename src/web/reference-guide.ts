@@ -3,9 +3,9 @@
 import { KEY_PREFIX } from '../api-key.ts'
 import { formatNumber } from '../count.ts'
 import { STATUS_OF } from '../error.ts'
+import { IDEMPOTENCY_WINDOW_HOURS } from '../idempotency.ts'
 import { INT64_MAX, renderJson } from '../json.ts'
 import { MAX_EXAMINED, PAGE_LIMIT } from '../page.ts'
-import { IDEMPOTENCY_WINDOW_HOURS } from '../write.ts'
 import { type ApiDescription, bodyOf, commonHeaders, operationsOf, type Response } from './api-description.ts'
 import { type Html, html } from './html.ts'
 import {

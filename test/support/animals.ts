@@ -1,8 +1,9 @@
 // Short forms for tests that store animals without the service.
 
 import type { NewAnimal } from '../../src/animal.ts'
+import { requestDigest } from '../../src/idempotency.ts'
 import type { Store } from '../../src/store.ts'
-import { type Outcome, requestDigest } from '../../src/write.ts'
+import type { Outcome } from '../../src/write.ts'
 
 export interface Creation {
   readonly animal: NewAnimal

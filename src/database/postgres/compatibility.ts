@@ -17,7 +17,7 @@ import { type JsonPage, MAX_EXAMINED } from '../../page.ts'
 import type { Warn } from '../../store.ts'
 import { type BatchLimits, type BatchOptions, createBatcher } from '../batching.ts'
 import { EMPTY_PAGE, type Span, toPage } from '../paging.ts'
-import { databaseError, isOutdatedPlan, isRefused } from './errors.ts'
+import { databaseError, isOutdatedPlan, isUnsupportedStatement } from './errors.ts'
 
 type Send = (config: pg.QueryConfig) => Promise<pg.QueryResult>
 
@@ -96,7 +96,7 @@ export function createReadBatching(queueing: Queueing, warn: Warn) {
         try {
           return await together(calls)
         } catch (error) {
-          if (!isRefused(error)) throw error
+          if (!isUnsupportedStatement(error)) throw error
           if (isBatching)
             warn('The database refuses statements for several reads. Sending one for each read.')
           isBatching = false
@@ -112,7 +112,7 @@ export function createReadBatching(queueing: Queueing, warn: Warn) {
  * Reads one page. A search reads all animals that it examines. On a distributed engine each statement asks every shard, so none
  * is sent to find out what is known: whether animals follow a list, or precede the first page.
  */
-export async function readPageAlone(
+export async function readPageUnbatched(
   span: Span,
   list: (span: Span) => Promise<readonly AnimalText[]>,
 ): Promise<JsonPage> {
@@ -150,7 +150,7 @@ function isMatch({ name, categoryId }: AnimalText, wanted: Span['search'] = {}):
 const COUNT_KEPT_MS = 10_000
 
 /** Returns a function that counts the animals only if there is no inventory, and keeps the count for ten seconds. */
-export function countUnlessKept(
+export function countWithoutTriggers(
   readInventory: () => Promise<Inventory | undefined>,
   countAll: () => Promise<Inventory>,
   warn: Warn,

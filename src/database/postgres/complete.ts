@@ -61,7 +61,7 @@ async function fillSome(
 
 /** Stores the answers of what version 1.1 has remembered, in transactions of its own. */
 export async function fillAnswers(pool: Pool): Promise<void> {
-  while (((await pool.query(sql.FILL_ANSWERS, [ANSWERS_PER_TRANSACTION])).rowCount ?? 0) > 0);
+  while (((await pool.query(sql.FILL_IDEMPOTENCY_ANSWERS, [ANSWERS_PER_TRANSACTION])).rowCount ?? 0) > 0);
 }
 
 /**

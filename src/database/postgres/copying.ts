@@ -5,7 +5,7 @@ import type { ClientBase } from 'pg'
 import { searchName } from '../../animal.ts'
 import { UnusableDatabase, type Warn } from '../../store.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
-import type { RememberedRow, Snapshot, Target } from '../snapshot.ts'
+import type { IdempotencyRow, Snapshot, Target } from '../snapshot.ts'
 import { databaseError } from './errors.ts'
 import { COMMAND_TIMEOUTS } from './limits.ts'
 import { currentVersion, LATEST_SCHEMA, LOCK_NOT_AVAILABLE } from './migrate.ts'
@@ -51,14 +51,14 @@ function snapshotOf(client: ClientBase): Snapshot {
   return {
     listAnimals: (start, limit) => listAnimals(client, start, limit),
     async lastId() {
-      const [row] = await rows(client, sql.GIVEN_IDS, [])
+      const [row] = await rows(client, sql.LARGEST_GIVEN_ID, [])
       return (row?.[0] ?? 0n) as bigint
     },
     async listKeys() {
       return (await client.query(sql.LIST_ALL_KEYS)).rows.map(toKey)
     },
-    listRemembered: async (scope, key, limit) =>
-      (await rows(client, sql.LIST_REMEMBERED, [scope, key, limit])) as unknown as RememberedRow[],
+    listIdempotencyKeys: async (scope, key, limit) =>
+      (await rows(client, sql.LIST_IDEMPOTENCY_KEYS, [scope, key, limit])) as unknown as IdempotencyRow[],
   }
 }
 
@@ -107,12 +107,12 @@ function targetOf(client: ClientBase): Target {
     async addKeys(keys) {
       for (const key of keys) await client.query(sql.INSERT_KEY, keyValues(key))
     },
-    async addRemembered(remembered) {
-      await insert(sql.COPY_REMEMBERED, remembered, 7)
+    async addIdempotencyKeys(keys) {
+      await insert(sql.COPY_IDEMPOTENCY_KEYS, keys, 7)
     },
     async complete(lastId) {
       // Not undone if the transaction fails. Then some ids are never given.
-      await client.query(sql.SET_GIVEN_IDS, [lastId])
+      await client.query(sql.ADVANCE_IDS, [lastId])
       // Otherwise the first minute has the plans of empty tables.
       await client.query('analyze animals')
     },

@@ -98,7 +98,7 @@ export function isOutdatedPlan(error: unknown): boolean {
 }
 
 /** Whether the engine cannot run statements of this form, as on Citus. */
-export function isRefused(error: unknown): boolean {
+export function isUnsupportedStatement(error: unknown): boolean {
   return databaseError(error)?.code === NOT_SUPPORTED && !isOutdatedPlan(error)
 }
 

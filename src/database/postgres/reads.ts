@@ -11,7 +11,7 @@ import { type BatchLimits, createBatcher } from '../batching.ts'
 import { EMPTY_PAGE, formOf, type Span, toPage, toSpan } from '../paging.ts'
 import { toAnimal, toAnimalText, toInventory, toKey } from '../rows.ts'
 import { createSearchQueue } from '../search-queue.ts'
-import { countUnlessKept, createReadBatching, readPageAlone } from './compatibility.ts'
+import { countWithoutTriggers, createReadBatching, readPageUnbatched } from './compatibility.ts'
 import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
 
@@ -46,7 +46,7 @@ export function createAnimalReads(
     const statement = sql.pageStatement(first)
     return batch<Span, JsonPage>({
       together: spans => readPages(pool, statement, spans),
-      alone: span => readPageAlone(span, each => list(pool, each)),
+      alone: span => readPageUnbatched(span, each => list(pool, each)),
       limits: first.search === undefined ? PAGES : SEARCHES,
       sizeOf: ({ limit }) => limit,
     })
@@ -80,7 +80,7 @@ export function createAnimalReads(
       return span.search === undefined ? readPage(span) : search({ span, isAbandoned })
     },
 
-    countAnimals: countUnlessKept(() => readInventory(undefined), countAll, warn),
+    countAnimals: countWithoutTriggers(() => readInventory(undefined), countAll, warn),
 
     findAnimalAsJson: batch({
       async together(ids: readonly bigint[]) {

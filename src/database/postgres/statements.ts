@@ -153,7 +153,7 @@ export const CREATE_ANIMALS = `
   order by position
   returning id`
 
-const TAKE_EXPIRED_KEYS = `
+const TAKE_EXPIRED_IDEMPOTENCY_KEYS = `
     on conflict (scope, key) do update
       set animal_id = excluded.animal_id, created_at = excluded.created_at, request = excluded.request,
         answer = excluded.answer, answered_at = excluded.answered_at
@@ -163,7 +163,7 @@ const TAKE_EXPIRED_KEYS = `
 // time, $9 the start of the idempotency window. A creation whose key is in use inserts nothing; an expired key is
 // reused. Keys are inserted in sorted order, so that two batches with the same keys wait for each other instead of
 // deadlocking.
-export const CREATE_ANIMALS_WITH_KEYS = `
+export const CREATE_ANIMALS_WITH_IDEMPOTENCY_KEYS = `
   with sent as (
     select nextval('animals_id_seq') as id, sent.*
     from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
@@ -171,7 +171,7 @@ export const CREATE_ANIMALS_WITH_KEYS = `
   ), claimed as (
     insert into idempotency_keys (scope, key, animal_id, created_at, request, answer, answered_at)
     select scope, key, id, $8, request, ${ANIMAL_JSON}, $8 from sent where key is not null order by scope, key
-    ${TAKE_EXPIRED_KEYS} $9
+    ${TAKE_EXPIRED_IDEMPOTENCY_KEYS} $9
     returning animal_id
   ), stored as (
     insert into animals (id, name, category_id, status, search_name)
@@ -214,7 +214,7 @@ export const CHANGE_ANIMALS = `
     select scope, key, id, $13, request, case when is_removal then '' else ${ANIMAL_JSON} end, $13 from found
     where key is not null and has_tag and has_status
     order by scope, key
-    ${TAKE_EXPIRED_KEYS} $14
+    ${TAKE_EXPIRED_IDEMPOTENCY_KEYS} $14
     returning scope, key
   ), allowed as (
     select * from found
@@ -230,7 +230,7 @@ export const CHANGE_ANIMALS = `
     id, name, category_id, status
   from found`
 
-export const FIND_REMEMBERED = `
+export const FIND_STORED_ANSWERS = `
   select scope, key, case when answered_at = created_at then request end, animal_id,
     case when answered_at = created_at then answer
       else (select ${ANIMAL_JSON} from animals where id = animal_id) end
@@ -238,7 +238,7 @@ export const FIND_REMEMBERED = `
   where (scope, key) in (select * from unnest($1::text[], $2::text[])) and created_at > $3`
 
 /** For what version 1.1 has stored. Takes a number of rows. */
-export const FILL_ANSWERS = `
+export const FILL_IDEMPOTENCY_ANSWERS = `
   update idempotency_keys set request = null, answered_at = created_at,
     answer = (select ${ANIMAL_JSON} from animals where id = animal_id)
   where (scope, key) in (
@@ -250,10 +250,10 @@ export const LOCK_ANIMAL = 'select id, name, category_id, status from animals wh
 export const UPDATE_ANIMAL = `
   update animals set name = $2, category_id = $3, status = $4, search_name = $5 where id = $1`
 export const DELETE_ANIMAL = 'delete from animals where id = $1'
-export const REMEMBER = `
+export const STORE_IDEMPOTENCY_KEY = `
   insert into idempotency_keys (scope, key, animal_id, created_at, request, answer, answered_at)
   values ($1, $2, $3, $6, $4, $5, $6)
-  ${TAKE_EXPIRED_KEYS} $7`
+  ${TAKE_EXPIRED_IDEMPOTENCY_KEYS} $7`
 
 export const DELETE_EXPIRED_IDEMPOTENCY_KEYS = `
   delete from idempotency_keys where (scope, key) in
@@ -312,21 +312,21 @@ export const PING = `
     pg_sequence_last_value('animals_id_seq') as last_id`
 
 /** The largest id that was ever given. The role of the service may not read the sequence itself. */
-export const GIVEN_IDS = `
+export const LARGEST_GIVEN_ID = `
   select greatest(pg_sequence_last_value('animals_id_seq'), (select max(id) from animals), 0)`
 
-export const SET_GIVEN_IDS = `
+export const ADVANCE_IDS = `
   select setval('animals_id_seq', $1) where $1 > coalesce(pg_sequence_last_value('animals_id_seq'), 0)`
 
 export const COPY_ANIMALS = `
   insert into animals (id, name, category_id, status, search_name)
   select * from unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[])`
 
-export const LIST_REMEMBERED = `
+export const LIST_IDEMPOTENCY_KEYS = `
   select scope, key, animal_id, created_at, request, answer, answered_at from idempotency_keys
   where (scope, key) > ($1, $2) order by scope, key limit $3`
 
-export const COPY_REMEMBERED = `
+export const COPY_IDEMPOTENCY_KEYS = `
   insert into idempotency_keys (scope, key, animal_id, created_at, request, answer, answered_at)
   select * from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::bigint[])`
 

@@ -10,38 +10,30 @@ import {
   searchName,
 } from '../../animal.ts'
 import type { Clock } from '../../clock.ts'
+import { IDEMPOTENCY_WINDOW_MS, type Idempotency, type StoredAnswer } from '../../idempotency.ts'
 import type { Store, Warn } from '../../store.ts'
-import {
-  type Conditions,
-  failedCondition,
-  IDEMPOTENCY_WINDOW_MS,
-  type Idempotency,
-  type Outcome,
-  type Remembered,
-  replay,
-  type Write,
-} from '../../write.ts'
+import { type Conditions, failedCondition, type Outcome, replay, type Write } from '../../write.ts'
 import { toAnimal } from '../rows.ts'
-import { isRefused } from './errors.ts'
+import { isUnsupportedStatement } from './errors.ts'
 import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
 
 type Creation = Write & { kind: 'create' }
 type Change = Exclude<Write, Creation>
 
-/** The outcome of each write that a statement has decided. Those that are not in it may have a key that is in use. */
-type Decided = Map<Write, Outcome>
+/** The outcome of each write that a statement has done. One that is missing may have an idempotency key that is in use. */
+type Outcomes = Map<Write, Outcome>
 
 export function createWrites(pool: Pool, clock: Clock, warn: Warn): Store['write'] {
   let isTogether = true
 
   /** Runs changes and removals in one statement, or one by one once the engine has refused that. */
-  async function change(changes: readonly Change[], now: number): Promise<Decided> {
+  async function change(changes: readonly Change[], now: number): Promise<Outcomes> {
     if (isTogether) {
       try {
         return await changeTogether(pool, changes, now)
       } catch (error) {
-        if (!isRefused(error)) throw error
+        if (!isUnsupportedStatement(error)) throw error
         warn('The database refuses statements for several changes. Sending a transaction for each.')
         isTogether = false
       }
@@ -53,7 +45,7 @@ export function createWrites(pool: Pool, clock: Clock, warn: Warn): Store['write
     const now = clock()
     // Outcomes belong to objects, and the same one may be given twice.
     const writes = given.map(write => ({ ...write }))
-    const steps = rounds(writes).flatMap(round => {
+    const steps = splitConflicting(writes).flatMap(round => {
       const creations = round.filter(write => write.kind === 'create')
       const changes = round.filter(write => write.kind !== 'create')
       return [
@@ -62,7 +54,7 @@ export function createWrites(pool: Pool, clock: Clock, warn: Warn): Store['write
         ...(creations.length > 0 ? [() => createAnimals(pool, creations, now)] : []),
       ]
     })
-    const outcomes: Decided = new Map()
+    const outcomes: Outcomes = new Map()
     let cause: unknown
     for (const step of steps) {
       try {
@@ -79,7 +71,7 @@ export function createWrites(pool: Pool, clock: Clock, warn: Warn): Store['write
 }
 
 /** Divides writes into groups with each animal and each idempotency key at most once. The order for each of them stays. */
-function rounds(writes: readonly Write[]): Write[][] {
+function splitConflicting(writes: readonly Write[]): Write[][] {
   const found: Write[][] = []
   const last = new Map<string, number>()
   for (const write of writes) {
@@ -95,26 +87,26 @@ function rounds(writes: readonly Write[]): Write[][] {
   return found
 }
 
-async function createAnimals(pool: Pool, creations: readonly Creation[], now: number): Promise<Decided> {
+async function createAnimals(pool: Pool, creations: readonly Creation[], now: number): Promise<Outcomes> {
   if (creations.every(({ idempotency }) => idempotency === undefined))
     return createWithoutKeys(pool, creations)
-  const rows = (await pool.rows(sql.CREATE_ANIMALS_WITH_KEYS, [
+  const rows = (await pool.rows(sql.CREATE_ANIMALS_WITH_IDEMPOTENCY_KEYS, [
     ...animalColumns(creations),
     ...keyColumns(creations),
     now,
     now - IDEMPOTENCY_WINDOW_MS,
   ])) as [bigint, bigint][]
-  const decided: Decided = new Map()
+  const outcomes: Outcomes = new Map()
   for (const [position, id] of rows) {
     const creation = creations[Number(position) - 1] as Creation
-    decided.set(creation, { kind: 'created', animal: { id, ...creation.animal } })
+    outcomes.set(creation, { kind: 'created', animal: { id, ...creation.animal } })
   }
   // Its key was in use a moment ago, and has expired since.
-  return decideOthers(pool, creations, decided, now, () => ({ kind: 'unavailable', cause: undefined }))
+  return replayOthers(pool, creations, outcomes, now, () => ({ kind: 'unavailable', cause: undefined }))
 }
 
 /** A plain insert costs the server a third less than one whose ids are allocated in advance (bench/notes.md). */
-async function createWithoutKeys(pool: Pool, creations: readonly Creation[]): Promise<Decided> {
+async function createWithoutKeys(pool: Pool, creations: readonly Creation[]): Promise<Outcomes> {
   const rows = (await pool.rows(sql.CREATE_ANIMALS, animalColumns(creations))) as [bigint][]
   if (rows.length !== creations.length) throw new Error('not every animal was given an id')
   const ids = rows.map(([id]) => id).toSorted((one, other) => (one < other ? -1 : 1))
@@ -126,13 +118,13 @@ async function createWithoutKeys(pool: Pool, creations: readonly Creation[]): Pr
   )
 }
 
-async function changeOneByOne(pool: Pool, changes: readonly Change[], now: number): Promise<Decided> {
-  const decided: Decided = new Map()
+async function changeOneByOne(pool: Pool, changes: readonly Change[], now: number): Promise<Outcomes> {
+  const outcomes: Outcomes = new Map()
   for (const change of changes) {
     const outcome = await changeAlone(pool, change, now)
-    if (outcome !== undefined) decided.set(change, outcome)
+    if (outcome !== undefined) outcomes.set(change, outcome)
   }
-  return decideOthers(pool, changes, decided, now, () => ({ kind: 'unavailable', cause: undefined }))
+  return replayOthers(pool, changes, outcomes, now, () => ({ kind: 'unavailable', cause: undefined }))
 }
 
 /** Returns undefined if the idempotency key is in use. Then nothing happens to the animal. */
@@ -145,7 +137,7 @@ function changeAlone(pool: Pool, change: Change, now: number): Promise<Outcome |
     // Only now: a retry that came first may have had the lock.
     if (idempotency !== undefined) {
       const { scope, key } = idempotency
-      const known = await query(sql.FIND_REMEMBERED, [[scope], [key], now - IDEMPOTENCY_WINDOW_MS])
+      const known = await query(sql.FIND_STORED_ANSWERS, [[scope], [key], now - IDEMPOTENCY_WINDOW_MS])
       if (known.rows.length > 0) return undefined
     }
     if (row === undefined) return { kind: 'missing' }
@@ -157,7 +149,7 @@ function changeAlone(pool: Pool, change: Change, now: number): Promise<Outcome |
       const { scope, key, request } = idempotency
       const answer = changed === undefined ? '' : renderAnimal(changed)
       const values = [scope, key, id, request, answer, now, now - IDEMPOTENCY_WINDOW_MS]
-      if ((await query(sql.REMEMBER, values)).rowCount === 0) return undefined
+      if ((await query(sql.STORE_IDEMPOTENCY_KEY, values)).rowCount === 0) return undefined
     }
     if (changed === undefined) {
       await query(sql.DELETE_ANIMAL, [id])
@@ -170,22 +162,22 @@ function changeAlone(pool: Pool, change: Change, now: number): Promise<Outcome |
   })
 }
 
-async function changeTogether(pool: Pool, changes: readonly Change[], now: number): Promise<Decided> {
+async function changeTogether(pool: Pool, changes: readonly Change[], now: number): Promise<Outcomes> {
   const rows = await pool.rows(sql.CHANGE_ANIMALS, [
     ...changeColumns(changes),
     ...keyColumns(changes),
     now,
     now - IDEMPOTENCY_WINDOW_MS,
   ])
-  const decided: Decided = new Map()
-  const refused: Decided = new Map()
+  const outcomes: Outcomes = new Map()
+  const refused: Outcomes = new Map()
   for (const [position, isDone, hasTag, oldStatus, isChanged, ...animal] of rows) {
     const change = changes[Number(position) - 1] as Change
-    if (isDone) decided.set(change, outcomeOf(change, toAnimal(animal), isChanged === true))
+    if (isDone) outcomes.set(change, outcomeOf(change, toAnimal(animal), isChanged === true))
     else if (!hasTag) refused.set(change, { kind: 'other_tag' })
     else refused.set(change, { kind: 'other_status', status: (oldStatus ?? undefined) as Animal['status'] })
   }
-  return decideOthers(pool, changes, decided, now, change => refused.get(change) ?? { kind: 'missing' })
+  return replayOthers(pool, changes, outcomes, now, change => refused.get(change) ?? { kind: 'missing' })
 }
 
 function outcomeOf({ kind }: Change, animal: Animal, isChanged: boolean): Outcome {
@@ -194,43 +186,43 @@ function outcomeOf({ kind }: Change, animal: Animal, isChanged: boolean): Outcom
 }
 
 /**
- * Decides the writes that a statement has not done: a retry gets its first answer, whatever happened to the animal since. The others
+ * Adds the outcomes of writes that a statement has not done: a retry gets its first answer, whatever happened to the animal since. The others
  * are stored now, so a failure must not fail the whole batch.
  */
-async function decideOthers(
+async function replayOthers(
   pool: Pool,
   writes: readonly Write[],
-  decided: Decided,
+  outcomes: Outcomes,
   now: number,
   otherwise: (write: Write) => Outcome,
-): Promise<Decided> {
-  const others = writes.filter(write => !decided.has(write))
+): Promise<Outcomes> {
+  const others = writes.filter(write => !outcomes.has(write))
   try {
-    const remembered = await findRemembered(pool, others, now)
+    const stored = await findStoredAnswers(pool, others, now)
     for (const write of others) {
-      const first = remembered.get(write)
-      decided.set(write, first === undefined ? otherwise(write) : replay(write, first))
+      const first = stored.get(write)
+      outcomes.set(write, first === undefined ? otherwise(write) : replay(write, first))
     }
   } catch (cause) {
-    for (const write of others) decided.set(write, { kind: 'unavailable', cause })
+    for (const write of others) outcomes.set(write, { kind: 'unavailable', cause })
   }
-  return decided
+  return outcomes
 }
 
 /** Returns what is stored for the idempotency key of each write, if it has one and the key is in use. */
-async function findRemembered(
+async function findStoredAnswers(
   pool: Pool,
   writes: readonly Write[],
   now: number,
-): Promise<Map<Write, Remembered>> {
+): Promise<Map<Write, StoredAnswer>> {
   const withKeys = writes.filter(({ idempotency }) => idempotency !== undefined)
   if (withKeys.length === 0) return new Map()
   const [scopes, keys] = keyColumns(withKeys)
-  const rows = await pool.rows(sql.FIND_REMEMBERED, [scopes, keys, now - IDEMPOTENCY_WINDOW_MS])
+  const rows = await pool.rows(sql.FIND_STORED_ANSWERS, [scopes, keys, now - IDEMPOTENCY_WINDOW_MS])
   const byKey = new Map(
     rows.map(([scope, key, request, id, answer]) => [
       JSON.stringify([scope, key]),
-      { request, id, answer } as Remembered,
+      { request, id, answer } as StoredAnswer,
     ]),
   )
   return new Map(

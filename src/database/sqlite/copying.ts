@@ -7,7 +7,7 @@ import { searchName } from '../../animal.ts'
 import { ServiceError } from '../../error.ts'
 import { UnusableDatabase, type Warn } from '../../store.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
-import type { RememberedRow, Snapshot, Target } from '../snapshot.ts'
+import type { IdempotencyRow, Snapshot, Target } from '../snapshot.ts'
 import { correctInventory } from './complete.ts'
 import { checkOwnerOf, inspectFile, openConnection } from './connection.ts'
 import { retryWhileLocked } from './errors.ts'
@@ -52,7 +52,7 @@ function snapshotOf(database: DatabaseSync): Snapshot {
     `select seq from sqlite_sequence where name = 'animals' union all select max(id) from animals`,
   )
   const listKeys = prepareExact(database, 'select * from api_keys order by created_at, id')
-  const listRemembered = prepareRows(
+  const listIdempotencyKeys = prepareRows(
     database,
     `select scope, key, animal_id, created_at, request, answer, answered_at from idempotency_keys
      where (scope, key) > (?, ?) order by scope, key limit ?`,
@@ -64,7 +64,8 @@ function snapshotOf(database: DatabaseSync): Snapshot {
       return ids.reduce<bigint>((last, id) => (id !== null && id > last ? id : last), 0n)
     },
     listKeys: async () => listKeys.all().map(toKey),
-    listRemembered: async (scope, key, limit) => listRemembered.all(scope, key, limit) as RememberedRow[],
+    listIdempotencyKeys: async (scope, key, limit) =>
+      listIdempotencyKeys.all(scope, key, limit) as IdempotencyRow[],
   }
 }
 
@@ -110,7 +111,7 @@ function targetOf(connection: OpenDatabase): Target {
     database,
     'insert into animals (id, name, category_id, status, search_name) values (?, ?, ?, ?, ?)',
   )
-  const insertRemembered = prepareExact(
+  const insertIdempotencyKey = prepareExact(
     database,
     `insert into idempotency_keys (scope, key, animal_id, created_at, request, answer, answered_at)
      values (?, ?, ?, ?, ?, ?, ?)`,
@@ -128,8 +129,8 @@ function targetOf(connection: OpenDatabase): Target {
     async addKeys(keys) {
       for (const key of keys) statements.insertKey.run(...keyValues(key))
     },
-    async addRemembered(rows) {
-      for (const row of rows) insertRemembered.run(...row)
+    async addIdempotencyKeys(rows) {
+      for (const row of rows) insertIdempotencyKey.run(...row)
     },
     async complete(lastId) {
       correctInventory(connection)

@@ -10,9 +10,10 @@ import {
   searchName,
 } from '../../animal.ts'
 import type { ApiKey, Environment } from '../../api-key.ts'
+import { IDEMPOTENCY_WINDOW_MS } from '../../idempotency.ts'
 import { INT64_MIN } from '../../json.ts'
 import { MAX_EXAMINED } from '../../page.ts'
-import { failedCondition, IDEMPOTENCY_WINDOW_MS, type Outcome, replay, type Write } from '../../write.ts'
+import { failedCondition, type Outcome, replay, type Write } from '../../write.ts'
 import { formOf, type Span } from '../paging.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
 
@@ -173,8 +174,8 @@ export function prepareStatements(database: DatabaseSync) {
     },
     deleteAnimal: prepare('delete from animals where id = ?'),
 
-    /** Returns the request, the id of the animal and the answer (Remembered). */
-    findRemembered: rows(`
+    /** Returns the request, the id of the animal and the answer (StoredAnswer). */
+    findStoredAnswer: rows(`
       select iif(answered_at = created_at, request, null), animal_id,
         iif(answered_at = created_at, answer, (select ${ANIMAL_JSON} from animals where id = animal_id))
       from idempotency_keys where scope = ? and key = ? and created_at > ?`),
@@ -257,7 +258,7 @@ function updateAnimal(statements: Statements, animal: Animal, changes: AnimalCha
 }
 
 /** Runs a write whose idempotency key is free. */
-function runFree(statements: Statements, write: Write): Outcome {
+function applyWrite(statements: Statements, write: Write): Outcome {
   if (write.kind === 'create') {
     const [id] = insertAnimals(statements, animalColumns(write.animal)) as [bigint]
     return { kind: 'created', animal: { id, ...write.animal } }
@@ -274,14 +275,14 @@ function runFree(statements: Statements, write: Write): Outcome {
 
 function writeAnimal(statements: Statements, write: Write, now: number): Outcome {
   const { idempotency } = write
-  if (idempotency === undefined) return runFree(statements, write)
+  if (idempotency === undefined) return applyWrite(statements, write)
   const { scope, key, request } = idempotency
-  const row = statements.findRemembered.get(scope, key, now - IDEMPOTENCY_WINDOW_MS)
+  const row = statements.findStoredAnswer.get(scope, key, now - IDEMPOTENCY_WINDOW_MS)
   if (row !== undefined) {
     const [request, id, answer] = row as [string | null, bigint, string | null]
     return replay(write, { request, id, answer })
   }
-  const outcome = runFree(statements, write)
+  const outcome = applyWrite(statements, write)
   if ('animal' in outcome)
     statements.remember.run(scope, key, outcome.animal.id, now, request, renderAnimal(outcome.animal))
   else if (outcome.kind === 'deleted') statements.remember.run(scope, key, outcome.id, now, request, '')

@@ -78,14 +78,20 @@ async function answer({ id, name, args }: WriteRequest, deadline: number): Promi
  */
 async function keepWalShort(): Promise<void> {
   const bytes = fileStats(files.wal.path)?.size ?? 0
-  if (bytes < MAX_WAL_BYTES || performance.now() < checkpointPausedUntil) return
+  if (bytes < MAX_WAL_BYTES) return noteCheckpoint(undefined)
+  if (performance.now() < checkpointPausedUntil) return
   await nextTurn()
-  const problem = tryCheckpoint()
+  noteCheckpoint(tryCheckpoint())
+}
+
+/** Tells the operator once when the WAL cannot be truncated, and once when it was: by this process or another. */
+function noteCheckpoint(problem: string | undefined): void {
   if (problem !== undefined) checkpointPausedUntil = performance.now() + CHECKPOINT_PAUSE_MS
-  if ((problem !== undefined) === isWalStuck) return
-  isWalStuck = !isWalStuck
-  const warning = isWalStuck ? `grows and cannot be truncated: ${problem}` : 'was truncated'
-  send({ warning: `${files.wal.path} ${warning}.` })
+  const wasStuck = isWalStuck
+  isWalStuck = problem !== undefined
+  if (isWalStuck && !wasStuck)
+    send({ warning: `${files.wal.path} grows and cannot be truncated: ${problem}.` })
+  if (wasStuck && !isWalStuck) send({ warning: `${files.wal.path} was truncated.` })
 }
 
 /** Returns why it did not work, if it did not. */

@@ -35,25 +35,17 @@ interface WriterOptions {
   readonly log: StoreLog
   /** How long a write may take. */
   readonly timeoutMs: number
-  /** Replaced by tests only: a thread cannot be made to fail otherwise. */
-  readonly startThread?: (files: OpenedFiles) => Worker
 }
 
 /** If the thread ends unexpectedly, so does the process, by an exception that nothing catches. */
-export function openWriter({
-  files,
-  onWritten,
-  log,
-  timeoutMs,
-  startThread = newThread,
-}: WriterOptions): Writer {
+export function openWriter({ files, onWritten, log, timeoutMs }: WriterOptions): Writer {
   const pending = new Map<number, Pending>()
   let thread: Worker | undefined
   let lastId = 0
 
   function start(): Worker {
     if (thread !== undefined) return thread
-    thread = startThread(files)
+    thread = newThread(files)
     thread.on('message', onMessage)
     thread.on('error', cause => {
       for (const { reject } of pending.values()) reject(unavailable())
@@ -85,7 +77,7 @@ export function openWriter({
       start().postMessage({ id, name, args } satisfies WriterCommand)
       const write = Promise.withResolvers<unknown>()
       pending.set(id, write)
-      return inTime(write.promise as Promise<never>, timeoutMs)
+      return withTimeout(write.promise as Promise<never>, timeoutMs)
     },
 
     async close(closeReader) {
@@ -109,7 +101,7 @@ function unwrap(result: WriteResult): unknown {
   throw result.isUnavailable ? unavailable(result.error, undefined, result.isNothingStored) : result.error
 }
 
-function inTime<Result>(promise: Promise<Result>, timeoutMs: number): Promise<Result> {
+function withTimeout<Result>(promise: Promise<Result>, timeoutMs: number): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
       () => reject(unavailable(new Error('the disk takes too long'))),

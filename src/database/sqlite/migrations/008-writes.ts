@@ -9,7 +9,7 @@ import type { DatabaseSync } from 'node:sqlite'
 export default (database: DatabaseSync) => {
   const columns = database.prepare("select name from pragma_table_info('idempotency_keys')").all()
   if (!columns.some(({ name }) => name === 'answer')) database.exec(ADD_ANSWERS)
-  database.exec(REMEMBER_ANIMALS + KEEP_INVENTORY)
+  database.exec(KEEP_ANSWERS + KEEP_INVENTORY)
 }
 
 const ADD_ANSWERS = `
@@ -34,7 +34,7 @@ const ADD_ANSWERS = `
   create index idempotency_keys_by_age on idempotency_keys (created_at);
 `
 
-const REMEMBER_ANIMALS = `
+const KEEP_ANSWERS = `
   update idempotency_keys set request = null, answered_at = created_at, answer = (
     select iif(status is null,
       json_object('id', id, 'name', name, 'categoryId', category_id),
