@@ -21,7 +21,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UnusableDatabase } from '../../store.ts'
 import { inPrivateFolder, isWithoutLinks, PRIVATE_FILE, publish } from '../new-file.ts'
 import { checkOwner, isEmpty } from './connection.ts'
-import { isDamaged, isLocked, LOCK_TIMEOUT_MS } from './errors.ts'
+import { isDamaged, isLocked } from './errors.ts'
 import {
   createFolderOf,
   fileStamp,
@@ -32,6 +32,7 @@ import {
   SIDE_FILES,
   walPath,
 } from './files.ts'
+import { LOCK_TIMEOUT_MS } from './locks.ts'
 import { schemaVersion } from './migrate.ts'
 
 /** About 8 MiB per step: small enough for a progress bar, and large enough that the steps cost nothing. */

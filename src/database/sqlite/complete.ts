@@ -6,6 +6,7 @@ import { searchName } from '../../animal.ts'
 import { INT64_MAX, INT64_MIN } from '../../json.ts'
 import type { Completion } from '../../store.ts'
 import { toInventory } from '../rows.ts'
+import { waitForLocks } from './locks.ts'
 import { type OpenDatabase, prepareExact, transact } from './statements.ts'
 
 /** A transaction with so many takes the write lock for less than a tenth of a second. */
@@ -56,16 +57,6 @@ export function completeAnimals(
     const searchNames = fillSearchNames(database, onProgress)
     return { searchNames, corrected: transact(database, () => correctInventory(connection)) }
   })
-}
-
-/** Lets SQLite itself wait for locks within the work. That blocks the thread. */
-export function waitForLocks<Result>(database: DatabaseSync, timeoutMs: number, work: () => Result): Result {
-  database.exec(`pragma busy_timeout = ${timeoutMs}`)
-  try {
-    return work()
-  } finally {
-    database.exec('pragma busy_timeout = 0')
-  }
 }
 
 /** Runs in a transaction. */

@@ -1,6 +1,5 @@
 // SQLite's result codes (https://www.sqlite.org/rescode.html): which of them mean a lock, and which an unavailable database.
 
-import { setTimeout as delay } from 'node:timers/promises'
 import { unavailable } from '../../error.ts'
 
 /** Codes that mean an unavailable database. Any other, such as CONSTRAINT, means a bug in this program. */
@@ -21,11 +20,6 @@ const UNAVAILABLE = {
 
 /** All statements were valid when the file was opened, so another program has changed the schema since. */
 const CHANGED_SCHEMA = /no such (table|column|index)|has no column named/
-
-export const LOCK_TIMEOUT_MS = 2_000
-
-/** Shorter than most transactions of other processes, so that all processes that write get their turn. */
-const LOCK_INTERVAL_MS = 2
 
 export function isLocked(error: unknown): boolean {
   return hasCode(error, UNAVAILABLE.BUSY, UNAVAILABLE.LOCKED)
@@ -55,29 +49,6 @@ export function toServiceError(error: unknown): unknown {
     ? new Error('the database file is damaged: stop the service and restore a backup', { cause: error })
     : error
   return unavailable(cause, undefined, !hasCode(error, UNAVAILABLE.IOERR))
-}
-
-/** When an attempt that begins now gives up waiting for a lock. */
-export function lockDeadline(): number {
-  return performance.now() + LOCK_TIMEOUT_MS
-}
-
-/**
- * Retries while another process holds a lock, without blocking the thread. Rejects with `unavailable` if the database is
- * still locked at the deadline, or cannot be used.
- */
-export async function retryWhileLocked<Result>(
-  attempt: () => Result,
-  deadline = lockDeadline(),
-): Promise<Result> {
-  for (;;) {
-    try {
-      return attempt()
-    } catch (error) {
-      if (!isLocked(error) || performance.now() > deadline) throw toServiceError(error)
-      await delay(LOCK_INTERVAL_MS)
-    }
-  }
 }
 
 /** An extended code has its primary code in the lowest byte. */

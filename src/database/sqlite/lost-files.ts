@@ -5,8 +5,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import { unavailable } from '../../error.ts'
 import type { StoreLog } from '../../store.ts'
 import { truncateWal } from './connection.ts'
-import { LOCK_TIMEOUT_MS } from './errors.ts'
 import { findLost, type LostFile, type OpenedFiles } from './files.ts'
+import { LOCK_TIMEOUT_MS } from './locks.ts'
 
 const CHECK_INTERVAL_MS = 1_000
 

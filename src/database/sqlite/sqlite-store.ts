@@ -13,8 +13,9 @@ import { toAnimal, toInventory, toKey } from '../rows.ts'
 import { createSearchQueue } from '../search-queue.ts'
 import { completeAnimals } from './complete.ts'
 import { openConnection } from './connection.ts'
-import { isLocked, retryWhileLocked, toServiceError } from './errors.ts'
+import { isLocked, toServiceError } from './errors.ts'
 import { identifyFiles, MEMORY, type OpenedFiles, restrictFiles, restrictFolder } from './files.ts'
+import { retryWhileLocked } from './locks.ts'
 import { watchFiles } from './lost-files.ts'
 import {
   animalColumns,

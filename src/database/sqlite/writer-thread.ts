@@ -4,8 +4,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isUnavailable, unavailable } from '../../error.ts'
 import { openSecondConnection, truncateWal } from './connection.ts'
-import { lockDeadline, retryWhileLocked } from './errors.ts'
 import { fileStats, findLost, MAX_WAL_BYTES, type OpenedFiles } from './files.ts'
+import { lockDeadline, retryWhileLocked } from './locks.ts'
 import { type OpenDatabase, runWrite, type WriteName } from './statements.ts'
 
 interface WriteRequest {
