@@ -25,6 +25,7 @@ const DOMAIN = [
   'csv',
   'error',
   'etag',
+  'idempotency',
   'json',
   'page',
   'store',

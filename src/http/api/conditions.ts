@@ -35,7 +35,8 @@ export function parseConditions(request: Exchange['request'], query: string): Re
   const ifMatch = requireTags(request, 'If-Match')
   const sentNoneMatch = requireTags(request, 'If-None-Match')
   // It compares weakly (RFC 9110, section 13.1.2).
-  const ifNoneMatch = sentNoneMatch === '*' ? '*' : sentNoneMatch && each(sentNoneMatch.map(withoutWeakness))
+  const ifNoneMatch =
+    sentNoneMatch === '*' ? '*' : sentNoneMatch && uniqueSorted(sentNoneMatch.map(withoutWeakness))
   const ifStatus = parseQuery(query, ['ifStatus']).get('ifStatus', parseStatusName)
   return {
     conditions: {
@@ -67,11 +68,11 @@ function requireTags(request: Exchange['request'], name: string): readonly strin
 function parseTags(value: string): readonly string[] | '*' | undefined {
   if (!tagsPattern.test(value)) return undefined
   if (value === '*') return '*'
-  return each(value.match(EACH_TAG) ?? [])
+  return uniqueSorted(value.match(EACH_TAG) ?? [])
 }
 
 /** Returns the tags each once and in a fixed order. */
-function each(tags: readonly string[]): string[] {
+function uniqueSorted(tags: readonly string[]): string[] {
   return [...new Set(tags)].toSorted()
 }
 

@@ -6,11 +6,9 @@ import {
   parseNewAnimal,
   renderAnimal,
   renderInventory,
-  type Status,
 } from '../../animal.ts'
 import type { ApiKey } from '../../api-key.ts'
 import type { Clock } from '../../clock.ts'
-import { invalid, ServiceError, unavailable } from '../../error.ts'
 import { renderTag, tagOf } from '../../etag.ts'
 import { requestDigest } from '../../idempotency.ts'
 import { canonicalInteger } from '../../json.ts'
@@ -21,43 +19,25 @@ import { type BodyType, JSON_BODY, MERGE_PATCH_BODY, parseBody, readBody } from 
 import type { Exchange } from '../server/exchange.ts'
 import { emptyReply, jsonReply, type Reply } from '../server/reply.ts'
 import { joinedHeader } from '../server/request.ts'
+import {
+  animalNotFound,
+  bodyMissing,
+  changesMissing,
+  gone,
+  idempotencyKeyReused,
+  notStored,
+  overloaded,
+  preconditionFailed,
+  statusConflict,
+} from './api-errors.ts'
 import { isUnchanged, parseConditions } from './conditions.ts'
-import { DEPRECATED_SINCE, type OperationId, REMOVAL_DATE, REMOVED_AT } from './operations.ts'
+import { DEPRECATED_SINCE, type OperationId, REMOVED_AT } from './operations.ts'
 import { pageLinks, parseIdempotencyKey, parseListQuery } from './parameters.ts'
 
 const MAX_CACHED_BYTES = 8 * 1024 * 1024
 
 /** The memory that a cached page takes besides its text. */
 const CACHED_PAGE_BYTES = 1_024
-
-export const animalNotFound = () => new ServiceError('not_found', 'There is no animal with this id.')
-
-export const gone = () =>
-  new ServiceError('gone', `This operation was removed on ${REMOVAL_DATE}. Use GET /v1/pets instead.`)
-
-export const idempotencyKeyReused = () =>
-  new ServiceError('idempotency_key_reused', 'This Idempotency-Key was used for another request.')
-
-export const preconditionFailed = () =>
-  new ServiceError(
-    'precondition_failed',
-    'The ETag of the animal is not one that If-Match or If-None-Match allows: it may have changed. Nothing was done.',
-  )
-
-export const otherStatus = (status: Status | undefined) =>
-  new ServiceError(
-    'conflict',
-    `The animal ${status === undefined ? 'has no status' : `is ${status}`}, which is not the ifStatus of the request. Nothing was done.`,
-  )
-
-const bodyMissing = () => invalid('The body is missing: send a JSON object with name and categoryId.')
-
-const changesMissing = () => invalid('The body is missing: send a JSON object with the members to change.')
-
-const notStored = (cause: unknown) =>
-  unavailable(cause, 'The request could not be stored right now. Try again shortly.')
-
-const overloaded = () => unavailable(undefined, 'The service has too much to do. Try again shortly.')
 
 const NO_BODY = Buffer.alloc(0)
 
@@ -152,7 +132,7 @@ export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerO
       case 'other_tag':
         throw preconditionFailed()
       case 'other_status':
-        throw otherStatus(outcome.status)
+        throw statusConflict(outcome.status)
       case 'unavailable':
         throw notStored(outcome.cause)
     }

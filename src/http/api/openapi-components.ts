@@ -15,8 +15,14 @@ import {
   unsupportedMediaType,
   unsupportedPatch,
 } from '../server/protocol-errors.ts'
+import {
+  animalNotFound,
+  gone,
+  idempotencyKeyReused,
+  preconditionFailed,
+  statusConflict,
+} from './api-errors.ts'
 import { forbidden, unauthorized } from './authentication.ts'
-import { animalNotFound, gone, idempotencyKeyReused, otherStatus, preconditionFailed } from './handlers.ts'
 import { DEPRECATED_SINCE, REMOVED_AT } from './operations.ts'
 import { rateLimited } from './rate-limit.ts'
 
@@ -218,7 +224,7 @@ export const RESPONSES = {
     { 'Accept-Patch': header('AcceptPatch') },
   ),
   Conflict: errorResponse(
-    otherStatus('sold'),
+    statusConflict('sold'),
     'The animal has another status than `ifStatus`; the message names it. Nothing was done.',
   ),
   PreconditionFailed: errorResponse(
