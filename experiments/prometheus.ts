@@ -76,6 +76,7 @@ function checkRules(): void {
     ['check', 'config', 'prometheus.yml'],
     ['check', 'rules', 'animal-store.rules.yml'],
     ['test', 'rules', 'animal-store.rules.test.yml'],
+    ['test', 'rules', 'animal-store.hours.rules.test.yml'],
   ]) {
     const { status, stdout, stderr } = spawnSync('promtool', args, {
       cwd: join(ROOT, 'deploy/prometheus'),

@@ -22,7 +22,7 @@ suite('the alert rules and the dashboard', () => {
     const text = await metrics.render()
     const known = new Set(text.match(/^\w+/gm))
     const files = globSync(['deploy/prometheus/*.yml', 'deploy/grafana/*.json'], { cwd: ROOT })
-    assert.equal(files.length, 4)
+    assert.equal(files.length, 5)
     for (const file of files)
       for (const [name] of readFileSync(join(ROOT, file), 'utf8').matchAll(METRIC_NAME))
         assert.ok(known.has(name), `${file} uses ${name}`)
@@ -42,6 +42,7 @@ suite('the alert rules', () => {
     ['check', 'config', 'prometheus.yml'],
     ['check', 'rules', 'animal-store.rules.yml'],
     ['test', 'rules', 'animal-store.rules.test.yml'],
+    ['test', 'rules', 'animal-store.hours.rules.test.yml'],
   ]) {
     test(`pass promtool ${args.join(' ')}`, { skip: WITHOUT_PROMTOOL }, () => {
       const { status, stdout, stderr } = spawnSync('promtool', args, { cwd: PROMETHEUS, encoding: 'utf8' })
