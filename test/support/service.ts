@@ -1,7 +1,7 @@
 // Starts a real service on a free port with its own database, and sends real HTTP requests to it.
 
 import { mkdtempSync, rmSync } from 'node:fs'
-import { Agent, request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before } from 'node:test'
@@ -13,6 +13,9 @@ import { connectRaw } from './raw-http.ts'
 import { addEnvironmentKey, assertNoKey } from './secrets.ts'
 import { PATIENT_TIMEOUTS } from './timeouts.ts'
 import { waitUntil } from './wait.ts'
+
+// `import` would load Undici (src/http/server/node-http.ts), in each test file.
+const { Agent, request: httpRequest } = process.getBuiltinModule('node:http')
 
 export const API_KEY = 'test-key-0123456789-abcdefghij'
 addEnvironmentKey(API_KEY)

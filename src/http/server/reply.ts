@@ -1,9 +1,9 @@
 // A reply as a plain value, and how it is sent.
 
-import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { renderError, type ServiceError } from '../../error.ts'
 import type { Exchange } from './exchange.ts'
+import { STATUS_CODES } from './node-http.ts'
 
 export interface Reply {
   readonly status: number

@@ -1,12 +1,13 @@
 // The HTTP server below the application: time-outs, malformed requests, and the graceful end of connections.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { invalid, type ServiceError } from '../../error.ts'
 import { type ClientAddress, createClientAddress } from './client-address.ts'
 import { type Connection, createConnections, inFlight, isDone } from './connections.ts'
 import type { Exchange } from './exchange.ts'
+import { createServer } from './node-http.ts'
 import { skipRequests } from './node-internals.ts'
 import { fromParserError, MAX_HEADER_BYTES, TIMEOUT_CODE } from './protocol-errors.ts'
 import { isDelivered, type Reply, send, writeRawError } from './reply.ts'
