@@ -1,7 +1,7 @@
 // `export --etags` and `import --update`: a file goes out, is edited, and comes back without undoing what others did.
 
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { suite, type TestContext, test } from 'node:test'
@@ -17,7 +17,7 @@ import type { Store } from '../src/store.ts'
 import { run, start } from './support/command.ts'
 import { runInProcess } from './support/in-process.ts'
 import { borrowDatabase } from './support/postgres.ts'
-import { temporaryFolder } from './support/service.ts'
+import { shared, temporaryFolder } from './support/service.ts'
 import { runSql } from './support/sqlite.ts'
 import { waitUntil } from './support/wait.ts'
 
@@ -29,7 +29,8 @@ const DATABASES: Record<string, (t: TestContext, folder: string) => Promise<stri
 const BELLA = '{"id":1,"name":"Bella","categoryId":7,"status":"available"}'
 const REX = '{"id":2,"name":"=Rex","categoryId":9007199254740993,"status":"sold"}'
 const KIM = '{"id":3,"name":"Kim, the \\"cat\\"","categoryId":-1}'
-const [BELLA_TAG, REX_TAG, KIM_TAG] = [BELLA, REX, KIM].map(json => `"${tagOf(json)}"`)
+const CATALOGUE = [BELLA, REX, KIM]
+const [BELLA_TAG, REX_TAG, KIM_TAG] = CATALOGUE.map(json => `"${tagOf(json)}"`)
 
 type Values = Readonly<Record<string, string | null | undefined>>
 
@@ -65,11 +66,25 @@ function render(format: Format, rows: readonly Values[]): string {
     .join('')
 }
 
+async function importAll(folder: string, env: { DATABASE_URL: string }, animals: readonly string[]) {
+  const file = join(folder, 'animals.jsonl')
+  writeFileSync(file, animals.join('\n'))
+  assert.equal((await runInProcess(['import', file], env)).code, 0)
+}
+
+/** A file of SQLite with Bella, Rex and Kim. Copying it takes less than an import, which starts the writer thread. */
+const catalogueFile = shared(async () => {
+  const folder = temporaryFolder()
+  const path = join(folder, 'animals.db')
+  await importAll(folder, { DATABASE_URL: `sqlite:${path}` }, CATALOGUE)
+  return path
+})
+
 /** A database with Bella, Rex and Kim, or with these animals. */
 async function useCatalogue(
   t: TestContext,
   open: (t: TestContext, folder: string) => Promise<string>,
-  animals: readonly string[] = [BELLA, REX, KIM],
+  animals: readonly string[] = CATALOGUE,
 ) {
   const folder = temporaryFolder()
   const env = { DATABASE_URL: await open(t, folder) }
@@ -78,7 +93,9 @@ async function useCatalogue(
     writeFileSync(join(folder, name), text)
     return join(folder, name)
   }
-  assert.equal((await command('import', write('animals.jsonl', animals.join('\n')))).code, 0)
+  const [, path] = /^sqlite:(.*)/.exec(env.DATABASE_URL) ?? []
+  if (path !== undefined && animals === CATALOGUE) copyFileSync(catalogueFile(), path)
+  else await importAll(folder, env, animals)
   const store = await openStore(parseDatabaseUrl(env.DATABASE_URL), {
     clock: systemClock,
     create: false,
