@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { STATUSES } from '../src/animal.ts'
 import { INT64_MAX, INT64_MIN, renderJson } from '../src/json.ts'
+import { anyCharacter } from './support/characters.ts'
 import { onEveryDatabase } from './support/databases.ts'
 import { schemaAt } from './support/openapi.ts'
 import { type Sent, shared, startTestService } from './support/service.ts'
@@ -14,7 +15,7 @@ const BATCH = 10
 const WHITE_SPACE = /^[\p{White_Space}\u{feff}]*$/u
 
 const name = fc
-  .string({ unit: 'binary', minLength: 1, maxLength: 1000 })
+  .string({ unit: anyCharacter, minLength: 1, maxLength: 1000 })
   .filter(text => text.isWellFormed() && !text.includes('\0') && !WHITE_SPACE.test(text))
 const int64 = fc.oneof(
   fc.bigInt(INT64_MIN, INT64_MAX),
@@ -57,7 +58,7 @@ onEveryDatabase('for all inputs', startTestService => {
 
 onEveryDatabase('whatever a client sends', startTestService => {
   const service = shared(startTestService)
-  const text = fc.string({ unit: 'binary', maxLength: 8 }).map(each => each.toWellFormed())
+  const text = fc.string({ unit: anyCharacter, maxLength: 8 }).map(each => each.toWellFormed())
   const anyOf = (...texts: readonly string[]) => fc.oneof(fc.constantFrom(...texts), text)
 
   const body = fc.oneof(
@@ -121,7 +122,7 @@ test('the parser accepts exactly what the schema accepts', async t => {
   const long = fc.integer({ min: 995, max: 1005 }).map(length => '🐈'.repeat(length))
   // JSON Schema cannot exclude lone surrogates: create.test.ts checks that they are rejected.
   const anyName = fc
-    .oneof(name, blank, long, fc.string({ unit: 'binary', maxLength: 20 }), fc.jsonValue())
+    .oneof(name, blank, long, fc.string({ unit: anyCharacter, maxLength: 20 }), fc.jsonValue())
     .filter(isText)
   // The schema is checked with doubles, which are exact up to 2^53. json.test.ts tests larger integers.
   const anyCategory = fc.oneof(
