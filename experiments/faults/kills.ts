@@ -11,7 +11,7 @@ import { describe, isIntact, writeContinuously, wroteMore } from './writes.ts'
 const MAX_PAUSE_MS = 400
 
 export async function kills({ quick }: Options): Promise<Figure[]> {
-  const count = quick ? 4 : 160
+  const count = quick ? 2 : 160
   return [
     await inScope(scope => killOn(scope, 'SQLite', `sqlite:${temporaryFolder()}/animals.db`, count)),
     await inScope(async scope => {

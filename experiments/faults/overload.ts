@@ -29,12 +29,13 @@ export function overload({ quick }: Options): Promise<Figure[]> {
     const service = await startService(scope)
     // Warms up: the first seconds would measure the compiler.
     await putUnderLoad(scope, service, USUAL_CONNECTIONS, 2)
-    const before = await putUnderLoad(scope, service, USUAL_CONNECTIONS, 4)
+    const usualSeconds = quick ? 2 : 4
+    const before = await putUnderLoad(scope, service, USUAL_CONNECTIONS, usualSeconds)
     const loads = new Map<number, Load>()
     for (const connections of quick ? [2_000] : [2_000, 4_000, 8_000])
-      loads.set(connections, await putUnderLoad(scope, service, connections, quick ? 6 : 10))
+      loads.set(connections, await putUnderLoad(scope, service, connections, quick ? 3 : 10))
     // Other programs take more or less CPU from minute to minute, so the usual rate is measured before and after.
-    const after = await putUnderLoad(scope, service, USUAL_CONNECTIONS, 4)
+    const after = await putUnderLoad(scope, service, USUAL_CONNECTIONS, usualSeconds)
     const usual = (before.creationsPerSecond + after.creationsPerSecond) / 2
     return [...loads].flatMap(([connections, load]) => compare(connections, load, usual))
   })
