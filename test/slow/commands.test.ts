@@ -67,6 +67,16 @@ suite('a command that creates a database says so, and one that writes names it',
   })
 })
 
+test('import --from-line beyond the file creates no database', async () => {
+  const { command, database, write } = useFolder()
+  const { code, err } = await command('import', write('two.jsonl', TWO_ANIMALS), '--from-line', '3')
+  assert.deepEqual(
+    [code, err],
+    [1, '--from-line 3 is beyond the file, which has 2 lines.\nNothing was stored.\n'],
+  )
+  assert.equal(existsSync(database), false)
+})
+
 suite('import --dry-run', () => {
   test('checks the whole file, stores nothing, and says what it would do', async () => {
     const { command, database, write } = useFolder()
@@ -97,6 +107,20 @@ suite('import --dry-run', () => {
       lenient.err,
       /^An import would add 2 animals to .*, 2 lines skipped\. Nothing was stored\.$/m,
     )
+  })
+
+  test('fails if no line is valid, as the import does', async () => {
+    const { command, write } = useFolder()
+    const file = write('invalid.csv', 'name,categoryId\n,8\nMax,x\n')
+    const dry = await command('import', file, '--dry-run', '--skip-invalid')
+    assert.equal(dry.code, 1)
+    assert.match(
+      dry.err,
+      /^An import would add no animal: 2 lines invalid, and no other\. Nothing was stored\.$/m,
+    )
+    const { code, err } = await command('import', file, '--skip-invalid')
+    assert.equal(code, 1)
+    assert.match(err, /^No animal was imported into .*: 2 lines invalid, and no other\.$/m)
   })
 })
 

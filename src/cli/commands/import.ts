@@ -80,10 +80,12 @@ export const importAnimals = command({
           interruptible(signal => updateAll({ ...task, signal, dryRun, overwrite }, store)),
         )
       else if (dryRun) await interruptible(signal => importAll({ ...task, signal }))
-      else
+      else {
+        if (isNewFile(databaseUrl) && file !== '-') await checkFromLine(await openSource(file, stdin), task)
         await withStore(databaseUrl, { create: true, say }, store =>
           interruptible(signal => importAll({ ...task, signal }, store)),
         )
+      }
     } finally {
       source.stream.destroy()
     }
@@ -99,6 +101,21 @@ async function openSource(file: string, stdin: Readable): Promise<Source> {
     return { name: file, stream, share: () => (stats.size > 0 ? stream.bytesRead / stats.size : undefined) }
   } catch (error) {
     throw cannotRead(file, error)
+  }
+}
+
+/** An import that begins beyond the file creates no database. */
+async function checkFromLine(
+  { stream }: Source,
+  { format, fromLine }: Pick<ImportTask, 'format' | 'fromLine'>,
+): Promise<void> {
+  try {
+    for await (const _ of readEntries(stream, NEW_ANIMALS, format, fromLine)) return
+  } catch (error) {
+    // The import itself reports what else is wrong.
+    if (error instanceof BeyondFile) throw new CommandFailed(`${error.message}\nNothing was stored.`)
+  } finally {
+    stream.destroy()
   }
 }
 
@@ -141,6 +158,10 @@ export async function importAll(task: ImportTask, store?: Store): Promise<void> 
       : 'Nothing was stored.',
   )
   if (store === undefined) return reportCheck(task, stored, skipped)
+  if (stored === 0 && skipped > 0)
+    throw new CommandFailed(
+      `No animal was imported into ${database}: ${formatCount(skipped, 'line')} invalid, and no other.`,
+    )
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
   say(
     `${formatCount(stored, 'animal')} imported into ${database} in ${seconds} s${describeSkipped(skipped)}.`,
@@ -151,6 +172,10 @@ function reportCheck({ databaseUrl, skipInvalid, say }: ImportTask, valid: numbe
   if (invalid > 0 && !skipInvalid)
     throw new CommandFailed(
       `${formatCount(invalid, 'line')} invalid, ${formatCount(valid, 'animal')} valid. Nothing was stored, and an import would stop at the first invalid line.`,
+    )
+  if (valid === 0 && invalid > 0)
+    throw new CommandFailed(
+      `An import would add no animal: ${formatCount(invalid, 'line')} invalid, and no other. Nothing was stored.`,
     )
   say(
     `An import would add ${formatCount(valid, 'animal')} to ${isNewFile(databaseUrl) ? 'the new database ' : ''}${nameOf(databaseUrl)}${describeSkipped(invalid)}. Nothing was stored.`,
