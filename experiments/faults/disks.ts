@@ -36,9 +36,9 @@ export async function disks({ quick }: Options): Promise<Figure[]> {
 
 /** What is removed, and what the service then says. */
 const LOSSES = {
-  '-wal': /-wal was removed while it was in use\. /g,
+  '-wal': /-wal was removed while it was in use\. .* Everything that it held was copied/g,
   '-shm': /-shm was removed while it was in use\./g,
-  '-wal -shm': /-wal was removed while it was in use, /g,
+  '-wal -shm': /-wal was removed while it was in use, .* Everything that it held was copied/g,
 }
 
 /**

@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { run, serve, start as startCommand } from '../support/command.ts'
 import { API_KEY, client, temporaryFolder } from '../support/service.ts'
 import { animalNames, countAnimals, openTestStore, queryValue, runSql } from '../support/sqlite.ts'
@@ -79,6 +80,26 @@ async function importAnimal(t: TestContext, path: string, name: string): Promise
   const input = `${JSON.stringify({ name, categoryId: 1 })}\n`
   const { code, err } = await run(t, args, { cwd: dirname(path), input })
   assert.equal(code, 0, err)
+}
+
+/** Another process, because this one must not open and close the files of the service. */
+function runElsewhere(t: TestContext, path: string, sql: string) {
+  const script = `
+    const { DatabaseSync } = require('node:sqlite')
+    const database = new DatabaseSync(${JSON.stringify(path)})
+    database.exec(${JSON.stringify(sql)})
+    console.error('running')
+    setInterval(() => {}, 1000)`
+  return startCommand(t, [], { cwd: dirname(path), program: [process.execPath, '-e', script] })
+}
+
+function isWriteLocked(path: string): boolean {
+  try {
+    runSql(path, 'begin immediate; rollback')
+    return false
+  } catch {
+    return true
+  }
 }
 
 const ALL = ['first', 'second']
@@ -217,17 +238,26 @@ suite('a service whose', { concurrency: 2 }, () => {
 
   test('-wal is removed while another process reads it says that it could not be copied', async t => {
     const { path, errors, isReported } = await start(t)
-    // Another process, because this one must not open and close the files of the service.
-    const script = `
-      const { DatabaseSync } = require('node:sqlite')
-      new DatabaseSync(${JSON.stringify(path)}).exec('begin; select * from animals')
-      console.error('reading')
-      setInterval(() => {}, 1000)`
-    const reader = startCommand(t, [], { cwd: dirname(path), program: [process.execPath, '-e', script] })
-    await reader.said(/reading/)
+    await runElsewhere(t, path, 'begin; select * from animals').said(/running/)
     rmSync(`${path}-wal`)
     await isReported()
     assert.match(errors()[0]?.msg ?? '', /could not be copied to .* \(another process is reading\)/)
+  })
+
+  test('-wal is removed while another process copies it waits for that', async t => {
+    const { path, get, errors, isReported } = await start(t)
+    const reader = runElsewhere(t, path, 'begin; select * from animals')
+    await reader.said(/running/)
+    runElsewhere(t, path, 'pragma busy_timeout = 60000; pragma wal_checkpoint(truncate)')
+    await waitUntil(() => isWriteLocked(path), { what: 'the other process waits for the reader' })
+    rmSync(`${path}-wal`)
+    const answer = get('/v1/pets')
+    // The service blocks while it tries to copy, so its first attempt cannot be seen from outside.
+    await delay(500)
+    reader.child.kill('SIGKILL')
+    assert.equal(await answer, 503)
+    await isReported()
+    assert.match(errors()[0]?.msg ?? '', /Everything that it held was copied/)
   })
 
   test('-wal is removed during a write does not acknowledge it', async t => {

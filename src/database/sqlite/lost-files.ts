@@ -6,12 +6,15 @@ import { unavailable } from '../../error.ts'
 import type { StoreLog } from '../../store.ts'
 import { truncateWal } from './connection.ts'
 import { findLost, type LostFile, type OpenedFiles } from './files.ts'
-import { LOCK_TIMEOUT_MS } from './locks.ts'
+import { lockDeadline } from './locks.ts'
 
 const CHECK_INTERVAL_MS = 1_000
 
 /** A command that removes or moves several files is done with all of them after this time. */
 const MOVE_MS = 100
+
+/** The pause before the next attempt to copy the WAL. */
+const RETRY_MS = 10
 
 export interface FileWatch {
   /** Throws `unavailable` from the first loss on, whatever the paths lead to later. The error has no cause: the log has it. */
@@ -66,12 +69,17 @@ export function watchFiles(database: DatabaseSync, files: OpenedFiles, log: Stor
   }
 
   /**
-   * SQLite can copy a lost WAL to the database as long as it has both open. Waits for other workers, which do the same. Returns why
-   * that did not work, if it did not.
+   * SQLite can copy a lost WAL to the database as long as it has both open. It does not wait for a process that is copying it already,
+   * as other workers may be, so this tries again. Returns why that did not work, if it did not.
    */
   function copyWal(): string | undefined {
+    const deadline = lockDeadline()
     try {
-      return truncateWal(database, LOCK_TIMEOUT_MS) ? undefined : 'another process is reading'
+      while (!truncateWal(database)) {
+        if (performance.now() > deadline) return 'another process is reading'
+        block(RETRY_MS)
+      }
+      return undefined
     } catch (error) {
       return (error as Error).message
     }
