@@ -1,5 +1,6 @@
 // Runs a cluster under load: three instances, PostgreSQL, and PgBouncer if it is installed.
-// Meanwhile instances restart one by one, one is killed, and PostgreSQL restarts. No animal may be lost or stored twice,
+// Meanwhile instances restart one by one, one is killed, and PostgreSQL restarts. No acknowledged creation, change or removal
+// may be lost, nothing may be applied twice,
 // and no request may fail in a rolling restart. Like a load balancer, the clients use the instances that are ready.
 
 import assert from 'node:assert/strict'
@@ -13,8 +14,8 @@ import { inScope } from './faults/processes.ts'
 
 const INSTANCES = 3
 
-/** Every step ends with this many more animals, so that the next one starts under load. */
-const ANIMALS_PER_STEP = 240
+/** Every step ends with this many more writes, so that the next one starts under load. */
+const WRITES_PER_STEP = 240
 
 /** In these steps, requests may get 503 or no answer. */
 const KILL = 'kill -9'
@@ -64,5 +65,5 @@ await inScope(async scope => {
 async function step(load: Load, name: string, action: () => Promise<void>): Promise<void> {
   await load.begin(name)
   await action()
-  await load.createdMore(ANIMALS_PER_STEP)
+  await load.wroteMore(WRITES_PER_STEP)
 }

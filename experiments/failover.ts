@@ -1,6 +1,6 @@
 // Runs a real Patroni cluster of three nodes with the configuration of deploy/ha/, and two instances
-// under load. Meanwhile the leader is killed, frozen, and switched over. No animal that was acknowledged may be
-// lost or stored twice, and no answer may contradict another one (faults/history.ts). Takes about five minutes.
+// under load. Meanwhile the leader is killed, frozen, and switched over. No creation, change or
+// removal that was acknowledged may be lost, nothing may be applied twice, and no answer may contradict another one (faults/history.ts). Takes about five minutes.
 
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,8 +14,8 @@ import { Missing, type Programs, preparePrograms } from './failover/requirements
 import { reportLoad, startLoad } from './faults/mixed-load.ts'
 import { inScope } from './faults/processes.ts'
 
-/** Every step ends with this many more animals, so that the next one starts under load. */
-const ANIMALS_PER_STEP = 500
+/** Every step ends with this many more writes, so that the next one starts under load. */
+const WRITES_PER_STEP = 500
 
 const folder = mkdtempSync(join(tmpdir(), 'animal-store-failover-'))
 // The user postgres creates files in it.
@@ -49,13 +49,13 @@ async function main(scope: Scope): Promise<void> {
   await step('killed', async old => {
     old.signal('SIGKILL')
     await cluster.leaderOtherThan(old)
-    await load.createdMore(ANIMALS_PER_STEP)
+    await load.wroteMore(WRITES_PER_STEP)
     old.start()
   })
   await step('frozen', async old => {
     old.signal('SIGSTOP')
     await cluster.leaderOtherThan(old)
-    await load.createdMore(ANIMALS_PER_STEP)
+    await load.wroteMore(WRITES_PER_STEP)
     old.signal('SIGCONT')
   })
   await step('switched over', async old => {
@@ -65,18 +65,18 @@ async function main(scope: Scope): Promise<void> {
   await load.stop()
   await reportLoad(load, (_phase, status) => status === '503')
 
-  /** Ends when the cluster is healthy again and the clients have created more animals. */
+  /** Ends when the cluster is healthy again and the clients have written more. */
   async function step(
     name: string,
     action: (leader: Cluster['nodes'][number]) => Promise<void>,
   ): Promise<void> {
-    await load.createdMore(ANIMALS_PER_STEP)
+    await load.wroteMore(WRITES_PER_STEP)
     const leader = await cluster.healthy()
     console.log(`The leader is ${name} …`)
     await load.begin(name)
     await action(leader)
     await cluster.healthy()
-    await load.createdMore(ANIMALS_PER_STEP)
+    await load.wroteMore(WRITES_PER_STEP)
   }
 }
 

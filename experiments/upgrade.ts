@@ -1,10 +1,11 @@
-// Upgrades a store of version 1.0.0 while clients create animals, goes back to 1.0.0, and upgrades it again, as docs/run.md
-// says. No acknowledged animal may be lost, and the inventory and searches of this version must be exact.
+// Upgrades a store of version 1.1.0 while clients write, goes back to 1.1.0, and upgrades it again, as docs/run.md says. No
+// acknowledged creation, change or removal may be lost, nothing may be applied twice, and the inventory and searches of this version
+// must be exact.
 //
 // On SQLite one service with two workers is stopped and started. On PostgreSQL two instances are upgraded one at a time,
-// and the clients use those that are ready, as behind a load balancer.
+// and the clients use those that are ready, as behind a load balancer. They change and remove animals where the new version runs.
 //
-//   node experiments/upgrade.ts [REVISION OF 1.0.0]
+//   node experiments/upgrade.ts [REVISION OF 1.1.0]
 
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -18,29 +19,23 @@ import { administer, startPostgres } from '../test/support/postgres.ts'
 import { API_KEY, type Scope, temporaryFolder } from '../test/support/service.ts'
 import { runSql } from '../test/support/sqlite.ts'
 import { type Figure, runExperiments } from './faults/figure.ts'
-import { nextReady, watchInstance } from './faults/instances.ts'
-import { type Load, startLoad } from './faults/mixed-load.ts'
+import { findViolations, type Operation } from './faults/history.ts'
+import { type Instance, nextReady, watchInstance } from './faults/instances.ts'
+import { type Earlier, type Load, MAX_DESCRIBED, startLoad } from './faults/mixed-load.ts'
+import { compare } from './faults/own-animals.ts'
 import { inScope } from './faults/processes.ts'
-import {
-  type Acknowledged,
-  compare,
-  describe,
-  describeStatuses,
-  isIntact,
-  readCatalogue,
-  send,
-} from './faults/writes.ts'
+import { describe, describeStatuses, isIntact, readCatalogue, send } from './faults/writes.ts'
 
-/** There is no tag of 1.0.0. */
-const [revision = '679f8ab'] = process.argv.slice(2)
+/** There is no tag of 1.1.0. */
+const [revision = '7e633b8'] = process.argv.slice(2)
 
 const ANIMALS = 100_000
 
-/** What 1.0.0 imports, and how a search may write it. */
+/** What 1.1.0 imports, and how a search may write it. */
 const NAMES = { Zoë: 'ZOE', Bella: 'bella', Ñandú: 'nandu', Мурка: 'МУРКА', 小黑: '小黑' }
 
-/** The clients create so many animals in each phase. */
-const ANIMALS_PER_PHASE = 1_000
+/** The clients write so often in each phase. */
+const WRITES_PER_PHASE = 1_000
 
 const ONE_BY_ONE = 'the upgrade, one instance at a time'
 
@@ -49,20 +44,20 @@ interface Database {
   readonly instances: number
   readonly workers: number
   readonly hasBackups: boolean
-  /** What docs/run.md says to run before 1.0.0 starts again. */
+  /** What docs/run.md says to run before 1.1.0 starts again. */
   setBack(): unknown
 }
 
 async function openSqlite(): Promise<Database> {
   const path = join(temporaryFolder(), 'animals.db')
-  const setBack = () => runSql(path, 'drop table inventory; pragma user_version = 4')
+  const setBack = () => runSql(path, 'pragma user_version = 7')
   return { url: `sqlite:${path}`, instances: 1, workers: 2, hasBackups: true, setBack }
 }
 
 async function openPostgres(scope: Scope): Promise<Database> {
   const { url, stop } = await startPostgres([])
   scope.after(stop)
-  const setBack = () => administer('update animal_store_schema set version = 4 where id = 1', url)
+  const setBack = () => administer('update animal_store_schema set version = 7', url)
   return { url, instances: 2, workers: 1, hasBackups: false, setBack }
 }
 
@@ -91,7 +86,7 @@ async function upgrade(scope: Scope, database: Database): Promise<Figure[]> {
     if (code !== 0) throw new Error(`animal-store ${args.join(' ')} failed: ${err}`)
   }
 
-  const imported = Array.from({ length: ANIMALS }, (_, index): Acknowledged & { status: string } => ({
+  const imported = Array.from({ length: ANIMALS }, (_, index) => ({
     name: `${Object.keys(NAMES)[index % 5]} ${index}`,
     status: STATUSES[index % 3] as string,
   }))
@@ -103,24 +98,38 @@ async function upgrade(scope: Scope, database: Database): Promise<Figure[]> {
   )
   await Promise.all(instances.map(({ becomes }) => becomes('ready')))
   const address = nextReady(instances)
+  const upgraded = new Set<Instance>()
+  let isBeside = false
+  let turn = 0
   const figures: Figure[] = []
 
+  function changesTo(): string | undefined {
+    const ready = [...upgraded].filter(({ isReady }) => isReady())
+    return ready[turn++ % ready.length]?.address()
+  }
+
   async function stopAll(): Promise<void> {
+    upgraded.clear()
     await Promise.all(instances.map(({ signal }) => signal('SIGTERM')))
   }
 
   async function startAll(main: string): Promise<void> {
     for (const { restart } of instances) await restart(start(main))
     await Promise.all(instances.map(({ becomes }) => becomes('ready')))
+    if (main === MAIN) for (const instance of instances) upgraded.add(instance)
   }
 
   async function replaceOneByOne(): Promise<void> {
+    isBeside = true
     await command(MAIN, 'migrate')
-    for (const { signal, restart, becomes } of instances) {
+    for (const instance of instances) {
+      const { signal, restart, becomes } = instance
       await signal('SIGTERM')
       await restart(start(MAIN))
       await becomes('ready')
+      upgraded.add(instance)
     }
+    isBeside = false
     await command(MAIN, 'migrate')
   }
 
@@ -137,46 +146,80 @@ async function upgrade(scope: Scope, database: Database): Promise<Figure[]> {
 
   /** Runs each phase under load, and then looks for every animal that was ever acknowledged. */
   async function runPhases(
-    earlier: readonly Acknowledged[],
+    prefix: string,
+    earlier: Earlier,
     phases: Readonly<Record<string, () => Promise<unknown>>>,
-  ): Promise<readonly Acknowledged[]> {
-    const load = startLoad({ address, prefix: `${earlier.length}-` })
+  ): Promise<Load> {
+    // As if they had been added before the first request.
+    const before = (await readCatalogue(address())).map(
+      (animal): Operation => ({
+        request: { kind: 'create', sent: animal },
+        start: 0,
+        end: 0,
+        animals: [animal],
+      }),
+    )
+    const older = { changesTo, isBeside: () => isBeside }
+    const load = startLoad({ address, prefix, isRecorded: true, older })
     scope.after(load.stop)
     for (const [name, action] of Object.entries(phases)) {
       await load.begin(name)
       await action()
-      await load.createdMore(ANIMALS_PER_PHASE)
+      await load.wroteMore(WRITES_PER_PHASE)
     }
     await load.stop()
     const outcome = await load.check(earlier)
-    figures.push(...describePhases(load), {
-      promise: 'nothing acknowledged is lost or stored twice, every answer is right, 503 or missing',
-      measured: `${describe(outcome)}; ${outcome.unexpected} wrong answers`,
-      holds: isIntact(outcome),
-    })
-    return [...earlier, ...load.acknowledged]
+    const violations = findViolations([...before, ...load.history])
+    for (const violation of violations.slice(0, MAX_DESCRIBED)) console.log(violation)
+    figures.push(
+      ...describePhases(load),
+      {
+        promise: 'nothing acknowledged is lost or applied twice, every answer is right, 503 or missing',
+        measured: `${describe(outcome)}; ${outcome.unexpected} wrong answers`,
+        holds: isIntact(outcome),
+      },
+      {
+        promise: 'no answer contradicts another one',
+        measured: `${load.history.length} requests checked against each other, ${violations.length} violations`,
+        holds: violations.length === 0,
+      },
+    )
+    return load
   }
 
   const isRolling = database.instances > 1
   if (database.hasBackups) await command(old, 'backup', 'backup.db')
-  const acknowledged = await runPhases(imported, {
-    '1.0.0': async () => {},
-    [isRolling ? ONE_BY_ONE : 'the upgrade']: isRolling ? replaceOneByOne : replaceAll,
-    'the new version': async () => {},
-  })
+  const added = imported.map(({ name }) => name)
+  const { own } = await runPhases(
+    'first-',
+    { added },
+    {
+      '1.1.0': async () => {},
+      [isRolling ? ONE_BY_ONE : 'the upgrade']: isRolling ? replaceOneByOne : replaceAll,
+      'the new version': async () => {},
+    },
+  )
   figures.push(...(await checkAnswers('after the upgrade', address())))
-  await runPhases(acknowledged, { 'back to 1.0.0': goBack, 'the second upgrade': replaceAll })
+  await runPhases(
+    'second-',
+    { added, own },
+    {
+      'before going back': async () => {},
+      'back to 1.1.0': goBack,
+      'the second upgrade': replaceAll,
+    },
+  )
   figures.push(...(await checkAnswers('after the second upgrade', address())))
   if (!database.hasBackups) return figures
 
   await stopAll()
   await command(MAIN, 'restore', 'backup.db')
   await startAll(MAIN)
-  const { lost, duplicated } = compare(imported, await readCatalogue(address()))
+  const { lost, duplicated } = compare([], await readCatalogue(address()), added)
   return [
     ...figures,
     {
-      promise: 'the new version restores a backup of 1.0.0',
+      promise: 'the new version restores a backup of 1.1.0',
       measured: `${lost} of ${ANIMALS} lost, ${duplicated} duplicated`,
       holds: lost + duplicated === 0,
     },
@@ -186,18 +229,18 @@ async function upgrade(scope: Scope, database: Database): Promise<Figure[]> {
 
 /** Whether every request must be served in this phase. In the others, the whole service stops for a moment. */
 function isServed(phase: string): boolean {
-  return ['1.0.0', ONE_BY_ONE, 'the new version'].includes(phase)
+  return ['1.1.0', ONE_BY_ONE, 'the new version', 'before going back'].includes(phase)
 }
 
 function describePhases(load: Load): Figure[] {
   return load.phases.slice(1).map(({ name, acknowledged, longestGapMs, statuses }) => ({
     promise: `${name}: ${isServed(name) ? 'every request is served' : 'clients go on afterwards'}`,
-    measured: `${acknowledged} acknowledged, at most ${(longestGapMs / 1_000).toFixed(1)} s without a 201 (${describeStatuses(statuses)})`,
+    measured: `${acknowledged} acknowledged, at most ${(longestGapMs / 1_000).toFixed(1)} s without a write (${describeStatuses(statuses)})`,
     holds: !isServed(name) || !(statuses.has('no answer') || statuses.has('503')),
   }))
 }
 
-/** Compares the inventory, and what searches find, with all animals in the list. Nobody creates animals meanwhile. */
+/** Compares the inventory, and what searches find, with all animals in the list. Nobody writes meanwhile. */
 async function checkAnswers(when: string, address: string): Promise<Figure[]> {
   const stored = await readCatalogue(address)
   const counted = { available: 0n, pending: 0n, sold: 0n, none: 0n }
@@ -229,8 +272,8 @@ async function checkAnswers(when: string, address: string): Promise<Figure[]> {
 
 await runExperiments(
   {
-    'Upgrade from 1.0.0 on SQLite': () => inScope(async scope => upgrade(scope, await openSqlite())),
-    'Upgrade from 1.0.0 on PostgreSQL': () =>
+    'Upgrade from 1.1.0 on SQLite': () => inScope(async scope => upgrade(scope, await openSqlite())),
+    'Upgrade from 1.1.0 on PostgreSQL': () =>
       inScope(async scope => upgrade(scope, await openPostgres(scope))),
   },
   { quick: false, writeTo: 'upgrade.ts' },

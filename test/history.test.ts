@@ -43,6 +43,20 @@ function fetched(start: number, end: number, id: number, ...shown: Animal[]): Op
   return { request: { kind: 'fetch', id: BigInt(id) }, start, end, animals: shown }
 }
 
+/** A change that was acknowledged, unless `isAcknowledged` is false. */
+function change(start: number, end: number, sent: Animal, isAcknowledged = true): Operation {
+  const { id, ...after } = sent
+  const request = { kind: 'change', id, sent: after } as const
+  return { request, start, end, animals: isAcknowledged ? [sent] : undefined }
+}
+
+function remove(start: number, end: number, id: number, isAcknowledged = true): Operation {
+  const request = { kind: 'remove', id: BigInt(id) } as const
+  return { request, start, end, animals: isAcknowledged ? [] : undefined }
+}
+
+const SOLD: Animal = { ...animal(2), status: 'sold' }
+
 /** The animals 1 to 4, created one after the other from 0 to 80 ms. */
 const FOUR = [1, 2, 3, 4].map(id => create(id * 20 - 20, id * 20 - 10, `n${id}`, id))
 const NEWEST = { limit: 2, before: INT64_MAX }
@@ -81,6 +95,22 @@ suite('a history', () => {
       create(300, 310, 'n22', 22),
       list(312, 314, NEWEST, [12, 22]),
       list(321, 330, NEWEST, [21, 22]),
+      // Changes and removals: what overlaps one may be answered either way.
+      change(400, 410, SOLD, false),
+      fetched(402, 405, 2, SOLD),
+      fetched(403, 404, 2, animal(2)),
+      change(415, 420, SOLD),
+      change(421, 430, { ...SOLD, name: 'n2 renamed' }),
+      fetched(425, 426, 2, SOLD),
+      fetched(431, 440, 2, { ...SOLD, name: 'n2 renamed' }),
+      // A replay of the change is no read.
+      change(441, 450, SOLD),
+      remove(500, 510, 2, false),
+      fetched(501, 505, 2, { ...SOLD, name: 'n2 renamed' }),
+      list(502, 506, { limit: 2 }, [1, 3]),
+      remove(511, 520, 2),
+      fetched(521, 530, 2),
+      keyed('k', 540, 550, 'n12', 12),
     ]
     assert.deepEqual(findViolations(history), [])
     assert.deepEqual(findViolations(history.toReversed()), [])
@@ -121,7 +151,7 @@ suite('a history', () => {
     [
       'another animal in the answer to a creation',
       [{ ...create(80, 81, 'n5'), animals: [animal(4)] }],
-      /the creation of n5 was answered with n4/,
+      /the create of n5 was answered with .*n4/,
     ],
     [
       'another content',
@@ -151,6 +181,56 @@ suite('a history', () => {
       'an animal after the page',
       [list(90, 99, { limit: 9, before: 3n }, [1, 2, 3])],
       /has 3 out of order or outside/,
+    ],
+    [
+      'a fetch without an acknowledged change',
+      [change(80, 85, SOLD), fetched(90, 99, 2, animal(2))],
+      /has 2 as it was before the change/,
+    ],
+    [
+      'a list without an acknowledged change',
+      [change(80, 85, SOLD), list(90, 99, { limit: 2 }, [1, 2])],
+      /list of 90 ms has 2 as it was before/,
+    ],
+    [
+      'a change that a read had shown, and that is gone',
+      [change(80, 200, SOLD, false), fetched(90, 95, 2, SOLD), fetched(100, 101, 2, animal(2))],
+      /fetch of 100 ms has 2 as it was before the change that was shown at 95 ms/,
+    ],
+    [
+      'a change before it was sent',
+      [change(80, 85, SOLD), fetched(70, 75, 2, SOLD)],
+      /n2 is there before it was sent/,
+    ],
+    [
+      'another answer to a change',
+      [{ ...change(80, 85, SOLD), animals: [animal(2)] }],
+      /the change of n2 was answered with/,
+    ],
+    [
+      'a change of another animal',
+      [change(80, 85, SOLD), fetched(90, 99, 3, { ...SOLD, id: 3n })],
+      /the name n2 has the ids 2 and 3/,
+    ],
+    [
+      'an animal after its removal',
+      [remove(80, 85, 2), fetched(90, 99, 2, animal(2))],
+      /has 2, removed at 85 ms/,
+    ],
+    [
+      'a removed animal that comes back',
+      [remove(80, 200, 2, false), fetched(90, 95, 2), fetched(100, 101, 2, animal(2))],
+      /has 2, removed at 95 ms/,
+    ],
+    [
+      'an animal that is gone before its removal',
+      [fetched(90, 95, 2), remove(100, 101, 2)],
+      /fetch of 90 ms lacks 2/,
+    ],
+    [
+      'a removed animal that a retry has added again',
+      [remove(80, 85, 2), { ...list(90, 99, { limit: 9, after: 4n }, []), animals: [animal(9, 'n2')] }],
+      /the name n2 has the ids 2 and 9/,
     ],
     ['another animal than the fetched one', [fetched(90, 99, 2, animal(3))], /has 3 out of order or outside/],
   ]

@@ -1,105 +1,175 @@
 // Checks the history of an experiment: every request with its times and the animals of its answer. Names are unique: only
-// a retry with the same Idempotency-Key sends a name again.
+// a retry with the same Idempotency-Key sends a name again. One client writes an animal, one write after the other, and no state of
+// an animal comes back.
 
 import type { Animal, NewAnimal } from '../../src/animal.ts'
-import { INT64_MAX, INT64_MIN } from '../../src/json.ts'
+import { INT64_MAX, INT64_MIN, renderJson } from '../../src/json.ts'
 
-export type Request =
+type Write =
   | { readonly kind: 'create'; readonly sent: NewAnimal; readonly idempotencyKey?: string | undefined }
+  /** `sent` is the whole animal after the change. */
+  | { readonly kind: 'change'; readonly id: bigint; readonly sent: NewAnimal }
+  | { readonly kind: 'remove'; readonly id: bigint }
+type Read =
   | { readonly kind: 'list'; readonly limit: number; readonly after?: bigint; readonly before?: bigint }
   | { readonly kind: 'fetch'; readonly id: bigint }
+export type Request = Write | Read
 
 export interface Operation {
   readonly request: Request
   /** Before the request was sent, and after the answer was received. All clients use one clock. */
   readonly start: number
   readonly end: number
-  /** None after a 404. Undefined if there was no answer or another error: the animal may be stored then. */
+  /** None after a 404 or a removal. Undefined if there was no answer or another error: a write may be stored then. */
   readonly animals: readonly Animal[] | undefined
+}
+
+/** A state of an animal. */
+interface State {
+  /** When the first request that asked for it was sent. */
+  start: number
+  /** When the first request that showed it had its answer. */
+  shownAt: number
+  /** Known from the beginning for a change, otherwise when it was shown. */
+  id: bigint | undefined
+}
+
+interface Removal {
+  start: number
+  /** When it was acknowledged, or a read lacked the animal. */
+  end: number
 }
 
 /**
  * Returns one line for each contradiction:
  *
- * - an animal is missing in a list or fetch that covers its id, and began after another request had shown the animal
+ * - an animal is missing in a list or fetch that covers its id, and began after another request had shown the animal, and ended before
+ *   its removal was sent
+ * - an animal is there after its removal was acknowledged, or as it was before a change that another request had shown
  * - an animal, a name or an idempotency key has two ids, or an id has two animals
- * - an animal differs from the one that was sent, or is there before it was sent
+ * - an animal differs from what was sent, or is there before it was sent
  * - a list is not by ascending id, longer than its limit, or has an animal outside its range
  */
 export function findViolations(history: readonly Operation[]): string[] {
   const violations = new Set<string>()
-  const sent = new Map<string, { readonly animal: NewAnimal; start: number }>()
-  const ids = { name: new Map<string, bigint>(), key: new Map<string, bigint>() }
-  const names = new Map<bigint, string>()
-  /** When the first request that showed the animal had its answer. */
-  const shownAt = new Map<bigint, number>()
+  const names = new Set<string>()
+  const states = new Map<string, State>()
+  const statesOf = new Map<bigint, Set<State>>()
+  const removals = new Map<bigint, Removal>()
+  const idsOfKeys = new Map<string, bigint>()
+  /** The name with which an animal was created. */
+  const createdAs = new Map<bigint, string>()
+  const creations = new Set<State>()
 
-  function checkId(what: keyof typeof ids, of: string, id: bigint): void {
-    const known = ids[what].get(of) ?? id
-    ids[what].set(of, known)
-    if (known !== id) violations.add(`the ${what} ${of} has the ids ${known} and ${id}`)
+  for (const { request, start, end, animals } of history) {
+    if (request.kind === 'remove') {
+      const removal = removals.get(request.id) ?? { start, end: Number.POSITIVE_INFINITY }
+      removal.start = Math.min(removal.start, start)
+      if (animals !== undefined) removal.end = Math.min(removal.end, end)
+      removals.set(request.id, removal)
+    } else if (request.kind === 'create' || request.kind === 'change') {
+      const key = keyOf(request.sent)
+      const id = request.kind === 'change' ? request.id : undefined
+      const state = states.get(key) ?? { start, shownAt: Number.POSITIVE_INFINITY, id }
+      state.start = Math.min(state.start, start)
+      states.set(key, state)
+      names.add(request.sent.name)
+      if (request.kind === 'create') creations.add(state)
+    }
   }
 
-  for (const { request, start } of history) {
-    if (request.kind !== 'create') continue
-    const { name } = request.sent
-    const earlier = sent.get(name) ?? { animal: request.sent, start }
-    sent.set(name, { ...earlier, start: Math.min(earlier.start, start) })
+  function show(animal: Animal, end: number): void {
+    const { id, name } = animal
+    const state = states.get(keyOf(animal))
+    if (state === undefined && names.has(name)) violations.add(`${name} differs from what was sent`)
+    if (state === undefined ? !names.has(name) : end < state.start)
+      violations.add(`${name} is there before it was sent`)
+    const known = state === undefined ? undefined : (state.id ?? id)
+    if (known !== undefined && known !== id) violations.add(`the name ${name} has the ids ${known} and ${id}`)
+    if (state !== undefined && creations.has(state)) {
+      const before = createdAs.get(id) ?? name
+      if (before !== name) violations.add(`the id ${id} has the names ${before} and ${name}`)
+      createdAs.set(id, before)
+    }
+    if (state === undefined || known !== id) return
+    state.id = id
+    state.shownAt = Math.min(state.shownAt, end)
+    statesOf.set(id, (statesOf.get(id) ?? new Set()).add(state))
   }
+
   for (const { request, end, animals = [] } of history) {
-    if (request.kind === 'create') {
-      for (const { id, name } of animals) {
-        if (request.idempotencyKey !== undefined) checkId('key', request.idempotencyKey, id)
-        if (name !== request.sent.name)
-          violations.add(`the creation of ${request.sent.name} was answered with ${name}`)
-      }
-    }
     for (const animal of animals) {
-      const { id, name } = animal
-      checkId('name', name, id)
-      const known = names.get(id) ?? name
-      names.set(id, known)
-      if (known !== name) violations.add(`the id ${id} has the names ${known} and ${name}`)
-      const creation = sent.get(name)
-      if (creation === undefined || end < creation.start)
-        violations.add(`${name} is there before it was sent`)
-      else if (animal.categoryId !== creation.animal.categoryId || animal.status !== creation.animal.status)
-        violations.add(`${name} differs from what was sent`)
-      shownAt.set(id, Math.min(shownAt.get(id) ?? end, end))
+      if (request.kind === 'create' || request.kind === 'change') {
+        const { sent } = request
+        if (keyOf(animal) !== keyOf(sent))
+          violations.add(`the ${request.kind} of ${sent.name} was answered with ${renderJson(animal)}`)
+      }
+      if (request.kind === 'create' && request.idempotencyKey !== undefined) {
+        const known = idsOfKeys.get(request.idempotencyKey) ?? animal.id
+        idsOfKeys.set(request.idempotencyKey, known)
+        if (known !== animal.id)
+          violations.add(`the key ${request.idempotencyKey} has the ids ${known} and ${animal.id}`)
+      }
+      show(animal, end)
     }
   }
 
-  const sorted = BigInt64Array.from(shownAt.keys()).sort()
-  const firstBefore = searchTimes(Array.from(sorted, id => shownAt.get(id) as number))
-  const ranks = new Map(Array.from(sorted, (id, rank) => [id, rank]))
-  for (const { request, start, animals } of history) {
-    if (request.kind === 'create' || animals === undefined) continue
+  const sorted = BigInt64Array.from(statesOf.keys()).sort()
+  const firstShown = Array.from(sorted, id =>
+    Math.min(...Array.from(statesOf.get(id) ?? [], ({ shownAt }) => shownAt)),
+  )
+
+  for (const { request, start, end, animals } of history) {
+    if (!isRead(request) || animals === undefined) continue
     const what = `the ${request.kind} of ${start} ms`
     if (request.kind === 'list' && animals.length > request.limit)
       violations.add(`${what} has ${animals.length} animals, more than ${request.limit}`)
     const [first, last] = rangeOf(request, animals)
-    const end = rankFrom(sorted, last + 1n)
-    let next = rankFrom(sorted, first)
-    let missing: number | undefined
+    let previous = first - 1n
     for (const { id } of animals) {
-      const rank = ranks.get(id) as number
-      if (rank < next || rank >= end) violations.add(`${what} has ${id} out of order or outside its range`)
-      missing ??= firstBefore(start, next, rank)
-      next = Math.max(next, rank + 1)
+      if (id <= previous || id > last) violations.add(`${what} has ${id} out of order or outside its range`)
+      previous = id
     }
-    missing ??= firstBefore(start, next, end)
-    if (missing === undefined) continue
-    const id = sorted[missing] as bigint
-    violations.add(`${what} lacks ${id} (${names.get(id)}), shown at ${shownAt.get(id)} ms`)
+    const shown = new Set(animals.map(({ id }) => id))
+    const afterLast = rankFrom(sorted, last + 1n)
+    for (let rank = rankFrom(sorted, first); rank < afterLast; rank++) {
+      const id = sorted[rank] as bigint
+      const at = firstShown[rank] as number
+      if (shown.has(id) || at >= start) continue
+      const removal = removals.get(id)
+      if (removal !== undefined && removal.start <= end) removal.end = Math.min(removal.end, end)
+      else violations.add(`${what} lacks ${id} (${createdAs.get(id)}), shown at ${at} ms`)
+    }
+  }
+
+  for (const { request, start, animals = [] } of history) {
+    if (!isRead(request)) continue
+    const what = `the ${request.kind} of ${start} ms`
+    for (const animal of animals) {
+      const { id } = animal
+      const removedAt = removals.get(id)?.end ?? Number.POSITIVE_INFINITY
+      if (removedAt < start) violations.add(`${what} has ${id}, removed at ${removedAt} ms`)
+      const state = states.get(keyOf(animal))
+      const newer = [...(statesOf.get(id) ?? [])].find(
+        other => state !== undefined && other.start > state.start && other.shownAt < start,
+      )
+      if (newer !== undefined)
+        violations.add(`${what} has ${id} as it was before the change that was shown at ${newer.shownAt} ms`)
+    }
   }
   return [...violations]
 }
 
+function isRead(request: Request): request is Read {
+  return request.kind === 'list' || request.kind === 'fetch'
+}
+
+function keyOf({ name, categoryId, status }: NewAnimal): string {
+  return `${name}\n${categoryId}\n${status}`
+}
+
 /** The first and the last id that a list or a fetch covers. A full page ends at its last animal. */
-function rangeOf(
-  request: Exclude<Request, { kind: 'create' }>,
-  animals: readonly Animal[],
-): readonly [bigint, bigint] {
+function rangeOf(request: Read, animals: readonly Animal[]): readonly [bigint, bigint] {
   if (request.kind === 'fetch') return [request.id, request.id]
   const { limit, after, before } = request
   const full = animals.length >= limit ? animals : []
@@ -116,28 +186,4 @@ function rankFrom(sorted: BigInt64Array, id: bigint): number {
     else high = middle
   }
   return low
-}
-
-/** Returns a function that finds the first position in [from, to) with a time before the given one, in a tree of minima. */
-function searchTimes(times: readonly number[]) {
-  const size = 2 ** Math.ceil(Math.log2(times.length + 1))
-  const minima = new Float64Array(2 * size).fill(Number.POSITIVE_INFINITY)
-  minima.set(times, size)
-  for (let node = size - 1; node > 0; node--)
-    minima[node] = Math.min(minima[2 * node] as number, minima[2 * node + 1] as number)
-
-  return function find(
-    time: number,
-    from: number,
-    to: number,
-    { node, low, width } = { node: 1, low: 0, width: size },
-  ): number | undefined {
-    if (from >= to || to <= low || low + width <= from || (minima[node] as number) >= time) return undefined
-    if (width === 1) return low
-    const half = width / 2
-    return (
-      find(time, from, to, { node: 2 * node, low, width: half }) ??
-      find(time, from, to, { node: 2 * node + 1, low: low + half, width: half })
-    )
-  }
 }

@@ -1,14 +1,14 @@
 // Clients that add, change and remove animals without a pause, while something fails. Each write has an Idempotency-Key and is retried
-// until it is acknowledged. Changes and removals are conditional: one that was applied twice would be answered with 409 or 404.
+// until it is acknowledged.
 
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
 import { parseJson } from '../../client/src/json.ts'
 import type { Animal } from '../../src/animal.ts'
 import { API_KEY } from '../../test/support/service.ts'
 import { waitUntil } from '../../test/support/wait.ts'
+import { changesFor, compare, type OwnAnimal, requestFor } from './own-animals.ts'
 
 const REQUEST_TIMEOUT_MS = 20_000
 const RETRY_MS = 20
@@ -25,33 +25,19 @@ export interface Writes {
 export interface Outcome {
   /** How many writes. */
   readonly acknowledged: number
-  /** An animal is not there as its last acknowledged write left it. */
+  /** An animal is not as its last acknowledged write has left it. */
   readonly lost: number
-  /** Stored more than once. */
+  /** One creation is stored more than once. */
   readonly duplicated: number
   readonly statuses: string
   /** 500 or any other status that no fault explains. */
   readonly unexpected: number
 }
 
-interface Change {
-  readonly method: 'PATCH' | 'DELETE'
-  readonly changes?: Partial<Pick<Animal, 'name' | 'status'>>
-}
-
-/** What a client does to its animals, in turns. */
-const CHANGES: readonly (((name: string) => Change) | undefined)[] = [
-  undefined,
-  () => ({ method: 'PATCH', changes: { status: 'sold' } }),
-  name => ({ method: 'PATCH', changes: { name: `${name}-renamed`, status: 'pending' } }),
-  () => ({ method: 'DELETE' }),
-]
-
 /** `addressOf` returns where the service listens now. */
 export function writeContinuously(addressOf: () => string, clients = 8): Writes {
   const statuses = new Map<string, number>()
-  /** By id, as the last acknowledged write has left it. Undefined if it was removed. */
-  const expected = new Map<bigint, Animal | undefined>()
+  const own: OwnAnimal[] = []
   let acknowledged = 0
   let isStopping = false
 
@@ -59,8 +45,8 @@ export function writeContinuously(addressOf: () => string, clients = 8): Writes 
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
   }
 
-  /** Sends a write until it succeeds. */
-  async function write(agent: Agent, method: string, path: string, sent: Sent): Promise<string> {
+  /** Sends a write until it is acknowledged. Returns undefined after an answer that no fault explains. */
+  async function write(agent: Agent, method: string, path: string, sent: Sent): Promise<string | undefined> {
     for (;;) {
       const reply = await send(addressOf(), agent, method, path, sent)
       count(reply === undefined ? 'no answer' : String(reply.status))
@@ -68,6 +54,7 @@ export function writeContinuously(addressOf: () => string, clients = 8): Writes 
         acknowledged++
         return reply.text
       }
+      if (reply !== undefined && reply.status !== 503) return undefined
       await delay(RETRY_MS)
     }
   }
@@ -77,18 +64,18 @@ export function writeContinuously(addressOf: () => string, clients = 8): Writes 
     for (let number = 0; !isStopping; number++) {
       const name = `${client}-${number}`
       const body = JSON.stringify({ name, categoryId: number, status: 'available' })
-      const animal = parseJson(
-        await write(agent, 'POST', '/v1/pets', { body, idempotencyKey: name }),
-      ) as Animal
-      const change = CHANGES[number % CHANGES.length]?.(name)
-      expected.set(animal.id, animal)
-      if (change === undefined) continue
-      const { method, changes } = change
-      await write(agent, method, `/v1/pets/${animal.id}?ifStatus=available`, {
-        idempotencyKey: `${name}-change`,
-        ...(changes && { body: JSON.stringify(changes) }),
-      })
-      expected.set(animal.id, changes && { ...animal, ...changes })
+      const text = await write(agent, 'POST', '/v1/pets', { body, idempotencyKey: name })
+      if (text === undefined) continue
+      const created = parseJson(text) as Animal
+      let now: Animal | undefined = created
+      let isUncertain = false
+      for (const [index, change] of changesFor(number).entries()) {
+        if (now === undefined || isUncertain) break
+        const { method, path, sent, result } = requestFor(change, now, `${name}-${index}`)
+        isUncertain = (await write(agent, method, path, sent)) === undefined
+        if (!isUncertain) now = result
+      }
+      own.push({ created, now, isUncertain })
     }
     agent.destroy()
   }
@@ -101,32 +88,16 @@ export function writeContinuously(addressOf: () => string, clients = 8): Writes 
       isStopping = true
       await Promise.all(running)
       const stored = await readCatalogue(addressOf())
-      const byId = new Map(stored.map(animal => [animal.id, animal]))
       const usual = new Set(['200', '201', '204', '503', 'no answer'])
       return {
         acknowledged,
-        lost: [...expected].filter(([id, animal]) => !isDeepStrictEqual(byId.get(id), animal)).length,
-        duplicated: stored.length - new Set(stored.map(({ name }) => name)).size,
+        ...compare(own, stored),
         statuses: describeStatuses(statuses),
         unexpected: [...statuses]
           .filter(([status]) => !usual.has(status))
           .reduce((sum, [, times]) => sum + times, 0),
       }
     },
-  }
-}
-
-/** An animal without an id may be stored under any. Every name is used only once. */
-export function compare(
-  acknowledged: readonly Acknowledged[],
-  stored: readonly StoredAnimal[],
-): Pick<Outcome, 'acknowledged' | 'lost' | 'duplicated'> {
-  const ids = new Map(stored.map(({ name, id }) => [name, id]))
-  return {
-    acknowledged: acknowledged.length,
-    lost: acknowledged.filter(({ name, id = ids.get(name) }) => id === undefined || ids.get(name) !== id)
-      .length,
-    duplicated: stored.length - ids.size,
   }
 }
 
@@ -151,13 +122,6 @@ export function isIntact({ lost, duplicated, unexpected, acknowledged }: Outcome
 export function describe({ acknowledged, lost, duplicated, statuses }: Outcome): string {
   return `${acknowledged.toLocaleString('en')} acknowledged, ${lost} lost, ${duplicated} duplicated (${statuses})`
 }
-
-export interface StoredAnimal {
-  readonly id: bigint
-  readonly name: string
-}
-
-export type Acknowledged = Pick<StoredAnimal, 'name'> & Partial<StoredAnimal>
 
 /** Reads all pages of the list, or of the list with a filter such as `&status=sold`. */
 export async function readCatalogue(address: string, apiKey = API_KEY, filter = ''): Promise<Animal[]> {
@@ -186,7 +150,7 @@ export interface Sent {
   readonly apiKey?: string
 }
 
-interface Answer {
+export interface Answer {
   readonly status: number
   readonly text: string
   readonly link: string

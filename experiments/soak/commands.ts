@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { parseJson } from '../../client/src/json.ts'
+import { type Animal, isStatus } from '../../src/animal.ts'
 import { type CommandOptions, run } from '../../test/support/command.ts'
 import type { Scope } from '../../test/support/service.ts'
-import type { Acknowledged, StoredAnimal } from '../faults/writes.ts'
 
 export interface Key {
   readonly id: string
@@ -31,24 +31,24 @@ export function createCommands(scope: Scope, options: CommandOptions) {
       return JSON.parse(await command('keys', 'rotate', id, '--overlap', `${overlapSeconds}s`, '--json'))
     },
 
-    async importAnimals(animals: readonly Acknowledged[]): Promise<void> {
+    async importAnimals(names: readonly string[]): Promise<void> {
       const file = join(options.cwd, 'import.jsonl')
-      writeFileSync(file, animals.map(({ name }) => `{"name":"${name}","categoryId":1}\n`).join(''))
+      writeFileSync(file, names.map(name => `{"name":"${name}","categoryId":1}\n`).join(''))
       await command('import', file)
     },
 
-    async exportAnimals(): Promise<StoredAnimal[]> {
+    async exportAnimals(): Promise<Animal[]> {
       const file = join(options.cwd, 'export.jsonl')
       await command('export', file)
-      const animals: StoredAnimal[] = []
+      const animals: Animal[] = []
       for await (const line of createInterface(createReadStream(file)))
-        animals.push(parseJson(line) as StoredAnimal)
+        animals.push(parseJson(line) as Animal)
       rmSync(file)
       return animals
     },
 
     /** Returns the animals of the backup. */
-    async backUp(): Promise<StoredAnimal[]> {
+    async backUp(): Promise<Animal[]> {
       const file = join(options.cwd, 'backup.db')
       await command('backup', file)
       const backup = new DatabaseSync(file, { readOnly: true, readBigInts: true })
@@ -56,9 +56,14 @@ export function createCommands(scope: Scope, options: CommandOptions) {
         const result = backup.prepare('pragma integrity_check').get()?.integrity_check
         if (result !== 'ok') throw new Error(`the backup is corrupt: ${result}`)
         return backup
-          .prepare('select id, name from animals')
+          .prepare('select id, name, category_id, status from animals')
           .all()
-          .map(({ id, name }) => ({ id: id as bigint, name: String(name) }))
+          .map(({ id, name, category_id, status }) => ({
+            id: id as bigint,
+            name: String(name),
+            categoryId: category_id as bigint,
+            ...(isStatus(status) && { status }),
+          }))
       } finally {
         backup.close()
         rmSync(file)
