@@ -12,5 +12,9 @@ parentPort?.postMessage(Object.fromEntries(entries.map(entry => [entry, bundle(e
 function read(path: string): string {
   const isBuilt = import.meta.url.endsWith('.js')
   const text = readFileSync(new URL(`../../${path}.${isBuilt ? 'js' : 'ts'}`, import.meta.url), 'utf8')
-  return isBuilt ? text : stripTypeScriptTypes(text)
+  if (isBuilt) return text
+  // A type becomes as many spaces as it has characters.
+  return stripTypeScriptTypes(text).replaceAll(/ {2,}/g, (spaces, start: number) =>
+    text.startsWith(spaces, start) ? spaces : ' ',
+  )
 }

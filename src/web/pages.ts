@@ -64,9 +64,11 @@ function read(files: readonly string[]): () => string {
   return () => text
 }
 
-/** Without the comments, which are a quarter of the bytes. */
+/** Without the comments and the indentation, which are a third of the bytes. */
 function readStyles(files: readonly string[]): () => string {
-  const text = read(files)().replaceAll(/\/\*.*?\*\/\n?/gs, '')
+  const text = read(files)()
+    .replaceAll(/\/\*.*?\*\/\n?/gs, '')
+    .replaceAll(/(?<=[{};,]|\n)\s+/g, '')
   return () => text
 }
 

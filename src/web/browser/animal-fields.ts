@@ -1,7 +1,7 @@
 // The fields of an animal in a form, for a new animal and for one that is edited. A field shows what is wrong with it after
 // the user has left it, in words that do not assume any knowledge of the API.
 
-import { NAME_MAX_LENGTH, parseNewAnimal } from '../../animal.ts'
+import { NAME_MAX_LENGTH, textProblem } from '../../animal.ts'
 import { formatNumber } from '../../count.ts'
 import { INT64_MAX, INT64_MIN } from '../../json.ts'
 import { find } from './elements.ts'
@@ -80,7 +80,7 @@ export function createAnimalFields(part: string, { busyLabel, onSubmit }: Animal
 }
 
 function showProblem(input: HTMLInputElement): void {
-  showHint(input, input.name === 'name' ? nameProblem(input.value) : categoryProblem(input.value))
+  showHint(input, input.name === 'name' ? checkName(input.value) : checkCategory(input.value))
 }
 
 /** The line below a field shows either its hint or its problem, so that nothing moves. */
@@ -91,21 +91,16 @@ function showHint(input: HTMLInputElement, problem: string | undefined): void {
   if (hint.textContent !== text) hint.textContent = text
 }
 
-function nameProblem(name: string): string | undefined {
+function checkName(name: string): string | undefined {
   if (name.trim() === '') return 'Enter a name.'
   const length = [...name].length
   if (length > NAME_MAX_LENGTH) {
     return `This name has ${formatNumber(length)} characters. ${formatNumber(NAME_MAX_LENGTH)} are possible.`
   }
-  try {
-    parseNewAnimal({ name, categoryId: 0n })
-    return undefined
-  } catch {
-    return 'This name has characters that cannot be stored.'
-  }
+  return textProblem(name, NAME_MAX_LENGTH) && 'This name has characters that cannot be stored.'
 }
 
-function categoryProblem(category: string): string | undefined {
+function checkCategory(category: string): string | undefined {
   if (category.trim() === '') return 'Enter the number of the category.'
   if (!isInteger(category)) return 'Enter a whole number, such as 7.'
   if (parseInteger(category) === undefined) return `Enter a number from ${INT64_MIN} to ${INT64_MAX}.`
