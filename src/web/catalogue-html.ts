@@ -31,7 +31,7 @@ const SHORTCUTS: readonly Shortcut[] = [
   { keys: ['f'], action: 'Filter by status' },
   { keys: ['o'], action: 'Oldest or newest first' },
   { keys: ['c'], action: 'Copy the link to the animal' },
-  { keys: ['Esc'], action: 'Close what is in front' },
+  { keys: ['Esc'], action: 'Close what is in front, keep the animal' },
   { keys: ['?'], action: 'Show this list' },
 ]
 
@@ -49,6 +49,7 @@ export function renderCatalogueTools(): Html {
 <a href="./docs">API reference</a>
 <a href="./openapi.json">OpenAPI document</a>
 <button id="show-shortcuts" type="button" popovertarget="menu" popovertargetaction="hide">Keyboard shortcuts<kbd aria-hidden="true">?</kbd></button>
+<label>Single-key shortcuts<input id="single-keys" type="checkbox" role="switch" checked></label>
 <hr>
 <p id="key-in-use" class="hint"></p>
 <button id="sign-out" type="button" popovertarget="menu" popovertargetaction="hide">Sign out</button>
@@ -78,7 +79,7 @@ ${renderPanel()}
 </section>
 ${renderShortcuts()}
 <p id="announcement" class="visually-hidden" role="status"></p>
-<div id="notices">${['connection', 'export', 'message'].map(name => html`<div id="${name}-notice" class="notice row" role="status" hidden><span></span><button class="link" type="button" hidden></button></div>`)}</div>`
+<div id="notices">${['connection', 'export', 'message'].map(name => html`<div id="${name}-notice" class="notice row" role="status" hidden><span></span><b aria-hidden="true"></b><button class="link" type="button" hidden></button></div>`)}</div>`
 }
 
 function renderSignIn(environment: Environment): Html {
@@ -216,5 +217,6 @@ function renderShortcuts(): Html {
   return html`<dialog id="shortcuts" aria-labelledby="shortcuts-title">
 <form method="dialog"><h2 id="shortcuts-title" tabindex="-1" autofocus>Keyboard shortcuts</h2><button class="icon-button" aria-label="Close" title="Close">${icon('close')}</button></form>
 <dl>${SHORTCUTS.map(({ keys, action, writes }) => html`<div${writes && html` class="writes"`}><dt>${action}</dt><dd class="row">${keys.map(key => html`<kbd>${key}</kbd>`)}</dd></div>`)}</dl>
+<p class="hint">The menu has a switch for those of one letter, digit or sign.</p>
 </dialog>`
 }

@@ -11,6 +11,8 @@ import { useBrowser } from './browser.ts'
 
 export interface OpenOptions {
   readonly path?: string
+  /** The clock of the page stands still from the start. */
+  readonly isClockStopped?: boolean
   readonly context?: BrowserContextOptions
   /** The default is true. */
   readonly isSignedIn?: boolean
@@ -25,7 +27,7 @@ export interface OpenPage {
 export function useCatalogue() {
   const newContext = useBrowser()
   return async (t: TestContext, service: TestService, options: OpenOptions = {}): Promise<OpenPage> => {
-    const { path = '/', isSignedIn = true } = options
+    const { path = '/', isSignedIn = true, isClockStopped = false } = options
     const context = await newContext(t, options.context)
     const page = await context.newPage()
     const errors: string[] = []
@@ -40,6 +42,7 @@ export function useCatalogue() {
     })
     t.after(() => assert.deepEqual(errors, []))
     if (isSignedIn) await storeKey(page, service.address)
+    if (isClockStopped) await stopClock(page)
     await page.goto(service.address + path)
     if (isSignedIn) await waitForCatalogue(page)
     return { page, context }
@@ -139,10 +142,16 @@ export async function stopClock(page: Page): Promise<void> {
 }
 
 /** Answers every API request of the page with this error. */
-export async function failRequests(page: Page, status: number, code: string): Promise<void> {
+export async function failRequests(
+  page: Page,
+  status: number,
+  code: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<void> {
   await page.route('**/v1/**', route =>
     route.fulfill({
       status,
+      headers,
       contentType: 'application/json',
       body: JSON.stringify({ code, message: '', status }),
     }),
@@ -171,6 +180,14 @@ export async function holdRequests(page: Page, method: string): Promise<HeldRequ
 
 /** How often the page counts the animals, and reads those on the screen again (src/web/browser/catalogue.ts). */
 export const INTERVAL_MS = 5_000
+
+/** Tells the page that its tab is hidden or visible again. */
+export async function setHidden(page: Page, isHidden: boolean): Promise<void> {
+  await page.evaluate(isHidden => {
+    Object.defineProperty(document, 'hidden', { value: isHidden, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))
+  }, isHidden)
+}
 
 /** The row of the animal with this id. */
 export function rowOf(page: Page, id: number): Locator {

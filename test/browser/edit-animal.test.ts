@@ -63,9 +63,7 @@ function watchChanges(page: Page): string[] {
 suite('editing', () => {
   test('shows the animal as it is now, and sends only what was changed', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
-    const { page } = await open(t, service)
-    await stopClock(page)
-    await page.goto(service.address)
+    const { page } = await open(t, service, { isClockStopped: true })
     await readRows(page)
     await changeAnimal(service, 2, { categoryId: 77 })
     const bodies = watchChanges(page)
@@ -158,9 +156,7 @@ suite('editing', () => {
 
   test('says in the form that somebody has changed the animal', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
-    const { page } = await open(t, service)
-    await stopClock(page)
-    await page.goto(service.address)
+    const { page } = await open(t, service, { isClockStopped: true })
     await openForm(page, 2)
     await nameField(page).fill('Mine')
     await changeAnimal(service, 2, { categoryId: 8 })
@@ -193,6 +189,30 @@ suite('editing', () => {
     await page.locator('#details').waitFor()
     assert.equal(await page.locator('#edit-animal').isVisible(), false)
     assert.equal((await readAnimal(service, 2n))?.name, 'Animal 2')
+  })
+
+  test('is closed by Back, on a phone too, which keeps the draft and everything else', async t => {
+    const service = await startWithAnimals(t, newAnimals(30))
+    const { page } = await open(t, service, { context: { viewport: { width: 375, height: 700 } } })
+    await readRows(page)
+    await page.evaluate(() => scrollTo(0, 200))
+    await openForm(page, 25)
+    await nameField(page).fill('Half-typed')
+    await page.goBack()
+    await page.getByRole('button', { name: 'Continue editing' }).click()
+    assert.equal(await nameField(page).inputValue(), 'Half-typed')
+    // Escape leaves a step of the history in which nothing differs.
+    await page.keyboard.press('Escape')
+    await page.goBack()
+    await page.locator('#panel').waitFor({ state: 'hidden' })
+    await page.waitForFunction(() => scrollY === 200)
+    await page.locator('#pager .new-animal').click()
+    await nameField(page).fill('New')
+    await page.goBack()
+    await page.locator('#panel').waitFor({ state: 'hidden' })
+    assert.equal(await page.evaluate(() => scrollY), 200)
+    await page.locator('#pager .new-animal').click()
+    assert.equal(await nameField(page).inputValue(), 'New')
   })
 
   test('sends the same key again after a lost answer', async t => {
@@ -280,9 +300,7 @@ suite('removing', () => {
 
   test('happens only if the animal has the status that the user sees', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
-    const { page } = await open(t, service)
-    await stopClock(page)
-    await page.goto(service.address)
+    const { page } = await open(t, service, { isClockStopped: true })
     await openAnimal(page, 2)
     await changeAnimal(service, 2, { status: 'sold' })
     await removeButton(page).click()

@@ -57,19 +57,12 @@ suite('the catalogue page', () => {
     await page.getByText('longer than usual').waitFor({ state: 'hidden' })
   })
 
-  test('shows what is wrong with an invalid URL, and a link to the first page', async t => {
+  test('says in its own words what is wrong with an address, and leads on', async t => {
     const { page } = await open(t, service())
-    const cases: [string, string][] = [
-      ['?limit=500', 'limit must be a whole number from 1 to 100'],
-      ['?after=x', 'after must be a whole number'],
-      ['?before=x', 'before must be a whole number'],
-      ['?order=random', 'order must be one of'],
-      ['?status=lost', 'status must be one of'],
-    ]
-    for (const [search, message] of cases) {
-      await page.goto(`${service().address}/${search}`)
-      await page.getByText(message).waitFor()
-      await page.getByRole('link', { name: 'Show the first page' }).click()
+    for (const wrong of ['limit=500', 'limit=x', 'after=x', 'before=x', 'order=random', 'status=lost']) {
+      await page.goto(`${service().address}/?${wrong}`)
+      await page.getByText(`This address has “${wrong}”, which means nothing here.`).waitFor()
+      await page.getByRole('link', { name: 'Show all animals' }).click()
       await waitForList(page, '', '30')
     }
   })
@@ -113,6 +106,22 @@ suite('the catalogue page', () => {
     })
   }
 
+  test('counts down the seconds that the server asks for', async t => {
+    const { page } = await open(t, service(), { isClockStopped: true })
+    await readRows(page)
+    await failRequests(page, 429, 'rate_limited', { 'retry-after': '20' })
+    await page.getByRole('link', { name: 'Next' }).click()
+    const notice = page.locator('#connection-notice')
+    await notice.getByText('20 s').waitFor()
+    await page.unroute('**/v1/**')
+    await page.clock.fastForward(12_000)
+    await notice.getByText('8 s').waitFor()
+    assert.equal(await notice.getByRole('button', { name: 'Try now' }).isVisible(), true)
+    await page.clock.fastForward(8_000)
+    await waitForList(page, '?before=11', '10')
+    await notice.waitFor({ state: 'hidden' })
+  })
+
   test('says that the server is away although the user has requested nothing, until it is back', async t => {
     const { page } = await open(t, service())
     await stopClock(page)
@@ -137,8 +146,13 @@ suite('the catalogue page', () => {
     await page.getByRole('link', { name: 'Next' }).click()
     await failed
     await page.getByRole('button', { name: 'Try now' }).waitFor()
+    assert.equal((await page.locator('#rows .id').count()) > 0, true)
+    // The rows are no answer to another filter.
+    await page.getByRole('button', { name: 'available' }).click()
+    await page.locator('tr.skeleton').first().waitFor()
+    assert.equal(await page.locator('#rows .id').count(), 0)
     await context.setOffline(false)
-    await waitForList(page, '?order=oldest&after=20', '21')
+    await waitForList(page, '?status=available&order=oldest', '1')
     await page.getByText('You are offline.').waitFor({ state: 'hidden' })
   })
 })

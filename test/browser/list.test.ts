@@ -123,6 +123,25 @@ suite('the list', () => {
     await waitForList(page, '?limit=50&order=oldest', '1')
   })
 
+  test('gives the scroll position back, with Back, Forward and a reload', async t => {
+    const { page } = await open(t, service(), { path: '/?limit=50' })
+    await waitForList(page, '?limit=50', '120')
+    const waitForScroll = (y: number) => page.waitForFunction(y => scrollY === y, y)
+    await page.evaluate(() => scrollTo(0, 300))
+    await link(page, 'Next').click()
+    await waitForList(page, '?limit=50&before=71', '70')
+    await waitForScroll(0)
+    await page.evaluate(() => scrollTo(0, 150))
+    await page.goBack()
+    await waitForList(page, '?limit=50', '120')
+    await waitForScroll(300)
+    await page.goForward()
+    await waitForList(page, '?limit=50&before=71', '70')
+    await waitForScroll(150)
+    await page.reload()
+    await waitForScroll(150)
+  })
+
   test('moves one page for a second click while the page is loading', async t => {
     const { page } = await open(t, service(), { path: '/?order=oldest' })
 
@@ -174,7 +193,7 @@ suite('the order', () => {
     const { page } = await open(t, service(), { path: '/?limit=50' })
     await waitForList(page, '?limit=50', '120')
     const status = page.locator('#list-status')
-    await status.getByText('50 of 120').waitFor()
+    await status.getByText('ids 71 – 120 of 120').waitFor()
     assert.deepEqual(
       await readIds(page),
       Array.from({ length: 50 }, (_, index) => String(120 - index)),
@@ -182,7 +201,7 @@ suite('the order', () => {
     assert.equal(await link(page, 'Previous').count(), 0)
     await link(page, 'Next').click()
     await waitForList(page, '?limit=50&before=71', '70')
-    await status.getByText('ids 70 to 21').waitFor()
+    await status.getByText('ids 21 – 70 of 120').waitFor()
     await link(page, 'Previous').click()
     await waitForList(page, '?limit=50', '120')
     await page.getByRole('button', { name: 'Oldest first' }).click()

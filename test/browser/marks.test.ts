@@ -19,7 +19,6 @@ import {
   signOut,
   startWithAnimals,
   statusButton,
-  stopClock,
   useCatalogue,
   waitForCatalogue,
   waitForList,
@@ -83,9 +82,7 @@ suite('s and a number', () => {
 suite('marked animals', () => {
   test('get a status together, with one line of outcome and Undo', async t => {
     const service = await startWithAnimals(t, newAnimals(14, ['available', 'available', 'available', 'sold']))
-    const { page } = await open(t, service)
-    await stopClock(page)
-    await page.goto(`${service.address}/?order=oldest`)
+    const { page } = await open(t, service, { path: '/?order=oldest', isClockStopped: true })
     await readStock(page)
     for (let count = 0; count < 12; count++) await press(page, 'j', 'x')
     await press(page, 'Escape')
@@ -169,9 +166,7 @@ suite('marked animals', () => {
 suite('the cursor', () => {
   test('goes on from the row that was left with Escape or focused last, and over removed rows and pages', async t => {
     const service = await startWithAnimals(t, newAnimals(45))
-    const { page } = await open(t, service)
-    await stopClock(page)
-    await page.goto(service.address)
+    const { page } = await open(t, service, { isClockStopped: true })
     await readStock(page)
     await press(page, 'j', 'j', 'j')
     await waitForSelected(page, 43)

@@ -5,7 +5,14 @@ import { suite, type TestContext, test } from 'node:test'
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { API_KEY, type TestService } from '../support/service.ts'
 import { checkAccessibility } from './axe.ts'
-import { newAnimals, signIn, startWithAnimals, useCatalogue } from './catalogue-page.ts'
+import {
+  failRequests,
+  newAnimals,
+  signIn,
+  startWithAnimals,
+  stopClock,
+  useCatalogue,
+} from './catalogue-page.ts'
 
 const LARGE = 9007199254740993n
 const WIDE = { viewport: { width: 1280, height: 900 } }
@@ -447,6 +454,34 @@ suite('the forms', () => {
     }
   })
 
+  test('wait as long as the service asks for, until it is too long for the user', async t => {
+    const { page } = await openReference(t, WIDE, '/livez')
+    await stopClock(page)
+    await page.goto(new URL('/docs', page.url()).href)
+    await page.locator('#api-key').fill(API_KEY)
+    let sent = 0
+    page.on('request', request => {
+      if (request.url().includes('/v1/')) sent++
+    })
+    await failRequests(page, 429, 'rate_limited', { 'retry-after': '20' })
+    const output = await send(page, 'listPets')
+    await output.getByText('20 s').waitFor()
+    await page.clock.fastForward(12_000)
+    await output.getByText('8 s').waitFor()
+    await output.getByRole('button', { name: 'Cancel' }).click()
+    await output.getByText('Sending again').waitFor({ state: 'hidden' })
+    await page.clock.fastForward(20_000)
+    assert.match(await textOf(output), /^Rejected: 429 .* ms$/)
+    assert.equal(sent, 1)
+    await send(page, 'listPets')
+    await output.getByRole('button', { name: 'Try now' }).click()
+    await output.getByText('20 s').waitFor()
+    await page.unroute('**/v1/**')
+    await page.clock.fastForward(20_000)
+    await output.getByText('200').waitFor()
+    assert.equal(sent, 4)
+  })
+
   test('show a rejected request as an error', async t => {
     const { page } = await openReference(t)
     await page.getByLabel('API key').fill(API_KEY)
@@ -473,6 +508,7 @@ suite('with a key that may only read', () => {
       assert.equal(await form.getByRole('button', { name: 'Send' }).isEnabled(), isOffered, operation)
       assert.equal((await form.locator('.effect').textContent()) === REASON, !isOffered, operation)
     }
+    assert.equal(await page.locator('.environment-note').isVisible(), !isOffered, 'the badge')
     for (const operation of READS)
       assert.equal(
         await page.locator(`#${operation}`).getByRole('button', { name: 'Send' }).isEnabled(),

@@ -171,7 +171,7 @@ suite('the link of an animal', () => {
     assert.equal(await page.locator('#panel').isVisible(), false)
     assert.equal(searchOf(page), '')
     await page.goto(`${service().address}/?animal=x`)
-    await page.getByText('animal must be a whole number').waitFor()
+    await page.getByText('This address has “animal=x”').waitFor()
   })
 })
 
@@ -271,7 +271,8 @@ suite('the keyboard', () => {
     const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
     await dialog.waitFor()
     const keys = await dialog.locator('kbd').allTextContents()
-    for (const key of ['n', '/', 'j', 'k', '[', ']', 'f', 'o', 'c', '?']) assert.ok(keys.includes(key), key)
+    const all = ['n', '/', 'j', '↓', 'k', '↑', ']', '[', 's', '1–4', 'z', 'x', 'e', 'f', 'o', 'c', 'Esc', '?']
+    assert.deepEqual(keys, all)
     await press(page, 'n')
     assert.equal(await page.locator('#panel').isVisible(), false, 'shortcuts work behind the dialog')
     await press(page, 'Escape')
@@ -285,6 +286,32 @@ suite('the keyboard', () => {
     await page.getByRole('button', { name: 'Keyboard shortcuts' }).click()
     await dialog.getByRole('button', { name: 'Close' }).click()
     await dialog.waitFor({ state: 'hidden' })
+  })
+
+  test('has a switch for shortcuts of one character, which the device remembers', async t => {
+    const { page } = await open(t, service(), { path: '/?order=oldest' })
+    await readRows(page)
+    const toggle = page.getByRole('switch', { name: 'Single-key shortcuts' })
+    const hint = page.locator('#bar .new-animal kbd')
+    assert.equal(await hint.isVisible(), true)
+    await page.getByRole('button', { name: 'More' }).click()
+    await toggle.uncheck()
+    await press(page, 'Escape')
+    for (const load of [() => readRows(page), () => page.reload()]) {
+      await load()
+      await readRows(page)
+      await press(page, 'n', 'j', '?', '/', ']')
+      assert.equal(await page.locator('#panel').isVisible(), false)
+      assert.equal(await page.locator('#shortcuts').isVisible(), false)
+      assert.equal(await hint.isVisible(), false)
+    }
+    await press(page, 'ArrowDown')
+    await waitForSelected(page, '1')
+    await press(page, 'Escape')
+    await page.getByRole('button', { name: 'More' }).click()
+    await toggle.check()
+    await press(page, 'Escape', 'n')
+    await page.getByRole('heading', { name: 'New animal' }).waitFor()
   })
 
   test('does nothing while the user is signed out', async t => {

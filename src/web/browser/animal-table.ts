@@ -63,6 +63,12 @@ export function createAnimalTable({ state, onSelect, onMark }: AnimalTableOption
     table.hidden = true
   }
 
+  function clear(): void {
+    isPart = false
+    rows.clear()
+    showRows()
+  }
+
   /** A row stays the same element while its animal is shown, with its focus and what is selected in it. */
   function showPage({ animals, location }: ListPage): void {
     const { name: searched } = toFilters(location.search)
@@ -162,9 +168,11 @@ export function createAnimalTable({ state, onSelect, onMark }: AnimalTableOption
       if (state.page !== undefined && !isPart && rows.size > 0) showPage(state.page)
     },
 
-    /** Marks the table as busy. Rows of the previous page stay until the next page arrives. */
-    showLoading(limit: number): void {
+    /** Marks the table as busy. Rows of the previous page stay until the next page arrives, or until that takes long. */
+    showLoading(limit: number, isLong = false): void {
       table.ariaBusy = 'true'
+      // They belong to another list.
+      if (isLong && state.page === undefined && rows.size > 0) clear()
       if (body.childElementCount > 0 || (!message.hidden && !isPart)) return
       message.hidden = true
       table.hidden = false
@@ -180,23 +188,21 @@ export function createAnimalTable({ state, onSelect, onMark }: AnimalTableOption
     },
 
     /** What a search has found so far. */
-    showPart(page: ListPage, isPaused: boolean): void {
-      table.ariaBusy = String(!isPaused)
+    showPart(page: ListPage, isStopped: boolean): void {
+      table.ariaBusy = String(!isStopped)
       isPart = true
       if (page.animals.length > 0) showPage(page)
       else
         showMessage({
           title: 'Nothing found yet',
-          text: isPaused
-            ? 'Press “Continue searching”, or search for something else.'
-            : 'The search goes on.',
+          text: isStopped ? 'The search was stopped.' : 'The search goes on.',
           link: '',
         })
     },
 
     showError(text: string): void {
       table.ariaBusy = 'false'
-      showMessage({ title: 'This page cannot be shown', text, link: 'Show the first page' })
+      showMessage({ title: 'This page cannot be shown', text, link: 'Show all animals' })
     },
 
     /** Marks rows for a few seconds. */
@@ -214,11 +220,7 @@ export function createAnimalTable({ state, onSelect, onMark }: AnimalTableOption
       row?.scrollIntoView({ block: 'nearest' })
     },
 
-    clear(): void {
-      isPart = false
-      rows.clear()
-      showRows()
-    },
+    clear,
   }
 }
 

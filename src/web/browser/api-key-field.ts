@@ -31,7 +31,13 @@ export function createApiKeyField() {
     tellListeners()
   }
 
+  function isReadOnly(): boolean {
+    const key = parsePastedKey(input.value)
+    return key === refusedKey || readOnlyPrefixes.some(prefix => key.startsWith(prefix))
+  }
+
   function tellListeners(): void {
+    document.documentElement.classList.toggle('read-only', isReadOnly())
     for (const listener of listeners) listener()
   }
 
@@ -57,8 +63,7 @@ export function createApiKeyField() {
     },
     /** Whether the key is known to be one that may only read. */
     get isReadOnly() {
-      const key = parsePastedKey(input.value)
-      return key === refusedKey || readOnlyPrefixes.some(prefix => key.startsWith(prefix))
+      return isReadOnly()
     },
     /** The service has refused a write with this key. */
     markReadOnly(key: string): void {

@@ -56,16 +56,22 @@ const table = createAnimalTable({
   onSelect: id => details.select(id),
   onMark: id => marks.toggle(id),
 })
-const navigation = createNavigation({ state, onList: loadList, onAnimal: () => details.follow() })
+const navigation = createNavigation({
+  state,
+  onList: loadList,
+  onAnimal: () => details.follow(),
+  onFormLeft: closeForm,
+})
 const listStatus = createListStatus({
+  state,
   pace,
   onClear() {
     navigation.goTo(firstPage({ ...state.location, search: undefined }))
     searchField.focus()
   },
-  onPart(found, isPaused) {
+  onPart(found, isStopped) {
     state.page = found
-    table.showPart(found, isPaused)
+    table.showPart(found, isStopped)
     navigation.showPager()
   },
 })
@@ -74,7 +80,7 @@ const loader = createPageLoader({
   session,
   notice: createNotice('connection'),
   watchSearch: listStatus.watchSearch,
-  onLoading: () => table.showLoading(state.location.limit),
+  onLoading: isLong => table.showLoading(state.location.limit, isLong),
   onLoaded: showPage,
   onReread: followOthers,
   onError(text) {
@@ -99,7 +105,13 @@ const details = createDetails({
   onChanged: updateStock,
 })
 const form = createAddAnimalForm({ state, session, render, onAdded: showAdded })
-const editForm = createEditAnimalForm({ state, session, render, announce })
+const editForm = createEditAnimalForm({
+  state,
+  session,
+  render,
+  announce,
+  onOpen: isResumed => navigation.enterForm(state.location, isResumed),
+})
 const newAnimals = find('#new-animals', HTMLButtonElement)
 const searchField = createSearchField({
   onSearch(search) {
@@ -164,7 +176,7 @@ function render(): void {
   showStock(inventory, location.search !== undefined)
   if (!state.isWaiting) {
     const isListed = (animal: Animal) => !state.fates.has(animal.id) && isInList(animal, location)
-    listStatus.showPage(page && { ...page, animals: page.animals.filter(isListed) }, inventory)
+    listStatus.showPage(page && { ...page, animals: page.animals.filter(isListed) })
   }
   if (newCount === 0) keepFocus(newAnimals)
   newAnimals.hidden = newCount === 0
@@ -314,6 +326,7 @@ function showPage(page: ListPage): void {
     if (!isLoaded) editForm.resume()
     isLoaded = true
   })
+  navigation.restoreScroll()
 }
 
 async function checkId(id: bigint): Promise<string | undefined> {
@@ -330,13 +343,11 @@ async function checkId(id: bigint): Promise<string | undefined> {
 /** One press closes one thing, the one in front. */
 function closeFront(isKey: boolean): void {
   const { animal } = state.location
-  if (form.isSending || editForm.isSending) return
   if (isKey && state.isChoosing) {
     state.isChoosing = false
     render()
   } else if (isKey && state.question !== undefined) details.keep()
-  else if (state.form === 'add-animal') form.close()
-  else if (state.form === 'edit-animal') editForm.close()
+  else if (state.form !== undefined) closeForm()
   else if (contentOf(state) !== undefined) {
     state.cursor = animal
     navigation.goTo({ ...state.location, animal: undefined })
@@ -344,14 +355,22 @@ function closeFront(isKey: boolean): void {
   } else if (isKey) marks.clear()
 }
 
+/** Keeps what was typed. */
+function closeForm(): void {
+  if (form.isSending || editForm.isSending) return
+  if (state.form === 'add-animal') form.close()
+  else editForm.close()
+}
+
 /** The form replaces the details in the panel, so no row is selected any more. */
 function openForm(): void {
-  const { animal } = state.location
+  const { location, cursor } = state
   if (session.isReadOnly) return
+  const isOpen = state.form === 'add-animal'
   form.open()
-  if (animal === undefined) return
-  state.cursor = animal
-  navigation.goTo({ ...state.location, animal: undefined })
+  if (isOpen) return
+  state.cursor = location.animal ?? cursor
+  navigation.enterForm({ ...location, animal: undefined })
 }
 
 /** Edits the animal in the panel, otherwise that with the cursor. */

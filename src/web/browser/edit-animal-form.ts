@@ -45,9 +45,11 @@ interface EditAnimalFormOptions {
   readonly session: Session
   readonly render: () => void
   readonly announce: (text: string) => void
+  /** The form opens, after a reload as before it. */
+  readonly onOpen: (isResumed: boolean) => void
 }
 
-export function createEditAnimalForm({ state, session, render, announce }: EditAnimalFormOptions) {
+export function createEditAnimalForm({ state, session, render, announce, onOpen }: EditAnimalFormOptions) {
   const fields = createAnimalFields('#edit-animal', { busyLabel: 'Saving …', onSubmit: save })
   const { problem } = fields
   const drafts = loadDrafts()
@@ -77,13 +79,14 @@ export function createEditAnimalForm({ state, session, render, announce }: EditA
   }
 
   /** Opens the form for the animal in the panel. */
-  function open(): void {
+  function open(isResumed = false): void {
     const { animal } = state
     if (animal === undefined || session.isReadOnly || state.form === 'edit-animal' || fields.isSending) return
     opener = document.activeElement
     id = animal.id
     const texts = textsOf(animal)
     if (!draftOf(id)) drafts.set(String(id), { typed: texts, base: texts, conflicts: [] })
+    onOpen(isResumed)
     state.form = 'edit-animal'
     state.question = undefined
     fields.clearProblems()
@@ -231,7 +234,7 @@ export function createEditAnimalForm({ state, session, render, announce }: EditA
     update({ typed: { name: fields.name.value, category: fields.category.value } }),
   )
   find('#cancel-edit', HTMLButtonElement).addEventListener('click', drop)
-  editButton.addEventListener('click', open)
+  editButton.addEventListener('click', () => open())
   for (const field of FIELDS) {
     const settle = (typed: (draft: Draft) => Texts) => {
       const draft = draftOf(id)
@@ -256,7 +259,7 @@ export function createEditAnimalForm({ state, session, render, announce }: EditA
     render: renderForm,
     /** Opens the form again if the animal in the panel has a draft: the page was reloaded. */
     resume(): void {
-      if (state.animal !== undefined && draftOf(state.animal.id) !== undefined) open()
+      if (state.animal !== undefined && draftOf(state.animal.id) !== undefined) open(true)
     },
     /** Forgets all drafts. */
     reset(): void {

@@ -4,24 +4,23 @@ import type { Inventory } from '../../../client/src/animal-store.ts'
 import { formatNumber } from '../../count.ts'
 import { find, keepFocus } from './elements.ts'
 import type { ListPage } from './list-page.ts'
-import { isFirstPage } from './location.ts'
+import type { Kind } from './location.ts'
 import type { Pace } from './pace.ts'
+import type { PageState } from './state.ts'
 import { countOf } from './stock.ts'
 
 /** After this time, a search says how far it is. */
 const PROGRESS_MS = 1_000
 
-/** After each time that it has examined this many animals, a search asks whether it should go on. */
-const ASK_AFTER = 100_000
-
 interface ListStatusOptions {
+  readonly state: PageState
   readonly pace: Pace
   readonly onClear: () => void
-  /** A search that takes long has found these animals so far. It is paused, or goes on. */
-  readonly onPart: (found: ListPage, isPaused: boolean) => void
+  /** A search that takes long has found these animals so far. It is stopped, or goes on. */
+  readonly onPart: (found: ListPage, isStopped: boolean) => void
 }
 
-export function createListStatus({ pace, onClear, onPart }: ListStatusOptions) {
+export function createListStatus({ state, pace, onClear, onPart }: ListStatusOptions) {
   const text = find('#list-status span', HTMLElement)
   const stopButton = find('#stop-search', HTMLButtonElement)
   const clearButton = find('#clear-search', HTMLButtonElement)
@@ -35,45 +34,43 @@ export function createListStatus({ pace, onClear, onPart }: ListStatusOptions) {
     stopButton.hidden = stopLabel === undefined
   }
 
+  /** A search examines the animals of the status. The service has no filter for those without one. */
+  function describeProgress(examined: number, status: Kind | undefined): string {
+    const { inventory } = state
+    const total = inventory && countOf(inventory, status === 'none' ? undefined : status)
+    if (total === undefined || total < examined) return `${formatNumber(examined)} so far`
+    return `${formatNumber(examined)} of ${formatNumber(total)}`
+  }
+
   stopButton.addEventListener('click', () => onStop())
   clearButton.addEventListener('click', onClear)
 
   return {
     /** Shows nothing if no page is shown. The page has only animals that are in the list. */
-    showPage(page: ListPage | undefined, inventory: Inventory | undefined): void {
+    showPage(page: ListPage | undefined): void {
       clearButton.hidden = page?.location.search === undefined
-      show(page === undefined ? '' : describePage(page, inventory))
+      show(page === undefined ? '' : describePage(page, state.inventory))
     },
 
     /**
      * Returns a function that is called before each further request of a search (list-page.ts). It waits while the search is
-     * stopped, and leaves half of the rate limit to the user.
+     * stopped or the tab is hidden, and leaves half of the rate limit to the user.
      */
     watchSearch(signal: AbortSignal): (found: ListPage, examined: number) => Promise<void> {
       // What the search before this one has shown.
       if (!stopButton.hidden) show('')
       let latest: { readonly found: ListPage; readonly examined: number } | undefined
       let isSlow = false
-      let askAfter = ASK_AFTER
-      let paused: PromiseWithResolvers<void> | undefined
+      let stopped: PromiseWithResolvers<void> | undefined
 
       function showProgress(): void {
-        if (latest === undefined || signal.aborted) return
+        if (!isSlow || latest === undefined || signal.aborted) return
         const { found, examined } = latest
-        const count = formatNumber(examined)
-        onPart(found, paused !== undefined)
-        clearButton.hidden = found.location.search === undefined
-        if (paused === undefined) show(`Searching … ${count} so far`, 'Stop')
-        else
-          show(
-            `Searched ${count} animals so far, ${formatNumber(found.animals.length)} found.`,
-            'Continue searching',
-          )
-      }
-
-      function pause(): void {
-        paused = Promise.withResolvers()
-        showProgress()
+        const { status, search } = found.location
+        onPart(found, stopped !== undefined)
+        clearButton.hidden = search === undefined
+        const verb = stopped === undefined ? 'Searching … ' : 'Searched '
+        show(verb + describeProgress(examined, status), stopped === undefined ? 'Stop' : 'Continue')
       }
 
       const timer = setTimeout(() => {
@@ -82,23 +79,18 @@ export function createListStatus({ pace, onClear, onPart }: ListStatusOptions) {
       }, PROGRESS_MS)
       signal.addEventListener('abort', () => {
         clearTimeout(timer)
-        paused?.resolve()
+        stopped?.resolve()
       })
       onStop = () => {
-        if (paused === undefined) return pause()
-        paused.resolve()
-        paused = undefined
+        stopped?.resolve()
+        stopped = stopped === undefined ? Promise.withResolvers() : undefined
         showProgress()
       }
       return async (found, examined) => {
         latest = { found, examined }
-        if (examined >= askAfter) {
-          askAfter = examined + ASK_AFTER
-          pause()
-        } else if (isSlow) showProgress()
-        await paused?.promise
-        await pace.untilSpare(signal)
-        signal.throwIfAborted()
+        showProgress()
+        await stopped?.promise
+        await pace.untilVisible(signal)
       }
     },
   }
@@ -114,9 +106,10 @@ function describePage(
     if (next !== undefined) return `${count} shown, there may be more`
     return previous === undefined ? `${count} found` : `${count} shown, the last ones`
   }
-  if (isFirstPage(location))
-    return inventory === undefined ? '' : `${count} of ${formatNumber(countOf(inventory, location.status))}`
-  const [first, last] = [animals[0], animals.at(-1)]
-  if (first === undefined) return ''
-  return first === last ? `id ${first.id}` : `ids ${first.id} to ${last?.id}`
+  const ends = [animals[0]?.id ?? 0n, animals.at(-1)?.id ?? 0n]
+  if (location.order === 'newest') ends.reverse()
+  const [first, last] = ends
+  const total = inventory === undefined ? '' : ` of ${formatNumber(countOf(inventory, location.status))}`
+  if (animals.length === 0) return ''
+  return (first === last ? `id ${first}` : `ids ${first} – ${last}`) + total
 }

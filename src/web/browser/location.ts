@@ -2,10 +2,9 @@
 // URL, so that links can be shared and the browser's Back button works.
 
 import type { Animal, ListOptions } from '../../../client/src/animal-store.ts'
-import { foldName, parseStatus, STATUSES } from '../../animal.ts'
-import { invalid } from '../../error.ts'
+import { foldName, STATUSES } from '../../animal.ts'
 import { canonicalInteger } from '../../json.ts'
-import { PAGE_LIMIT, parseLimit } from '../../page.ts'
+import { PAGE_LIMIT } from '../../page.ts'
 import { deviceValue } from './browser-storage.ts'
 import { parseInteger } from './typed-integer.ts'
 
@@ -39,42 +38,38 @@ export interface ListLocation {
 const storedPageSize = deviceValue('animal-store-page-size')
 
 function rememberedPageSize(): number {
-  const size = Number(storedPageSize.load())
-  const isValid = Number.isInteger(size) && size >= PAGE_LIMIT.minimum && size <= PAGE_LIMIT.maximum
-  return isValid ? size : PAGE_LIMIT.default
+  return parsePageSize(storedPageSize.load() ?? '') ?? PAGE_LIMIT.default
 }
 
 export function rememberPageSize(size: string): void {
   storedPageSize.save(size)
 }
 
-/** Parses the query of a URL, or throws `invalid_request`. */
-export function parseListLocation(search: string): ListLocation {
-  const query = new URLSearchParams(search)
-  const status = query.get('status')
-  const limit = query.get('limit')
-  return {
-    status: status === null ? undefined : status === 'none' ? status : parseStatus(status),
-    search: query.get('q')?.trim() || undefined,
-    limit: limit === null ? rememberedPageSize() : parseLimit(limit),
-    order: parseOrder(query.get('order')),
-    after: parseId('after', query.get('after')),
-    before: parseId('before', query.get('before')),
-    animal: parseId('animal', query.get('animal')),
+function parsePageSize(text: string): number | undefined {
+  const size = /^\d+$/.test(text) ? Number(text) : 0
+  return size >= PAGE_LIMIT.minimum && size <= PAGE_LIMIT.maximum ? size : undefined
+}
+
+/** Parses the query of a URL, or throws an error with a message for the user. */
+export function parseListLocation(query: string): ListLocation {
+  const parameters = new URLSearchParams(query)
+
+  function parse<Value>(name: string, parseText: (text: string) => Value | undefined): Value | undefined {
+    const text = parameters.get(name)
+    const value = text === null ? undefined : parseText(text)
+    if (text === null || value !== undefined) return value
+    throw new Error(`This address has “${name}=${text}”, which means nothing here.`)
   }
-}
 
-function parseOrder(text: string | null): Order {
-  const order = ORDERS.find(order => order === (text ?? 'newest'))
-  if (order === undefined) throw invalid(`order must be one of ${ORDERS.join(', ')}.`)
-  return order
-}
-
-function parseId(name: string, text: string | null): bigint | undefined {
-  if (text === null) return undefined
-  const id = canonicalInteger(text)
-  if (id === undefined) throw invalid(`${name} must be a whole number.`)
-  return id
+  return {
+    status: parse('status', text => KINDS.find(kind => kind === text)),
+    search: parameters.get('q')?.trim() || undefined,
+    limit: parse('limit', parsePageSize) ?? rememberedPageSize(),
+    order: parse('order', text => ORDERS.find(order => order === text)) ?? 'newest',
+    after: parse('after', canonicalInteger),
+    before: parse('before', canonicalInteger),
+    animal: parse('animal', canonicalInteger),
+  }
 }
 
 /** A relative URL, so that the page works below any prefix. */

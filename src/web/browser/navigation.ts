@@ -1,6 +1,6 @@
 // Navigation: the browser's history, the filter, the page size, and the links between pages.
 
-import { ServiceError } from '../../error.ts'
+import { tabValue } from './browser-storage.ts'
 import { find, keepFocus, opensNewTab } from './elements.ts'
 import {
   firstPage,
@@ -15,6 +15,9 @@ import {
 } from './location.ts'
 import type { PageState } from './state.ts'
 
+/** How far each step of the history was scrolled down when the user left it. */
+const storedScroll = tabValue('animal-store-scroll')
+
 export type Navigation = ReturnType<typeof createNavigation>
 
 interface NavigationOptions {
@@ -23,27 +26,60 @@ interface NavigationOptions {
   readonly onList: () => void
   /** The URL names another animal, or none. */
   readonly onAnimal: () => void
+  /** The Back button has left the form in the panel. */
+  readonly onFormLeft: () => void
 }
 
-export function createNavigation({ state, onList, onAnimal }: NavigationOptions) {
+export function createNavigation({ state, onList, onAnimal, onFormLeft }: NavigationOptions) {
   const filterButtons = document.querySelectorAll<HTMLButtonElement>('#filter button')
   const limitSelect = find('#limit', HTMLSelectElement)
   const listElement = find('#list', HTMLElement)
+  const scrolled = (storedScroll.load() ?? '').split(',').map(Number)
+  let step = Number(history.state ?? scrolled.length)
+  /** Until the list has loaded. */
+  let scrollNext = scrolled[step]
+  /** Where the form was opened, and whether this step has nothing but the form. */
+  let formStep = 0
+  let isFormAlone = false
+
+  // A list that has to be loaded is too short when the browser would scroll it.
+  history.scrollRestoration = 'manual'
+  history.replaceState(step, '')
 
   /** Follows the URL, which has changed. */
   function follow(): void {
     const before = toListUrl(state.location)
     readUrl()
     const isSameList = state.urlProblem === undefined && toListUrl(state.location) === before
-    if (isSameList && state.page !== undefined) onAnimal()
-    else onList()
+    if (isSameList && state.page !== undefined) {
+      onAnimal()
+      restoreScroll()
+    } else onList()
+  }
+
+  function restoreScroll(): void {
+    if (scrollNext !== undefined) scrollTo(0, scrollNext)
+    scrollNext = undefined
+  }
+
+  function push(url: string): void {
+    scrolled[step] = scrollY
+    history.pushState(++step, '', url)
+  }
+
+  /** The form of this step was closed, so nothing is left of it. */
+  function isSpare(of: number): boolean {
+    return isFormAlone && of === formStep && state.form === undefined
   }
 
   function goTo(next: ListLocation, { replaces } = { replaces: false }): void {
-    if (toListUrl(next) !== toListUrl(state.location)) scrollTo(0, 0)
+    const isSameList = toListUrl(next) === toListUrl(state.location)
     state.selectNext = undefined
-    if (replaces || toUrl(next) === toUrl(state.location)) history.replaceState(null, '', toUrl(next))
-    else history.pushState(null, '', toUrl(next))
+    scrollNext = undefined
+    if (replaces || isSpare(step) || toUrl(next) === toUrl(state.location))
+      history.replaceState(step, '', toUrl(next))
+    else push(toUrl(next))
+    if (!isSameList) scrollTo(0, 0)
     follow()
   }
 
@@ -71,7 +107,21 @@ export function createNavigation({ state, onList, onAnimal }: NavigationOptions)
     rememberPageSize(limitSelect.value)
     goTo(firstPage({ ...state.location, limit: Number(limitSelect.value) }))
   })
-  addEventListener('popstate', follow)
+  addEventListener('popstate', () => {
+    const from = step
+    scrolled[from] = scrollY
+    // A link within the page makes a step without a number.
+    step = Number(history.state ?? from + 1)
+    if (history.state === null) history.replaceState(step, '')
+    if (isSpare(from) && step === from - 1) return history.back()
+    if (step < formStep && state.form !== undefined) onFormLeft()
+    scrollNext = scrolled[step] ?? 0
+    follow()
+  })
+  addEventListener('pagehide', () => {
+    scrolled[step] = scrollY
+    storedScroll.save(scrolled.join())
+  })
 
   /** Reads the location from the URL and shows it in the controls. */
   function readUrl(): void {
@@ -79,7 +129,7 @@ export function createNavigation({ state, onList, onAnimal }: NavigationOptions)
     try {
       state.location = parseListLocation(location.search)
     } catch (error) {
-      state.urlProblem = error instanceof ServiceError ? error.message : String(error)
+      state.urlProblem = error instanceof Error ? error.message : String(error)
     }
     showLocation(state.location)
     showTitle()
@@ -113,9 +163,19 @@ export function createNavigation({ state, onList, onAnimal }: NavigationOptions)
   return {
     readUrl,
     goTo,
+    /** Scrolls to where the user was at this step of the history, if the user has come back to it. */
+    restoreScroll,
+    /** A form opens beside this location. This is a step of the history, so that Back closes the form. */
+    enterForm(next: ListLocation, isResumed = false): void {
+      const isSame = toUrl(next) === toUrl(state.location)
+      if (!isSame) goTo(next)
+      else if (!isResumed && !(isFormAlone && step === formStep)) push(toUrl(next))
+      formStep = step
+      isFormAlone = isSame
+    },
     /** Changes the URL of what is shown already. */
     replaceUrl(next: ListLocation): void {
-      history.replaceState(null, '', toUrl(next))
+      history.replaceState(step, '', toUrl(next))
       state.location = next
       showTitle()
     },

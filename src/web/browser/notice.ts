@@ -21,6 +21,8 @@ interface NoticeAction {
 }
 
 interface NoticeOptions {
+  /** Follows the text, and screen readers do not announce it. */
+  readonly seconds?: string | undefined
   readonly action?: NoticeAction
   /** Hides the notice after this time. By default it stays until it is replaced or hidden. */
   readonly forMs?: number
@@ -32,6 +34,7 @@ export type Notice = ReturnType<typeof createNotice>
 export function createNotice(name: 'connection' | 'export' | 'message') {
   const notice = find(`#${name}-notice`, HTMLElement)
   const textElement = find(`#${name}-notice span`, HTMLElement)
+  const secondsElement = find(`#${name}-notice b`, HTMLElement)
   const button = find(`#${name}-notice button`, HTMLButtonElement)
   let timer: ReturnType<typeof setTimeout> | undefined
   let current: NoticeAction | undefined
@@ -51,10 +54,11 @@ export function createNotice(name: 'connection' | 'export' | 'message') {
   button.addEventListener('click', () => current?.run())
 
   return {
-    show(text: string, { action, forMs }: NoticeOptions = {}): void {
+    show(text: string, { seconds, action, forMs }: NoticeOptions = {}): void {
       clearTimeout(timer)
       current = action
       if (textElement.textContent !== text) textElement.textContent = text
+      secondsElement.textContent = seconds ?? ''
       button.textContent = action?.label ?? ''
       button.hidden = action === undefined
       notice.hidden = false

@@ -2,6 +2,7 @@
 // be reached.
 
 import { type AnimalStore, AnimalStoreError, type Page } from '../../../client/src/animal-store.ts'
+import { countDown } from './count-down.ts'
 import { describeOutage, isServerAway, isTemporary } from './failures.ts'
 import { findListPage, type ListPage, type ListPageOptions, toRereadOptions } from './list-page.ts'
 import { type Notice, SLOW_MS } from './notice.ts'
@@ -9,8 +10,8 @@ import type { Session } from './session.ts'
 import type { PageState } from './state.ts'
 import { countOf } from './stock.ts'
 
-const FIRST_RETRY_MS = 1_000
-const MAX_RETRY_MS = 15_000
+const FIRST_RETRY_SECONDS = 1
+const MAX_RETRY_SECONDS = 15
 
 const OFFLINE = 'You are offline. This page continues when the network is back.'
 
@@ -20,7 +21,8 @@ interface PageLoaderOptions {
   readonly notice: Notice
   /** Shows how far a search is, until the signal is aborted. */
   readonly watchSearch: (signal: AbortSignal) => ListPageOptions['beforeMore']
-  readonly onLoading: () => void
+  /** Called again when it takes long. */
+  readonly onLoading: (isLong: boolean) => void
   readonly onLoaded: (page: ListPage) => void
   /** The animals of the page that is shown already, as they are now, and others that may be new. */
   readonly onReread: (read: Page) => void
@@ -31,13 +33,13 @@ interface PageLoaderOptions {
 export function createPageLoader(options: PageLoaderOptions) {
   const { state, session, notice, watchSearch, onLoading, onLoaded, onReread, onError } = options
   let controller = new AbortController()
-  let retryTimer: ReturnType<typeof setTimeout> | undefined
+  let cancelRetry = () => {}
   let slowTimer: ReturnType<typeof setTimeout> | undefined
   let failures = 0
 
   function cancel(): void {
     controller.abort()
-    clearTimeout(retryTimer)
+    cancelRetry()
     clearTimeout(slowTimer)
   }
 
@@ -93,8 +95,11 @@ export function createPageLoader(options: PageLoaderOptions) {
   async function load(): Promise<void> {
     const error = await run(async (store, signal) => {
       state.isWaiting = true
-      slowTimer = setTimeout(() => notice.show('This takes longer than usual. Still waiting …'), SLOW_MS)
-      onLoading()
+      slowTimer = setTimeout(() => {
+        notice.show('This takes longer than usual. Still waiting …')
+        onLoading(true)
+      }, SLOW_MS)
+      onLoading(false)
       const { urlProblem } = state
       // An invalid URL is reported only after the server has accepted the key.
       if (urlProblem !== undefined && !session.isCatalogueShown) await store.inventory({ signal })
@@ -155,16 +160,18 @@ export function createPageLoader(options: PageLoaderOptions) {
 
   /** Doubles the delay after each failure. The button, or the browser going online again, retries immediately. */
   function retryLater(error: AnimalStoreError): void {
-    const delay = Math.min(FIRST_RETRY_MS * 2 ** failures, MAX_RETRY_MS)
+    const delay = Math.min(FIRST_RETRY_SECONDS * 2 ** failures, MAX_RETRY_SECONDS)
     failures++
     clearTimeout(slowTimer)
-    showRetrying(error)
-    retryTimer = setTimeout(load, Math.max(delay, (error.retryAfterSeconds ?? 0) * 1_000))
+    onLoading(true)
+    const seconds = Math.max(delay, error.retryAfterSeconds ?? 0)
+    cancelRetry = countDown(seconds, left => showRetrying(error, left), load)
   }
 
-  function showRetrying(error: AnimalStoreError): void {
-    const text = navigator.onLine ? `${describeOutage(error)} Trying again …` : OFFLINE
-    notice.show(text, { action: { label: 'Try now', run: retry } })
+  function showRetrying(error: AnimalStoreError, seconds?: string): void {
+    const action = { label: 'Try now', run: retry }
+    if (navigator.onLine) notice.show(`${describeOutage(error)} Trying again …`, { seconds, action })
+    else notice.show(OFFLINE, { action })
   }
 
   /** Rows that nobody waits for stay where they are. */

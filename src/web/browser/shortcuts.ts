@@ -1,5 +1,7 @@
-// Keyboard shortcuts. They do nothing while the user types, or while a dialog or the menu is open.
+// Keyboard shortcuts. They do nothing while the user types, or while a dialog or the menu is open. People who press keys by
+// mistake, such as with speech input, can switch off those of one character (WCAG 2.1.4).
 
+import { deviceValue } from './browser-storage.ts'
 import { find } from './elements.ts'
 
 /** Actions by `key` of a keyboard event. */
@@ -19,12 +21,17 @@ export function enableShortcuts(shortcuts: Shortcuts, isEnabled: () => boolean):
     if (menu.matches(':popover-open')) menu.hidePopover()
     dialog.showModal()
   }
+  const singleKeys = find('#single-keys', HTMLInputElement)
+  const stored = deviceValue('animal-store-single-keys')
+  singleKeys.checked = stored.load() !== 'off'
+  singleKeys.addEventListener('change', () => stored.save(singleKeys.checked ? 'on' : 'off'))
   find('#show-shortcuts', HTMLButtonElement).addEventListener('click', showDialog)
 
   addEventListener('keydown', event => {
     const { key, target } = event
     if (event.defaultPrevented || isForBrowser(event) || !isEnabled()) return
     if (!(target instanceof Element) || target.matches(TYPING)) return
+    if (key.length === 1 && !singleKeys.checked) return
     if (dialog.open || menu.matches(':popover-open')) return
     if (key.startsWith('Arrow') && target.closest(USES_ARROWS)) return
     const action = key === '?' ? showDialog : Object.hasOwn(shortcuts, key) && shortcuts[key]

@@ -6,6 +6,7 @@ import { LANGUAGES } from '../samples/languages.ts'
 import { buildRequest, fillIn, type SampleRequest } from '../samples/sample-request.ts'
 import type { ApiKeyField } from './api-key-field.ts'
 import { INVALID_KEY } from './browser-storage.ts'
+import { countDown } from './count-down.ts'
 import { createElement, find } from './elements.ts'
 
 const TIMEOUT_MS = 30_000
@@ -36,7 +37,9 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
   const effect = find('.effect', HTMLElement, form)
   const isWrite = form.dataset.method !== 'GET'
   let generatedKey = ''
-  let isAsking = false
+  /** Takes back a question, or the request that is sent again after a while, because the form has changed. */
+  let withdraw: (() => void) | undefined
+  let cancelCountDown = () => {}
   let isWaiting = false
   let nextPage: URLSearchParams | undefined
 
@@ -66,7 +69,7 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     showEffect(readForm(form))
     // The field for the key may cover the reason beside "Send".
     const isCovered = sendRow.querySelector('#key') !== null
-    if (sendButton.disabled && (isAsking || isCovered)) sayFailure('Not sent.', READ_ONLY)
+    if (sendButton.disabled && (withdraw !== undefined || isCovered)) sayFailure('Not sent.', READ_ONLY)
   }
 
   function generateKey(): void {
@@ -79,7 +82,8 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
   }
 
   function say(kind: string, ...content: readonly (Node | string)[]): void {
-    isAsking = false
+    withdraw = undefined
+    cancelCountDown()
     result.hidden = false
     output.className = kind
     output.replaceChildren(...content)
@@ -94,29 +98,37 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     sendButton.focus({ preventScroll: true })
   }
 
-  /** Asks before a write in production. */
-  function askToConfirm(label: string): void {
-    const confirm = createElement('button', { type: 'button' }, label)
-    const cancel = createElement('button', { type: 'button' }, 'Cancel')
-    confirm.addEventListener('click', () => {
-      focusSend()
-      submit(true)
-    })
-    cancel.addEventListener('click', () => {
-      focusSend()
-      say('', 'Nothing was sent.')
-    })
-    say(
-      'question',
-      `Nothing was sent yet. This request ${effect.textContent}.`,
-      createElement('span', { class: 'row' }, confirm, cancel),
-    )
-    isAsking = true
+  /** Two buttons: to send now, and not to send. */
+  function renderChoice(label: string, onCancel: () => void): HTMLElement {
+    const buttons = [label, 'Cancel'].map(text => createElement('button', { type: 'button' }, text))
+    for (const [index, run] of [() => submit(true), onCancel].entries())
+      buttons[index]?.addEventListener('click', () => {
+        focusSend()
+        run()
+      })
+    return createElement('span', { class: 'row' }, ...buttons)
   }
 
-  /** The question is about the request as it was. */
-  function withdrawQuestion(): void {
-    if (isAsking) say('', 'Nothing was sent yet. The request was changed.')
+  /** Asks before a write in production. */
+  function askToConfirm(label: string): void {
+    const choice = renderChoice(label, () => say('', 'Nothing was sent.'))
+    say('question', `Nothing was sent yet. This request ${effect.textContent}.`, choice)
+    withdraw = () => say('', 'Nothing was sent yet. The request was changed.')
+  }
+
+  /** Sends again after the seconds that the service has asked for. */
+  function sendLater(seconds: number): void {
+    const left = createElement('b', { 'aria-hidden': 'true' })
+    const outcome = [...output.childNodes]
+    withdraw = () => say('refused', ...outcome)
+    output.append('. Sending again … ', left, renderChoice('Try now', withdraw))
+    cancelCountDown = countDown(
+      seconds,
+      text => {
+        left.textContent = text
+      },
+      () => submit(true),
+    )
   }
 
   /** Returns whether the form has a key that can be sent. Asks for one otherwise. */
@@ -181,6 +193,8 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     const isElsewhere = document.activeElement !== document.body && !form.contains(document.activeElement)
     if (isKeyRejected && !isElsewhere) key.askIn(sendRow)
     if (answer.response.ok) generateKey()
+    const seconds = Number(headers.get('retry-after'))
+    if ((status === 429 || status === 503) && seconds > 0) sendLater(seconds)
   }
 
   /** Offers the next page if this `Link` header has one. */
@@ -201,7 +215,7 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
   form.addEventListener('input', ({ target }) => {
     showSamples()
     // Other controls, such as the language of the sample, do not change the request.
-    if (target instanceof Element && target.matches('[data-in]')) withdrawQuestion()
+    if (target instanceof Element && target.matches('[data-in]')) withdraw?.()
   })
   form.addEventListener('submit', event => {
     event.preventDefault()
