@@ -6,14 +6,11 @@ import { searchName } from '../../animal.ts'
 import { INT64_MAX, INT64_MIN } from '../../json.ts'
 import type { Completion } from '../../store.ts'
 import { toInventory } from '../rows.ts'
-import { waitForLocks } from './locks.ts'
+import { COMMAND_LOCK_TIMEOUT_MS, waitForLocks } from './locks.ts'
 import { type OpenDatabase, prepareExact, transact } from './statements.ts'
 
 /** A transaction with so many takes the write lock for less than a tenth of a second. */
 const NAMES_PER_TRANSACTION = 10_000
-
-/** How long a command waits for the write lock. The service holds it only briefly. */
-const COMMAND_LOCK_TIMEOUT_MS = 60_000
 
 // A name that is not ASCII has more bytes than characters. One in ASCII may have the search name of an earlier name.
 const FIND_FOLDED = `

@@ -6,7 +6,7 @@ import { UnusableDatabase } from '../../store.ts'
 import { createMigrationProgress } from '../migration-progress.ts'
 import { isDamaged, isLocked, isOpening, isReadOnly } from './errors.ts'
 import { createFile, isWritable, MEMORY, requireFile } from './files.ts'
-import { lockDeadline, waitForLocks } from './locks.ts'
+import { blockThread, lockDeadline, waitForLocks } from './locks.ts'
 import { APPLICATION_ID, hasTablesOf, LATEST_SCHEMA, migrate, schemaVersion } from './migrate.ts'
 import { type OpenDatabase, prepareStatements } from './statements.ts'
 
@@ -15,6 +15,8 @@ const OPEN_INTERVAL_MS = 20
 
 /** How long a checkpoint waits for readers. */
 const READERS_TIMEOUT_MS = 100
+
+const CHECKPOINT_INTERVAL_MS = 10
 
 /** SQLite's page cache: enough for the inner pages of ten million animals, and the busiest others. */
 const CACHE_KIB = 16 * 1024
@@ -46,7 +48,7 @@ export function openConnection(path: string, create: boolean, say: Say = () => {
         deadline ??= lockDeadline()
         if (performance.now() > deadline) throw asUnusable(path, error)
       }
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_INTERVAL_MS)
+      blockThread(OPEN_INTERVAL_MS)
     }
   }
 }
@@ -132,10 +134,20 @@ function checkFile(path: string, create: boolean): number {
   return size
 }
 
-/** Copies the whole WAL and empties it. Returns false if a reader still used it when the time was up. */
+/**
+ * Copies the whole WAL and empties it. Returns false if a reader still used it when the time was up. SQLite itself waits for readers, but
+ * not for a process that is copying the WAL already, as other workers may be: so this tries again.
+ */
 export function truncateWal(database: DatabaseSync, timeoutMs = READERS_TIMEOUT_MS): boolean {
-  const checkpoint = () => database.prepare('pragma wal_checkpoint(truncate)').get()
-  return waitForLocks(database, timeoutMs, checkpoint)?.busy === 0
+  const deadline = performance.now() + timeoutMs
+  const checkpoint = () => database.prepare('pragma wal_checkpoint(truncate)').get()?.busy === 0
+  return waitForLocks(database, timeoutMs, () => {
+    while (!checkpoint()) {
+      if (performance.now() > deadline) return false
+      blockThread(CHECKPOINT_INTERVAL_MS)
+    }
+    return true
+  })
 }
 
 export function checkOwnerOf(path: string): void {

@@ -11,12 +11,9 @@ import type { IdempotencyRow, Snapshot, Target } from '../snapshot.ts'
 import { correctInventory } from './complete.ts'
 import { checkOwnerOf, inspectFile, openConnection } from './connection.ts'
 import { fileStats, requireFile, restrictFiles } from './files.ts'
-import { retryWhileLocked } from './locks.ts'
+import { COMMAND_LOCK_TIMEOUT_MS, retryWhileLocked } from './locks.ts'
 import { LATEST_SCHEMA, schemaVersion } from './migrate.ts'
 import { type OpenDatabase, prepareExact, prepareRows, prepareStatements } from './statements.ts'
-
-/** The service holds the write lock only briefly, but an import holds it again and again. */
-const LOCK_TIMEOUT_MS = 60_000
 
 /** Runs the work with a snapshot of the file, while nobody can write to it. Migrates nothing. */
 export async function readSqlite<Result>(
@@ -147,7 +144,7 @@ function begin(database: DatabaseSync, signal: AbortSignal): Promise<void> {
   return retryWhileLocked(() => {
     signal.throwIfAborted()
     database.exec('begin immediate')
-  }, performance.now() + LOCK_TIMEOUT_MS)
+  }, performance.now() + COMMAND_LOCK_TIMEOUT_MS)
 }
 
 /** The file may have an older schema. */

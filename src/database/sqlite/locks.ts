@@ -7,6 +7,9 @@ import { isLocked, toServiceError } from './errors.ts'
 /** How long a request waits. */
 export const LOCK_TIMEOUT_MS = 2_000
 
+/** How long a command waits for the write lock. The service holds it only briefly. */
+export const COMMAND_LOCK_TIMEOUT_MS = 60_000
+
 /** Shorter than most transactions of other processes, so that all processes that write get their turn. */
 const LOCK_INTERVAL_MS = 2
 
@@ -41,4 +44,8 @@ export function waitForLocks<Result>(database: DatabaseSync, timeoutMs: number, 
   } finally {
     database.exec('pragma busy_timeout = 0')
   }
+}
+
+export function blockThread(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }

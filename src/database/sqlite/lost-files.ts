@@ -6,15 +6,12 @@ import { unavailable } from '../../error.ts'
 import type { StoreLog } from '../../store.ts'
 import { truncateWal } from './connection.ts'
 import { findLost, type LostFile, type OpenedFiles } from './files.ts'
-import { lockDeadline } from './locks.ts'
+import { blockThread, LOCK_TIMEOUT_MS } from './locks.ts'
 
 const CHECK_INTERVAL_MS = 1_000
 
 /** A command that removes or moves several files is done with all of them after this time. */
 const MOVE_MS = 100
-
-/** The pause before the next attempt to copy the WAL. */
-const RETRY_MS = 10
 
 export interface FileWatch {
   /** Throws `unavailable` from the first loss on, whatever the paths lead to later. The error has no cause: the log has it. */
@@ -37,7 +34,7 @@ export function watchFiles(database: DatabaseSync, files: OpenedFiles, log: Stor
     isLost = true
     process.once('exit', killProcess)
     endTransaction()
-    block(MOVE_MS)
+    blockThread(MOVE_MS)
     const later = findLost(files)
     const lost = later.length > 0 ? later : first
     const what = lost.map(({ path, how }) => `${path} was ${how} while it was in use`).join(', ')
@@ -68,18 +65,10 @@ export function watchFiles(database: DatabaseSync, files: OpenedFiles, log: Stor
     }
   }
 
-  /**
-   * SQLite can copy a lost WAL to the database as long as it has both open. It does not wait for a process that is copying it already,
-   * as other workers may be, so this tries again. Returns why that did not work, if it did not.
-   */
+  /** SQLite can copy a lost WAL to the database as long as it has both open. Returns why that did not work, if it did not. */
   function copyWal(): string | undefined {
-    const deadline = lockDeadline()
     try {
-      while (!truncateWal(database)) {
-        if (performance.now() > deadline) return 'another process is reading'
-        block(RETRY_MS)
-      }
-      return undefined
+      return truncateWal(database, LOCK_TIMEOUT_MS) ? undefined : 'another process is reading'
     } catch (error) {
       return (error as Error).message
     }
@@ -103,9 +92,5 @@ export function watchFiles(database: DatabaseSync, files: OpenedFiles, log: Stor
 function killProcess(): void {
   process.kill(process.pid, 'SIGKILL')
   // The first process of a container cannot kill itself. It waits for the runtime of the container to do that.
-  block(Number.POSITIVE_INFINITY)
-}
-
-function block(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+  blockThread(Number.POSITIVE_INFINITY)
 }
