@@ -7,6 +7,10 @@ import { exactInteger, INT64_MAX, INT64_MIN, isObject, parseNumbersAsText } from
 export const STATUSES = ['available', 'pending', 'sold'] as const
 export type Status = (typeof STATUSES)[number]
 
+/** `none` stands for an animal without a status. */
+export const STATUS_NAMES = [...STATUSES, 'none'] as const
+export type StatusName = (typeof STATUS_NAMES)[number]
+
 const UNKNOWN_STATUS = `status must be one of ${STATUSES.join(', ')}`
 
 export interface NewAnimal {
@@ -20,6 +24,10 @@ export interface Animal extends NewAnimal {
   readonly id: bigint
 }
 
+export function statusNameOf({ status }: Pick<NewAnimal, 'status'>): StatusName {
+  return status ?? 'none'
+}
+
 /** The members that a change sets. Those that are absent stay as they are. */
 export interface AnimalChanges {
   readonly name?: string
@@ -29,7 +37,7 @@ export interface AnimalChanges {
 }
 
 /** How many animals there are with each status, and how many without one. */
-export type Inventory = Readonly<Record<Status | 'none', bigint>>
+export type Inventory = Readonly<Record<StatusName, bigint>>
 
 export const NAME_MAX_LENGTH = 1000
 

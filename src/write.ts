@@ -1,11 +1,16 @@
 // A write: a creation, a change or a removal, its conditions and its outcome.
 
-import { type Animal, type AnimalChanges, type NewAnimal, renderAnimal, type Status } from './animal.ts'
+import {
+  type Animal,
+  type AnimalChanges,
+  type NewAnimal,
+  renderAnimal,
+  type Status,
+  type StatusName,
+  statusNameOf,
+} from './animal.ts'
 import { tagOf } from './etag.ts'
 import type { Idempotency, StoredAnswer } from './idempotency.ts'
-
-/** The status of an animal as a condition names it. */
-export type StatusName = Status | 'none'
 
 /** What the animal must be for a change or a removal to happen. */
 export interface Conditions {
@@ -60,7 +65,7 @@ export function failedCondition(
     const isExcluded = ifNoneMatch === '*' || ifNoneMatch?.includes(tag) === true
     if (ifMatch?.includes(tag) === false || isExcluded) return { kind: 'other_tag' }
   }
-  if (ifStatus !== undefined && ifStatus !== (animal.status ?? 'none'))
+  if (ifStatus !== undefined && ifStatus !== statusNameOf(animal))
     return { kind: 'other_status', status: animal.status }
   return undefined
 }

@@ -1,14 +1,12 @@
 // The HTML of the catalogue page. Most parts are hidden until browser/catalogue.ts shows them.
 
-import { STATUSES } from '../animal.ts'
+import { STATUS_NAMES, STATUSES, type StatusName } from '../animal.ts'
 import { type Environment, KEY_PREFIX, READ_ONLY_PREFIX } from '../api-key.ts'
 import { PAGE_LIMIT } from '../page.ts'
 import { type Html, html } from './html.ts'
 import { icon, SLEEPING_CAT } from './icons.ts'
 
 const PAGE_SIZES = [10, PAGE_LIMIT.default, 50, PAGE_LIMIT.maximum]
-
-const KINDS = [...STATUSES, 'none'] as const
 
 interface Shortcut {
   readonly keys: readonly string[]
@@ -100,11 +98,11 @@ function renderSignIn(environment: Environment): Html {
 
 /** The filter is the legend of the bar beside it, and has the numbers. */
 function renderStock(): Html {
-  const kinds = [['', 'All'], ...STATUSES.map(status => [status, status]), ['none', 'no status']] as const
+  const kinds = [['', 'All'], ...STATUS_NAMES.map(name => [name, labelOf(name)])] as const
   return html`<section id="stock" class="row" aria-label="Stock">
 <h1 id="title" class="visually-hidden" tabindex="-1">Animals</h1>
 <div id="filter" class="row" role="group" aria-label="Filter by status">${kinds.map(([kind = '', label = '']) => html`<button type="button" class="quiet ${kind || 'all'}" data-status="${kind}" aria-pressed="${String(kind === '')}"${kind === '' && html` aria-keyshortcuts="f"`}>${label} <b></b></button>`)}</div>
-<svg id="stock-bar" viewBox="0 0 1000 8" preserveAspectRatio="none" role="img" aria-label="The animals have not been counted yet.">${[...STATUSES, 'none'].map(kind => html`<rect class="${kind}" x="0" y="0" width="0" height="8"></rect>`)}</svg>
+<svg id="stock-bar" viewBox="0 0 1000 8" preserveAspectRatio="none" role="img" aria-label="The animals have not been counted yet.">${STATUS_NAMES.map(kind => html`<rect class="${kind}" x="0" y="0" width="0" height="8"></rect>`)}</svg>
 </section>`
 }
 
@@ -123,11 +121,11 @@ function renderToolbar(): Html {
 /** Covers the line above the table, so that no row moves. */
 function renderMarks(): Html {
   return html`<div id="marks" class="writes" hidden><div class="row"><p></p>
-<div class="row" role="group" aria-label="Set the status">${KINDS.map((kind, index) => html`<button class="kind ${kind}" type="button">${labelOf(kind)}<kbd aria-hidden="true">${String(index + 1)}</kbd></button>`)}</div>
+<div class="row" role="group" aria-label="Set the status">${STATUS_NAMES.map((kind, index) => html`<button class="kind ${kind}" type="button">${labelOf(kind)}<kbd aria-hidden="true">${String(index + 1)}</kbd></button>`)}</div>
 <button class="undo link" type="button" aria-keyshortcuts="z" hidden>Undo</button><button class="retry link" type="button" hidden>Try again</button><button class="clear link" type="button">Clear</button></div></div>`
 }
 
-function labelOf(kind: (typeof KINDS)[number]): string {
+function labelOf(kind: StatusName): string {
   return kind === 'none' ? 'no status' : kind
 }
 
@@ -156,7 +154,7 @@ function renderDetails(): Html {
 <div class="row"><dt>Category</dt><dd class="row"><a id="details-category" class="number" data-page></a><button id="edit" class="writes" type="button" aria-keyshortcuts="e">Edit</button></dd></div>
 <div class="row reads"><dt>Status</dt><dd class="row"><span id="details-status"></span></dd></div>
 </dl>
-<div id="status" class="writes"><div class="row" role="group" aria-label="Status">${KINDS.map(kind => html`<button class="kind ${kind}" type="button" data-status="${kind}" aria-pressed="false">${labelOf(kind)}</button>`)}</div>
+<div id="status" class="writes"><div class="row" role="group" aria-label="Status">${STATUS_NAMES.map(kind => html`<button class="kind ${kind}" type="button" data-status="${kind}" aria-pressed="false">${labelOf(kind)}</button>`)}</div>
 <p id="status-note" class="hint"><span></span> <button id="undo" class="link" type="button" aria-keyshortcuts="z" hidden>Undo</button><button id="retry" class="link" type="button" hidden>Try again</button></p></div>
 <dl><div class="row"><dt>JSON</dt><dd class="row">${renderCopyButton('json', 'Copy JSON')}</dd></div></dl>
 <pre id="details-json" tabindex="0" aria-label="JSON"></pre>

@@ -1,14 +1,12 @@
 // The conditions of a request: If-Match and If-None-Match (RFC 9110, section 13), and the parameter ifStatus.
 
-import { STATUSES } from '../../animal.ts'
+import { STATUS_NAMES, type StatusName } from '../../animal.ts'
 import { invalid } from '../../error.ts'
 import { TAG_DIGITS } from '../../etag.ts'
-import type { Conditions, StatusName } from '../../write.ts'
+import type { Conditions } from '../../write.ts'
 import type { Exchange } from '../server/exchange.ts'
 import { joinedHeader } from '../server/request.ts'
 import { parseQuery } from './parameters.ts'
-
-export const STATUS_NAMES: readonly StatusName[] = [...STATUSES, 'none']
 
 const ENTITY_TAG = '(?:W/)?"[\\x21\\x23-\\x7e\\x80-\\xff]*"'
 

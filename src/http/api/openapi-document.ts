@@ -1,13 +1,13 @@
 // The OpenAPI document: everything that a client can send and receive. Limits come from the code that enforces them.
 
-import { NAME_PATTERN } from '../../animal.ts'
+import { NAME_PATTERN, STATUS_NAMES } from '../../animal.ts'
 import { KEY_PREFIX, READ_ONLY_PREFIX } from '../../api-key.ts'
 import { formatNumber } from '../../count.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../../idempotency.ts'
 import { MAX_EXAMINED, PAGE_LIMIT, SEARCH_MAX_LENGTH } from '../../page.ts'
 import { MERGE_PATCH_BODY } from '../server/body.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/protocol-errors.ts'
-import { STATUS_NAMES, TAGS_PATTERN } from './conditions.ts'
+import { TAGS_PATTERN } from './conditions.ts'
 import {
   AUTHENTICATED_HEADERS,
   HEADERS,

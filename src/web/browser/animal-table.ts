@@ -15,7 +15,7 @@ import {
   toUrl,
 } from './location.ts'
 import { shortenName } from './notice.ts'
-import { cursorOf, type Fate, type PageState } from './state.ts'
+import { cursorOf, type PageState, type RowNote } from './state.ts'
 
 /** With more, the page would jump when fewer animals arrive. */
 const MAX_SKELETON_ROWS = 20
@@ -27,7 +27,7 @@ interface Row {
   readonly element: HTMLTableRowElement
   /** What the row shows. */
   readonly animal: Animal
-  readonly fate: Fate | undefined
+  readonly rowNote: RowNote | undefined
   /** The part of the name that is marked. */
   readonly searched: string | undefined
 }
@@ -75,19 +75,19 @@ export function createAnimalTable({ state, onSelect, onMark }: AnimalTableOption
     rows = new Map(
       animals.map(animal => {
         const known = rows.get(animal.id)
-        const fate = state.fates.get(animal.id)
-        const isShown = known?.animal === animal && known.fate === fate && known.searched === searched
-        return [animal.id, isShown ? known : renderRow(known?.element, { animal, fate, searched })]
+        const rowNote = state.rowNotes.get(animal.id)
+        const isShown = known?.animal === animal && known.rowNote === rowNote && known.searched === searched
+        return [animal.id, isShown ? known : renderRow(known?.element, { animal, rowNote, searched })]
       }),
     )
-    for (const [id, { element, animal, fate }] of rows) {
+    for (const [id, { element, animal, rowNote }] of rows) {
       find('.name', HTMLAnchorElement, element).href = toUrl({ ...location, animal: id })
       find('.category', HTMLAnchorElement, element).href = toCategoryUrl(animal.categoryId, location)
-      element.classList.toggle('left', fate !== undefined || !isInList(animal, location))
+      element.classList.toggle('left', rowNote !== undefined || !isInList(animal, location))
       element.ariaBusy = state.waiting.has(id) ? 'true' : null
       const box = find('input', HTMLInputElement, element)
       box.checked = state.marked.has(id)
-      box.disabled = fate === 'removed'
+      box.disabled = rowNote === 'removed'
     }
     showRows()
   }
@@ -265,7 +265,7 @@ function describeEmpty(page: ListPage): ListMessage {
 }
 
 /** Fills an element that shows the animal already, or a new one. */
-function renderRow(element = createRow(), { animal, fate, searched }: Omit<Row, 'element'>): Row {
+function renderRow(element = createRow(), { animal, rowNote, searched }: Omit<Row, 'element'>): Row {
   const { id, name, categoryId, status } = animal
   find('.id', HTMLElement, element).textContent = String(id)
   find('input', HTMLInputElement, element).ariaLabel = `Mark ${shortenName(name)}`
@@ -274,9 +274,9 @@ function renderRow(element = createRow(), { animal, fate, searched }: Omit<Row, 
   category.textContent = String(categoryId)
   category.title = String(categoryId)
   const badge =
-    fate === undefined ? createStatusBadge(status) : createElement('span', { class: 'fate' }, fate)
+    rowNote === undefined ? createStatusBadge(status) : createElement('span', { class: '@@rowNote' }, rowNote)
   find('td:last-child', HTMLElement, element).replaceChildren(badge)
-  return { element, animal, fate, searched }
+  return { element, animal, rowNote, searched }
 }
 
 function createRow(): HTMLTableRowElement {

@@ -2,7 +2,7 @@
 
 import { type Animal, AnimalStoreError, MAX_ID, type Page } from '../../../client/src/animal-store.ts'
 import { wait } from '../../../client/src/wait.ts'
-import { isSameAnimal } from '../../animal.ts'
+import { isSameAnimal, STATUS_NAMES } from '../../animal.ts'
 import { formatCount } from '../../count.ts'
 import { createAddAnimalForm } from './add-animal-form.ts'
 import { createAnimalTable } from './animal-table.ts'
@@ -10,9 +10,10 @@ import { enableCsvDownload } from './csv-download.ts'
 import { createDetails } from './details.ts'
 import { createEditAnimalForm } from './edit-animal-form.ts'
 import { find, keepFocus } from './elements.ts'
+import { showInventory } from './inventory-bar.ts'
 import { isWhereNewAppear, type ListPage } from './list-page.ts'
 import { createListStatus } from './list-status.ts'
-import { firstPage, isInList, KINDS, pageFrom, toListUrl } from './location.ts'
+import { firstPage, isInList, pageFrom, toListUrl } from './location.ts'
 import { createMarks } from './marks.ts'
 import { createNavigation } from './navigation.ts'
 import { createNotice, MESSAGE_MS, shortenName } from './notice.ts'
@@ -22,15 +23,14 @@ import { contentOf, createPanel } from './panel.ts'
 import { createSearchField } from './search-field.ts'
 import { createSession } from './session.ts'
 import { enableShortcuts } from './shortcuts.ts'
-import { createState, cursorOf, findNext, forgetChanges, learnAnimal, learnRemoved } from './state.ts'
+import { applyAnimal, applyRemoval, createState, cursorOf, findNext, forgetChanges } from './state.ts'
 import { createStatusChanges } from './status-changes.ts'
-import { showStock } from './stock.ts'
 
 /** How often the page counts the animals, and reads those on the screen again. */
 const POLL_MS = 5_000
 
 const state = createState()
-let stockRequest = new AbortController()
+let inventoryRequest = new AbortController()
 let isLoaded = false
 /** What was on the screen when the user asked for the new animals. */
 let seen: ReadonlySet<bigint> | undefined
@@ -90,7 +90,7 @@ const loader = createPageLoader({
   },
 })
 const panel = createPanel(state, closeFront)
-const changes = createStatusChanges({ state, session, render, announce, onChanged: updateStock })
+const changes = createStatusChanges({ state, session, render, announce, onChanged: updateInventory })
 const marks = createMarks({ state, session, changes, render, onFocusLost: () => details.focusRow() })
 const details = createDetails({
   state,
@@ -102,7 +102,7 @@ const details = createDetails({
   changes,
   render,
   announce,
-  onChanged: updateStock,
+  onChanged: updateInventory,
 })
 const form = createAddAnimalForm({ state, session, render, onAdded: showAdded })
 const editForm = createEditAnimalForm({
@@ -146,7 +146,7 @@ enableShortcuts(
     s: () => marks.startChoosing(),
     x: () => marks.toggle(cursorOf(state)),
     z: () => state.undoable?.(),
-    ...Object.fromEntries(KINDS.map((_, index) => [index + 1, () => marks.choose(index)])),
+    ...Object.fromEntries(STATUS_NAMES.map((_, index) => [index + 1, () => marks.choose(index)])),
   },
   () => session.isCatalogueShown && !form.isSending && !editForm.isSending,
 )
@@ -173,9 +173,9 @@ function render(): void {
   marks.render()
   navigation.showPager()
   navigation.showTitle()
-  showStock(inventory, location.search !== undefined)
+  showInventory(inventory, location.search !== undefined)
   if (!state.isWaiting) {
-    const isListed = (animal: Animal) => !state.fates.has(animal.id) && isInList(animal, location)
+    const isListed = (animal: Animal) => !state.rowNotes.has(animal.id) && isInList(animal, location)
     listStatus.showPage(page && { ...page, animals: page.animals.filter(isListed) })
   }
   if (newCount === 0) keepFocus(newAnimals)
@@ -212,11 +212,11 @@ function loadList(): void {
 
 /** Keeps the counts, the rows and the panel up to date. */
 async function watch(signal: AbortSignal): Promise<void> {
-  await updateStock()
+  await updateInventory()
   while (true) {
     await wait(POLL_MS, signal)
     await pace.untilVisible(signal)
-    await updateStock()
+    await updateInventory()
     const isPageRead = state.page?.requests === 1 && !isAnimalNext
     isAnimalNext = false
     if (isPageRead) await loader.reread()
@@ -225,11 +225,11 @@ async function watch(signal: AbortSignal): Promise<void> {
 }
 
 /** Replaces the request in flight: an older answer must not replace a newer one. */
-async function updateStock(): Promise<void> {
+async function updateInventory(): Promise<void> {
   const { store } = session
-  stockRequest.abort()
-  stockRequest = new AbortController()
-  const signal = AbortSignal.any([session.signal, stockRequest.signal])
+  inventoryRequest.abort()
+  inventoryRequest = new AbortController()
+  const signal = AbortSignal.any([session.signal, inventoryRequest.signal])
   try {
     const inventory = await store?.inventory({ signal })
     signal.throwIfAborted()
@@ -251,8 +251,8 @@ async function rereadAnimal(): Promise<void> {
     const animal = await store?.findAnimal(shown.id, { signal })
     // What was stored meanwhile is newer.
     if (state.animal !== shown) return
-    if (animal === undefined) learnRemoved(state, shown)
-    else if (!isSameAnimal(animal, shown)) learnAnimal(state, animal)
+    if (animal === undefined) applyRemoval(state, shown)
+    else if (!isSameAnimal(animal, shown)) applyAnimal(state, animal)
     render()
     loader.noteAnswer()
   } catch (error) {
@@ -263,7 +263,7 @@ async function rereadAnimal(): Promise<void> {
 
 /** What others have changed appears in place. No row moves: new animals wait until the user asks for them. */
 function followOthers({ animals, next }: Page): void {
-  const { page, fates, location } = state
+  const { page, rowNotes, location } = state
   if (page === undefined) return
   const read = new Map(animals.map(animal => [animal.id, animal]))
   const changed: bigint[] = []
@@ -271,13 +271,13 @@ function followOthers({ animals, next }: Page): void {
     const now = read.get(known.id)
     const isExamined = next?.after === undefined || known.id <= next.after
     if (now !== undefined) {
-      const isChanged = !isSameAnimal(now, known) || fates.has(known.id)
-      if (isChanged) learnAnimal(state, now)
+      const isChanged = !isSameAnimal(now, known) || rowNotes.has(known.id)
+      if (isChanged) applyAnimal(state, now)
       if (isChanged) changed.push(known.id)
-    } else if (isExamined && isInList(known, location) && !fates.has(known.id)) {
+    } else if (isExamined && isInList(known, location) && !rowNotes.has(known.id)) {
       const isFiltered = location.status !== undefined || location.search !== undefined
-      if (isFiltered) fates.set(known.id, 'no longer in this list')
-      else learnRemoved(state, known)
+      if (isFiltered) rowNotes.set(known.id, 'no longer in this list')
+      else applyRemoval(state, known)
     }
   }
   const shown = new Set(page.animals.map(({ id }) => id))
@@ -306,7 +306,7 @@ function showPage(page: ListPage): void {
   // At the beginning of the list, the location may be another one than the user asked for.
   if (page.location !== state.location) navigation.replaceUrl({ ...page.location, animal })
   state.page = page
-  state.fates.clear()
+  state.rowNotes.clear()
   state.largestId = page.animals
     .map(({ id }) => id)
     .reduce((one, other) => (one > other ? one : other), -MAX_ID)
@@ -387,7 +387,7 @@ function showAdded(animal: Animal): void {
     action: { label: 'Show', run: () => showNewAnimal(animal.id) },
     forMs: MESSAGE_MS,
   })
-  updateStock()
+  updateInventory()
   const { page } = state
   if (page === undefined || !isWhereNewAppear(page) || !isInList(animal, page.location)) return
   if (page.animals.length === 0) return void loader.reread()

@@ -5,12 +5,12 @@ import { formatCount, formatNumber } from '../../count.ts'
 import { CSV_COLUMNS, renderCsvLine, spreadsheetSafe } from '../../csv.ts'
 import { PAGE_LIMIT } from '../../page.ts'
 import { createElement, find } from './elements.ts'
+import { countOf } from './inventory-bar.ts'
 import { type ListLocation, toFilters } from './location.ts'
 import { MESSAGE_MS, type Notice } from './notice.ts'
 import type { Pace } from './pace.ts'
 import type { Session } from './session.ts'
 import type { PageState } from './state.ts'
-import { countOf } from './stock.ts'
 
 /** The byte order mark tells spreadsheets that the file is UTF-8. */
 const CSV_HEADER = `\ufeff${CSV_COLUMNS.join()}\r\n`
@@ -26,8 +26,8 @@ export function enableCsvDownload({ notice, pace, session, state }: CsvDownloadO
   const button = find('#export', HTMLButtonElement)
 
   async function download(): Promise<void> {
-    const { patientStore } = session
-    if (patientStore === undefined || button.ariaDisabled === 'true') return
+    const { retryingStore } = session
+    if (retryingStore === undefined || button.ariaDisabled === 'true') return
     const { location } = state
     const cancelled = new AbortController()
     const signal = AbortSignal.any([session.signal, cancelled.signal])
@@ -40,7 +40,7 @@ export function enableCsvDownload({ notice, pace, session, state }: CsvDownloadO
     button.ariaDisabled = 'true'
     notice.show('Saving the list …', { action: cancel })
     try {
-      for await (const animals of listPages(patientStore, location, signal)) {
+      for await (const animals of listPages(retryingStore, location, signal)) {
         const safe = animals.map(animal => ({ ...animal, name: spreadsheetSafe(animal.name) }))
         file = new Blob([file, ...safe.map(animal => `${renderCsvLine(animal)}\r\n`)], { type: 'text/csv' })
         count += animals.length

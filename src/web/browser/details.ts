@@ -1,16 +1,17 @@
 // The animal in the panel, which the URL names: whole, with its link, id and JSON to copy, and with what can be done with it.
 
 import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../client/src/animal-store.ts'
+import { STATUS_NAMES, statusNameOf } from '../../animal.ts'
 import type { AnimalTable } from './animal-table.ts'
 import { enableCopyButton } from './copy-button.ts'
 import { createElement, createStatusBadge, find } from './elements.ts'
 import { describeFailure } from './failures.ts'
-import { KINDS, kindOf, pageFrom, parseListLocation, toCategoryUrl, toUrl } from './location.ts'
+import { pageFrom, parseListLocation, toCategoryUrl, toUrl } from './location.ts'
 import type { Navigation } from './navigation.ts'
 import { type Notice, shortenName } from './notice.ts'
 import { contentOf, type Panel } from './panel.ts'
 import type { Session } from './session.ts'
-import { cursorOf, findNext, learnAnimal, learnRemoved, type Outcome, type PageState } from './state.ts'
+import { applyAnimal, applyRemoval, type ChangeResult, cursorOf, findNext, type PageState } from './state.ts'
 import { describeBecame, type StatusChanges, WRITE_RETRIES } from './status-changes.ts'
 
 interface DetailsOptions {
@@ -58,7 +59,7 @@ export function createDetails(options: DetailsOptions) {
   })
   for (const button of statusButtons)
     button.addEventListener('click', () => {
-      const kind = KINDS.find(kind => kind === button.dataset.status)
+      const kind = STATUS_NAMES.find(kind => kind === button.dataset.status)
       if (state.animal !== undefined && kind !== undefined) changes.set([state.animal], kind)
     })
   undoButton.addEventListener('click', () => state.note?.undo?.())
@@ -92,7 +93,7 @@ export function createDetails(options: DetailsOptions) {
     state.question = undefined
     if (wasOpen || id !== undefined) state.form = undefined
     const listed = page?.animals.find(animal => animal.id === id)
-    const isKnown = listed !== undefined && state.fates.get(listed.id) === undefined
+    const isKnown = listed !== undefined && state.rowNotes.get(listed.id) === undefined
     if (isKnown) state.animal = listed
     render()
     // The browser's Back button closes the panel and leaves the focus nowhere.
@@ -112,9 +113,9 @@ export function createDetails(options: DetailsOptions) {
       if (state.location.animal !== id) return
       if (animal !== undefined) {
         state.animal = animal
-        learnAnimal(state, animal)
+        applyAnimal(state, animal)
       } else {
-        if (listed !== undefined) learnRemoved(state, listed)
+        if (listed !== undefined) applyRemoval(state, listed)
         const title =
           listed === undefined ? `No animal has id ${id}` : `${shortenName(listed.name)} was removed`
         state.missing = { id, title }
@@ -132,7 +133,7 @@ export function createDetails(options: DetailsOptions) {
     const { animal, note, waiting, question, missing, page } = state
     if (missing !== undefined) missingTitle.textContent = missing.title
     if (animal === undefined) return
-    const kind = kindOf(animal)
+    const kind = statusNameOf(animal)
     const isWaiting = waiting.has(animal.id)
     // What has not changed stays as it is, for the text that the user has selected in it.
     if (animal !== rendered) {
@@ -158,7 +159,7 @@ export function createDetails(options: DetailsOptions) {
     confirmButton.ariaDisabled = keepButton.ariaDisabled = isWaiting ? 'true' : null
   }
 
-  function showNote(note: Outcome | undefined): void {
+  function showNote(note: ChangeResult | undefined): void {
     const hadFocus = undoButton.matches(':focus') || retryButton.matches(':focus')
     find('#status-note span', HTMLElement).textContent = note?.note ?? ''
     undoButton.hidden = note?.undo === undefined
@@ -187,7 +188,7 @@ export function createDetails(options: DetailsOptions) {
     render()
     let failure: unknown
     try {
-      const ifStatus = kindOf(animal)
+      const ifStatus = statusNameOf(animal)
       await store.deleteAnimal(animal.id, { ifStatus, idempotencyKey, retries: WRITE_RETRIES, signal })
     } catch (error) {
       failure = error
@@ -197,13 +198,13 @@ export function createDetails(options: DetailsOptions) {
     waiting.delete(animal.id)
     const code = failure instanceof AnimalStoreError ? failure.code : undefined
     if (failure === undefined || code === 'not_found') {
-      learnRemoved(state, animal)
+      applyRemoval(state, animal)
       announce(`${shownName} was removed`)
     } else if (code === 'conflict') {
       state.question = undefined
       await lookUp(animal.id, animal)
       if (state.animal?.id === animal.id) {
-        const text = `${shownName} ${describeBecame(kindOf(state.animal))} meanwhile`
+        const text = `${shownName} ${describeBecame(statusNameOf(state.animal))} meanwhile`
         state.note = { text, note: text, written: undefined, undo: undefined, retry: undefined }
         announce(text)
       }

@@ -14,7 +14,7 @@ import { find } from './elements.ts'
 import { describeFailure } from './failures.ts'
 import { shortenName } from './notice.ts'
 import type { Session } from './session.ts'
-import { learnAnimal, learnRemoved, type PageState } from './state.ts'
+import { applyAnimal, applyRemoval, type PageState } from './state.ts'
 import { WRITE_RETRIES } from './status-changes.ts'
 import { parseInteger } from './typed-integer.ts'
 
@@ -103,7 +103,7 @@ export function createEditAnimalForm({ state, session, render, announce, onOpen 
   }
 
   function merge(now: TaggedAnimal): void {
-    learnAnimal(state, now)
+    applyAnimal(state, now)
     const draft = draftOf(id)
     if (draft === undefined) return
     const theirs = textsOf(now)
@@ -154,7 +154,7 @@ export function createEditAnimalForm({ state, session, render, announce, onOpen 
       const call = { ifMatch: etag, idempotencyKey, retries: WRITE_RETRIES, signal: session.signal }
       try {
         const saved = await session.store?.updateAnimal(id, changes, call)
-        if (saved !== undefined) learnAnimal(state, saved)
+        if (saved !== undefined) applyAnimal(state, saved)
         return true
       } catch (error) {
         const isOutdated = error instanceof AnimalStoreError && error.code === 'precondition_failed'
@@ -175,7 +175,7 @@ export function createEditAnimalForm({ state, session, render, announce, onOpen 
     if (code === 'not_found' && state.animal !== undefined) {
       drafts.delete(String(id))
       store()
-      learnRemoved(state, state.animal)
+      applyRemoval(state, state.animal)
       render()
       find('#missing-title', HTMLElement).focus()
       return

@@ -1,13 +1,13 @@
 // The line above the list: how many animals it shows of how many, and how far a search is.
 
 import type { Inventory } from '../../../client/src/animal-store.ts'
+import type { StatusName } from '../../animal.ts'
 import { formatNumber } from '../../count.ts'
 import { find, keepFocus } from './elements.ts'
+import { countOf } from './inventory-bar.ts'
 import type { ListPage } from './list-page.ts'
-import type { Kind } from './location.ts'
 import type { Pace } from './pace.ts'
 import type { PageState } from './state.ts'
-import { countOf } from './stock.ts'
 
 /** After this time, a search says how far it is. */
 const PROGRESS_MS = 1_000
@@ -35,7 +35,7 @@ export function createListStatus({ state, pace, onClear, onPart }: ListStatusOpt
   }
 
   /** A search examines the animals of the status. The service has no filter for those without one. */
-  function describeProgress(examined: number, status: Kind | undefined): string {
+  function describeProgress(examined: number, status: StatusName | undefined): string {
     const { inventory } = state
     const total = inventory && countOf(inventory, status === 'none' ? undefined : status)
     if (total === undefined || total < examined) return `${formatNumber(examined)} so far`

@@ -2,25 +2,17 @@
 // URL, so that links can be shared and the browser's Back button works.
 
 import type { Animal, ListOptions } from '../../../client/src/animal-store.ts'
-import { foldName, STATUSES } from '../../animal.ts'
+import { foldName, STATUS_NAMES, type StatusName, statusNameOf } from '../../animal.ts'
 import { canonicalInteger } from '../../json.ts'
 import { PAGE_LIMIT } from '../../page.ts'
 import { deviceValue } from './browser-storage.ts'
 import { parseInteger } from './typed-integer.ts'
 
-/** The statuses, and `none` for animals without a status. */
-export const KINDS = [...STATUSES, 'none'] as const
-export type Kind = (typeof KINDS)[number]
-
-export function kindOf({ status }: Pick<Animal, 'status'>): Kind {
-  return status ?? 'none'
-}
-
 export const ORDERS = ['newest', 'oldest'] as const
 export type Order = (typeof ORDERS)[number]
 
 export interface ListLocation {
-  readonly status: Kind | undefined
+  readonly status: StatusName | undefined
   /** What the search field has. */
   readonly search: string | undefined
   readonly limit: number
@@ -62,7 +54,7 @@ export function parseListLocation(query: string): ListLocation {
   }
 
   return {
-    status: parse('status', text => KINDS.find(kind => kind === text)),
+    status: parse('status', text => STATUS_NAMES.find(kind => kind === text)),
     search: parameters.get('q')?.trim() || undefined,
     limit: parse('limit', parsePageSize) ?? rememberedPageSize(),
     order: parse('order', text => ORDERS.find(order => order === text)) ?? 'newest',
@@ -116,7 +108,7 @@ export function toFilters(search = ''): Pick<ListOptions, 'name' | 'categoryId'>
 /** Whether the list has this animal, on one of its pages. */
 export function isInList(animal: Animal, { status, search }: ListLocation): boolean {
   const { name = '', categoryId } = toFilters(search)
-  if (status !== undefined && kindOf(animal) !== status) return false
+  if (status !== undefined && statusNameOf(animal) !== status) return false
   if (categoryId !== undefined && animal.categoryId !== categoryId) return false
   return foldName(animal.name).includes(foldName(name))
 }

@@ -1,9 +1,9 @@
 // The bar above the table: gives the marked animals a status, or that of the row with the cursor, and says what became of it.
 
 import type { Animal } from '../../../client/src/animal-store.ts'
+import { STATUS_NAMES } from '../../animal.ts'
 import { formatNumber } from '../../count.ts'
 import { find } from './elements.ts'
-import { KINDS } from './location.ts'
 import { shortenName } from './notice.ts'
 import type { Session } from './session.ts'
 import { cursorOf, type PageState } from './state.ts'
@@ -28,8 +28,8 @@ export function createMarks({ state, session, changes, render, onFocusLost }: Ma
 
   /** The marked animals, otherwise that with the cursor. */
   function targets(): readonly Animal[] {
-    const { page, animal, marked, fates } = state
-    const animals = page?.animals.filter(({ id }) => fates.get(id) !== 'removed') ?? []
+    const { page, animal, marked, rowNotes } = state
+    const animals = page?.animals.filter(({ id }) => rowNotes.get(id) !== 'removed') ?? []
     if (marked.size > 0) return animals.filter(({ id }) => marked.has(id))
     const found = animal ?? animals.find(({ id }) => id === cursorOf(state))
     return found === undefined ? [] : [found]
@@ -44,7 +44,7 @@ export function createMarks({ state, session, changes, render, onFocusLost }: Ma
 
   /** Takes the number of a status, from 0. */
   function choose(index: number): void {
-    const kind = KINDS[index]
+    const kind = STATUS_NAMES[index]
     const animals = targets()
     if (kind === undefined) return
     clear()
@@ -80,7 +80,7 @@ export function createMarks({ state, session, changes, render, onFocusLost }: Ma
     },
     clear,
     toggle(id: bigint | undefined): void {
-      if (id === undefined || session.isReadOnly || state.fates.get(id) === 'removed') return
+      if (id === undefined || session.isReadOnly || state.rowNotes.get(id) === 'removed') return
       const isListed = state.page?.animals.some(animal => animal.id === id)
       if (!state.marked.delete(id) && isListed) state.marked.add(id)
       state.outcome = undefined

@@ -1,11 +1,11 @@
 // Navigation: the browser's history, the filter, the page size, and the links between pages.
 
+import { STATUS_NAMES } from '../../animal.ts'
 import { tabValue } from './browser-storage.ts'
 import { find, keepFocus, opensNewTab } from './elements.ts'
 import {
   firstPage,
   isFirstPage,
-  KINDS,
   type ListLocation,
   ORDERS,
   parseListLocation,
@@ -95,7 +95,7 @@ export function createNavigation({ state, onList, onAnimal, onFormLeft }: Naviga
   })
   for (const button of filterButtons) {
     button.addEventListener('click', () => {
-      const status = KINDS.find(kind => kind === button.dataset.status)
+      const status = STATUS_NAMES.find(kind => kind === button.dataset.status)
       goTo(firstPage({ ...state.location, status }))
     })
   }

@@ -4,11 +4,11 @@
 import { type AnimalStore, AnimalStoreError, type Page } from '../../../client/src/animal-store.ts'
 import { countDown } from './count-down.ts'
 import { describeOutage, isServerAway, isTemporary } from './failures.ts'
+import { countOf } from './inventory-bar.ts'
 import { findListPage, type ListPage, type ListPageOptions, toRereadOptions } from './list-page.ts'
 import { type Notice, SLOW_MS } from './notice.ts'
 import type { Session } from './session.ts'
 import type { PageState } from './state.ts'
-import { countOf } from './stock.ts'
 
 const FIRST_RETRY_SECONDS = 1
 const MAX_RETRY_SECONDS = 15
@@ -69,7 +69,7 @@ export function createPageLoader(options: PageLoaderOptions) {
         beforeMore(found, examined) {
           confirmKey()
           // A search that was interrupted would begin again.
-          requester = session.patientStore ?? store
+          requester = session.retryingStore ?? store
           return beforeMore(found, examined)
         },
         isCountedEmpty: () =>

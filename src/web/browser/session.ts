@@ -33,7 +33,7 @@ export function createSession({ pace, onSignIn, onPause, onSignOut, onReadOnly }
   const catalogue = find('#catalogue', HTMLElement)
   const title = find('#title', HTMLElement)
   const parts = [catalogue, find('#search', HTMLElement), find('#tools', HTMLElement)]
-  let stores: { readonly store: AnimalStore; readonly patientStore: AnimalStore } | undefined
+  let stores: { readonly store: AnimalStore; readonly retryingStore: AnimalStore } | undefined
   let apiKey = ''
   let controller = new AbortController()
   /** Gets the focus when the catalogue appears: what had it when the key stopped working. */
@@ -61,7 +61,7 @@ export function createSession({ pace, onSignIn, onPause, onSignOut, onReadOnly }
   function signIn(key: string, typed = false): void {
     const options = { baseUrl: new URL('v1', document.baseURI).href, apiKey: key, fetch: pace.fetch }
     try {
-      stores = { store: new AnimalStore({ ...options, retries: 0 }), patientStore: new AnimalStore(options) }
+      stores = { store: new AnimalStore({ ...options, retries: 0 }), retryingStore: new AnimalStore(options) }
     } catch {
       showSignIn(INVALID_KEY)
       return
@@ -203,8 +203,8 @@ export function createSession({ pace, onSignIn, onPause, onSignOut, onReadOnly }
       return stores?.store
     },
     /** The same for what needs many requests, such as a download: it retries. */
-    get patientStore() {
-      return stores?.patientStore
+    get retryingStore() {
+      return stores?.retryingStore
     },
     /** Aborted when the user signs out, or when the key is not accepted. */
     get signal() {

@@ -1,22 +1,23 @@
 // What the page shows and waits for. The parts of the page share this one object, and render from it.
 
 import type { Animal, Inventory } from '../../../client/src/animal-store.ts'
+import type { StatusName } from '../../animal.ts'
 import type { ListPage } from './list-page.ts'
-import { type Kind, parseListLocation } from './location.ts'
+import { parseListLocation } from './location.ts'
 
 export type PageState = ReturnType<typeof createState>
 
-/** What became of a row whose animal is not in the list any more. It stays until the next navigation. */
-export type Fate = 'removed' | 'no longer in this list'
+/** Why a row is muted. It stays until the next navigation. */
+export type RowNote = 'removed' | 'no longer in this list'
 
-/** What became of changes, in words, and what can be done about it. */
-export interface Outcome {
+/** The result of a change in words, and what the user can do about it. */
+export interface ChangeResult {
   /** For the bar above the table. */
   readonly text: string
   /** For the panel, which has the name of the animal. */
   readonly note: string
   /** The status that was written to the animal in the panel. When it has another one, the note is out of date. */
-  readonly written: Kind | undefined
+  readonly written: StatusName | undefined
   readonly undo: (() => void) | undefined
   readonly retry: (() => void) | undefined
 }
@@ -31,7 +32,7 @@ export function createState() {
     page: undefined as ListPage | undefined,
     /** The largest id of the page when it was loaded. Animals that others add later have larger ids. */
     largestId: 0n,
-    fates: new Map<bigint, Fate>(),
+    rowNotes: new Map<bigint, RowNote>(),
     /** How many animals wait to be shown where new animals appear. Undefined if there are some and nobody knows how many. */
     newCount: 0 as number | undefined,
     /** The animal in the panel. */
@@ -43,18 +44,18 @@ export function createState() {
     /** The panel asks whether the animal should be removed, in these words. */
     question: undefined as string | undefined,
     /** The outcome of the last change of the animal in the panel. */
-    note: undefined as Outcome | undefined,
+    note: undefined as ChangeResult | undefined,
     /** The row where the keyboard goes on while no animal is in the panel. */
     cursor: undefined as bigint | undefined,
     marked: new Set<bigint>(),
     /** The next key chooses a status. */
     isChoosing: false,
     /** The outcome of the last change of what is not in the panel. */
-    outcome: undefined as Outcome | undefined,
+    outcome: undefined as ChangeResult | undefined,
     /** What `z` takes back. */
     undoable: undefined as (() => void) | undefined,
     /** Animals with a change in flight, and the status that they get, if it is that. */
-    waiting: new Map<bigint, Kind | undefined>(),
+    waiting: new Map<bigint, StatusName | undefined>(),
     /** How many animals there are, as far as the page knows. */
     inventory: undefined as Inventory | undefined,
     /** The user has moved beyond the end of a page in this direction: an animal of the next page gets selected. */
@@ -76,9 +77,9 @@ export function forgetChanges(state: PageState): void {
 }
 
 /** The animal is like this now. An answer about a page that is no longer that of the state may be older, and does not count. */
-export function learnAnimal(state: PageState, animal: Animal): void {
+export function applyAnimal(state: PageState, animal: Animal): void {
   const { page } = state
-  state.fates.delete(animal.id)
+  state.rowNotes.delete(animal.id)
   if (state.animal?.id === animal.id) state.animal = animal
   if (page !== undefined)
     state.page = {
@@ -88,8 +89,8 @@ export function learnAnimal(state: PageState, animal: Animal): void {
 }
 
 /** The animal does not exist any more. */
-export function learnRemoved(state: PageState, { id, name }: Pick<Animal, 'id' | 'name'>): void {
-  state.fates.set(id, 'removed')
+export function applyRemoval(state: PageState, { id, name }: Pick<Animal, 'id' | 'name'>): void {
+  state.rowNotes.set(id, 'removed')
   state.marked.delete(id)
   if (state.animal?.id !== id) return
   state.animal = undefined

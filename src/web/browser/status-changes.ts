@@ -2,12 +2,12 @@
 // its condition, so it never undoes what somebody else has done meanwhile.
 
 import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../client/src/animal-store.ts'
+import { type StatusName, statusNameOf } from '../../animal.ts'
 import { formatNumber } from '../../count.ts'
 import { describeFailure } from './failures.ts'
-import { type Kind, kindOf } from './location.ts'
 import { shortenName } from './notice.ts'
 import type { Session } from './session.ts'
-import { learnAnimal, learnRemoved, type Outcome, type PageState } from './state.ts'
+import { applyAnimal, applyRemoval, type ChangeResult, type PageState } from './state.ts'
 
 /** How many times a write is sent again by itself while its answer is lost or the server is busy. */
 export const WRITE_RETRIES = 2
@@ -17,8 +17,8 @@ const MOST_IN_FLIGHT = 4
 /** It is sent again as it is, so that the service carries it out once. */
 interface StatusChange {
   readonly animal: Animal
-  readonly from: Kind
-  readonly to: Kind
+  readonly from: StatusName
+  readonly to: StatusName
   readonly idempotencyKey: string
 }
 
@@ -83,7 +83,7 @@ export function createStatusChanges({ state, session, render, announce, onChange
         ? describeMany(results, isUndo, failure)
         : describeOne(...only, isUndo, findKnown(only[0].animal.id), failure)
     const was = isDone && !isUndo ? describeWas(only[0].from) : undefined
-    const outcome: Outcome = {
+    const outcome: ChangeResult = {
       text: was === undefined ? text : `${text}, ${was}`,
       note: was ?? text,
       written: isDone ? only[0].to : undefined,
@@ -118,7 +118,7 @@ export function createStatusChanges({ state, session, render, announce, onChange
       const call = { ifStatus: from, idempotencyKey, retries: WRITE_RETRIES, signal, onResponse }
       const changed = await store.updateAnimal(id, changes, call)
       if (!isReplayed) {
-        learnAnimal(state, changed)
+        applyAnimal(state, changed)
         return 'changed'
       }
     } catch (error) {
@@ -128,11 +128,11 @@ export function createStatusChanges({ state, session, render, announce, onChange
     // Somebody was faster, or the answer is an old one.
     const now = await store.findAnimal(id, { signal })
     if (now === undefined) {
-      learnRemoved(state, animal)
+      applyRemoval(state, animal)
       return 'removed'
     }
-    learnAnimal(state, now)
-    if (kindOf(now) !== to) return 'other'
+    applyAnimal(state, now)
+    if (statusNameOf(now) !== to) return 'other'
     return isReplayed ? 'changed' : 'same'
   }
 
@@ -142,11 +142,11 @@ export function createStatusChanges({ state, session, render, announce, onChange
 
   return {
     /** Gives these animals a status. */
-    set(animals: readonly Animal[], to: Kind): void {
+    set(animals: readonly Animal[], to: StatusName): void {
       const changes = animals.map(animal => {
         const earlier = lost.get(animal.id)
-        const isRetry = earlier?.to === to && [earlier.from, to].includes(kindOf(animal))
-        return isRetry ? earlier : createChange(animal, kindOf(animal), to)
+        const isRetry = earlier?.to === to && [earlier.from, to].includes(statusNameOf(animal))
+        return isRetry ? earlier : createChange(animal, statusNameOf(animal), to)
       })
       const isOpen = ({ from }: StatusChange) => from !== to
       const had = changes.filter(change => !isOpen(change)).map(change => [change, 'same'] as const)
@@ -156,7 +156,7 @@ export function createStatusChanges({ state, session, render, announce, onChange
   }
 }
 
-function createChange(animal: Animal, from: Kind, to: Kind): StatusChange {
+function createChange(animal: Animal, from: StatusName, to: StatusName): StatusChange {
   return { animal, from, to, idempotencyKey: newIdempotencyKey() }
 }
 
@@ -172,7 +172,7 @@ function describeOne(
   if (result === 'same') return `${name} ${describeIs(to)} already`
   if (result === 'removed') return `${name} was removed meanwhile`
   if (result === 'failed') return describeFailure(failure)
-  return `${name} ${describeBecame(kindOf(known ?? animal))} meanwhile`
+  return `${name} ${describeBecame(statusNameOf(known ?? animal))} meanwhile`
 }
 
 function describeMany(results: ReadonlyMap<StatusChange, Result>, isUndo: boolean, failure: unknown): string {
@@ -194,15 +194,15 @@ function describeMany(results: ReadonlyMap<StatusChange, Result>, isUndo: boolea
   return `${parts.join(', ')}${failure === undefined ? '' : `. ${describeFailure(failure)}`}`
 }
 
-export function describeBecame(kind: Kind): string {
+export function describeBecame(kind: StatusName): string {
   if (kind === 'none') return 'lost its status'
   return kind === 'sold' ? 'was sold' : `became ${kind}`
 }
 
-function describeIs(kind: Kind): string {
+function describeIs(kind: StatusName): string {
   return kind === 'none' ? 'has no status' : `is ${kind}`
 }
 
-function describeWas(kind: Kind): string {
+function describeWas(kind: StatusName): string {
   return kind === 'none' ? 'had no status' : `was ${kind}`
 }

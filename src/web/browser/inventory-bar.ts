@@ -1,16 +1,18 @@
 // Stock at a glance: the filter shows the number of animals of each status, and a bar compares them.
 
 import type { Inventory } from '../../../client/src/animal-store.ts'
+import { STATUS_NAMES, type StatusName } from '../../animal.ts'
 import { formatCount, formatNumber } from '../../count.ts'
 import { find } from './elements.ts'
-import { KINDS, type Kind } from './location.ts'
 
-export function countOf(inventory: Inventory, kind: Kind | undefined): bigint {
-  return kind === undefined ? KINDS.reduce((total, kind) => total + inventory[kind], 0n) : inventory[kind]
+export function countOf(inventory: Inventory, kind: StatusName | undefined): bigint {
+  return kind === undefined
+    ? STATUS_NAMES.reduce((total, kind) => total + inventory[kind], 0n)
+    : inventory[kind]
 }
 
 /** Nobody has counted the results of a search, so the filters have no numbers then. */
-export function showStock(inventory: Inventory | undefined, isSearch: boolean): void {
+export function showInventory(inventory: Inventory | undefined, isSearch: boolean): void {
   find('#stock', HTMLElement).classList.toggle('search', isSearch)
   const { available = 0n, pending = 0n, sold = 0n, none = 0n } = inventory ?? {}
   const counts = { available, pending, sold, none }
@@ -23,7 +25,7 @@ export function showStock(inventory: Inventory | undefined, isSearch: boolean): 
   const bar = find('#stock-bar', SVGElement)
   bar.setAttribute('viewBox', `0 0 ${total} 8`)
   let before = 0n
-  const parts = KINDS.map(kind => {
+  const parts = STATUS_NAMES.map(kind => {
     const count = counts[kind]
     show(kind, count)
     const part = find(`.${kind}`, SVGRectElement, bar)
