@@ -15,7 +15,7 @@ import {
 } from './location.ts'
 import type { PageState } from './state.ts'
 
-/** How far each step of the history was scrolled down when the user left it. */
+/** How far each step of the history was scrolled down when the user left it. Stored while the tab shows another page. */
 const storedScroll = tabValue('animal-store-scroll')
 
 export type Navigation = ReturnType<typeof createNavigation>
@@ -35,6 +35,7 @@ export function createNavigation({ state, onList, onAnimal, onFormLeft }: Naviga
   const limitSelect = find('#limit', HTMLSelectElement)
   const listElement = find('#list', HTMLElement)
   const scrolled = (storedScroll.load() ?? '').split(',').map(Number)
+  storedScroll.clear()
   let step = Number(history.state ?? scrolled.length)
   /** Until the list has loaded. */
   let scrollNext = scrolled[step]
