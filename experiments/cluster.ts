@@ -1,7 +1,6 @@
-// Runs a cluster under load: three instances, PostgreSQL, and PgBouncer if it is installed.
-// Meanwhile instances restart one by one, one is killed, and PostgreSQL restarts. No acknowledged creation, change or removal
-// may be lost, nothing may be applied twice,
-// and no request may fail in a rolling restart. Like a load balancer, the clients use the instances that are ready.
+// Runs a cluster under load: three instances, PostgreSQL, and PgBouncer if it is installed. Meanwhile instances restart one by one, one
+// is killed, and PostgreSQL restarts. No creation, change or removal that was acknowledged may be lost, nothing may be applied twice, and
+// no request may fail in a rolling restart. Like a load balancer, the clients use the instances that are ready.
 
 import assert from 'node:assert/strict'
 import { serve } from '../test/support/command.ts'

@@ -1,6 +1,6 @@
-// Runs a real Patroni cluster of three nodes with the configuration of deploy/ha/, and two instances
-// under load. Meanwhile the leader is killed, frozen, and switched over. No creation, change or
-// removal that was acknowledged may be lost, nothing may be applied twice, and no answer may contradict another one (faults/history.ts). Takes about five minutes.
+// Runs a real Patroni cluster of three nodes with the configuration of deploy/ha/, and two instances under load. Meanwhile the leader
+// is killed, frozen, and switched over. No creation, change or removal that was acknowledged may be lost, nothing may be applied twice,
+// and no answer may contradict another one (faults/history.ts). Takes about five minutes.
 
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -241,7 +241,7 @@ suite('a service whose', { concurrency: 2 }, () => {
     await runElsewhere(t, path, 'begin; select * from animals').said(/running/)
     rmSync(`${path}-wal`)
     await isReported()
-    assert.match(errors()[0]?.msg ?? '', /could not be copied to .* \(another process is reading\)/)
+    assert.match(errors()[0]?.msg ?? '', /could not be copied to .* \(another process is using it\)/)
   })
 
   test('-wal is removed while another process copies it waits for that', async t => {

@@ -81,7 +81,9 @@ export const importAnimals = command({
         )
       else if (dryRun) await interruptible(signal => importAll({ ...task, signal }))
       else {
-        if (isNewFile(databaseUrl) && file !== '-') await checkFromLine(await openSource(file, stdin), task)
+        // Not always: what is read from a pipe is gone.
+        if (settings.fromLine > 1 && file !== '-' && isNewFile(databaseUrl))
+          await checkFromLine(await openSource(file, stdin), task)
         await withStore(databaseUrl, { create: true, say }, store =>
           interruptible(signal => importAll({ ...task, signal }, store)),
         )

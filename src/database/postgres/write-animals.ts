@@ -186,8 +186,8 @@ function outcomeOf({ kind }: Change, animal: Animal, isChanged: boolean): Outcom
 }
 
 /**
- * Adds the outcomes of writes that a statement has not done: a retry gets its first answer, whatever happened to the animal since. The others
- * are stored now, so a failure must not fail the whole batch.
+ * Adds the outcomes of the writes that a statement left out. A retry gets its first answer, whatever happened to the animal since. What
+ * the statement did is already stored, so a failure here must not fail the whole batch.
  */
 async function replayOthers(
   pool: Pool,

@@ -68,7 +68,7 @@ export function watchFiles(database: DatabaseSync, files: OpenedFiles, log: Stor
   /** SQLite can copy a lost WAL to the database as long as it has both open. Returns why that did not work, if it did not. */
   function copyWal(): string | undefined {
     try {
-      return truncateWal(database, LOCK_TIMEOUT_MS) ? undefined : 'another process is reading'
+      return truncateWal(database, LOCK_TIMEOUT_MS) ? undefined : 'another process is using it'
     } catch (error) {
       return (error as Error).message
     }

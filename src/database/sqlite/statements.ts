@@ -179,7 +179,7 @@ export function prepareStatements(database: DatabaseSync) {
       select iif(answered_at = created_at, request, null), animal_id,
         iif(answered_at = created_at, answer, (select ${ANIMAL_JSON} from animals where id = animal_id))
       from idempotency_keys where scope = ? and key = ? and created_at > ?`),
-    remember: prepare(`
+    storeIdempotencyKey: prepare(`
       insert or replace into idempotency_keys (scope, key, animal_id, created_at, request, answer, answered_at)
       values (?1, ?2, ?3, ?4, ?5, ?6, ?4)`),
     deleteExpiredIdempotencyKeys: prepare(`
@@ -284,8 +284,16 @@ function writeAnimal(statements: Statements, write: Write, now: number): Outcome
   }
   const outcome = applyWrite(statements, write)
   if ('animal' in outcome)
-    statements.remember.run(scope, key, outcome.animal.id, now, request, renderAnimal(outcome.animal))
-  else if (outcome.kind === 'deleted') statements.remember.run(scope, key, outcome.id, now, request, '')
+    statements.storeIdempotencyKey.run(
+      scope,
+      key,
+      outcome.animal.id,
+      now,
+      request,
+      renderAnimal(outcome.animal),
+    )
+  else if (outcome.kind === 'deleted')
+    statements.storeIdempotencyKey.run(scope, key, outcome.id, now, request, '')
   return outcome
 }
 

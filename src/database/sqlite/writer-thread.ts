@@ -84,14 +84,14 @@ async function keepWalShort(): Promise<void> {
   noteCheckpoint(tryCheckpoint())
 }
 
-/** Tells the operator once when the WAL cannot be truncated, and once when it was: by this process or another. */
+/** Tells the operator once when the WAL cannot be truncated, and once when it was, by this process or another. */
 function noteCheckpoint(problem: string | undefined): void {
   if (problem !== undefined) checkpointPausedUntil = performance.now() + CHECKPOINT_PAUSE_MS
-  const wasStuck = isWalStuck
-  isWalStuck = problem !== undefined
-  if (isWalStuck && !wasStuck)
-    send({ warning: `${files.wal.path} grows and cannot be truncated: ${problem}.` })
-  if (wasStuck && !isWalStuck) send({ warning: `${files.wal.path} was truncated.` })
+  const isStuck = problem !== undefined
+  if (isStuck === isWalStuck) return
+  isWalStuck = isStuck
+  const warning = isStuck ? `grows and cannot be truncated: ${problem}` : 'was truncated'
+  send({ warning: `${files.wal.path} ${warning}.` })
 }
 
 /** Returns why it did not work, if it did not. */

@@ -30,7 +30,4 @@ export const bodyMissing = () => invalid('The body is missing: send a JSON objec
 export const changesMissing = () =>
   invalid('The body is missing: send a JSON object with the members to change.')
 
-export const notStored = (cause: unknown) =>
-  unavailable(cause, 'The request could not be stored right now. Try again shortly.')
-
 export const overloaded = () => unavailable(undefined, 'The service has too much to do. Try again shortly.')

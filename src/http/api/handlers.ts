@@ -9,6 +9,7 @@ import {
 } from '../../animal.ts'
 import type { ApiKey } from '../../api-key.ts'
 import type { Clock } from '../../clock.ts'
+import { unavailable } from '../../error.ts'
 import { renderTag, tagOf } from '../../etag.ts'
 import { requestDigest } from '../../idempotency.ts'
 import { canonicalInteger } from '../../json.ts'
@@ -25,7 +26,6 @@ import {
   changesMissing,
   gone,
   idempotencyKeyReused,
-  notStored,
   overloaded,
   preconditionFailed,
   statusConflict,
@@ -134,7 +134,7 @@ export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerO
       case 'other_status':
         throw statusConflict(outcome.status)
       case 'unavailable':
-        throw notStored(outcome.cause)
+        throw unavailable(outcome.cause)
     }
   }
 
