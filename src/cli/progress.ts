@@ -67,3 +67,8 @@ function bar(share: number | undefined): string {
   const done = Math.round(share * BAR_WIDTH)
   return `[${'#'.repeat(done)}${'.'.repeat(BAR_WIDTH - done)}] ${Math.floor(share * 100)} % `
 }
+
+/** Returns the time since `start`, a value of `performance.now()`, with one decimal. */
+export function secondsSince(start: number): string {
+  return ((performance.now() - start) / 1_000).toFixed(1)
+}

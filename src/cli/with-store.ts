@@ -1,9 +1,14 @@
 // Opens the database that a command works on, and closes it afterwards.
 
 import { systemClock } from '../clock.ts'
-import { type DatabaseAddress, isInMemory, type OpenOptions, openStore } from '../database/open.ts'
+import {
+  type DatabaseAddress,
+  isInMemory,
+  nothingInMemory,
+  type OpenOptions,
+  openStore,
+} from '../database/open.ts'
 import type { Store } from '../store.ts'
-import { CommandFailed } from './command.ts'
 
 type Options = Pick<OpenOptions, 'say' | 'waitMs'> & Partial<Pick<OpenOptions, 'create'>>
 
@@ -13,8 +18,7 @@ export async function withStore<Result>(
   { create = false, waitMs, say }: Options,
   work: (store: Store) => Promise<Result>,
 ): Promise<Result> {
-  if (isInMemory(database))
-    throw new CommandFailed('A database in memory is lost when this command ends; use a file instead.')
+  if (isInMemory(database)) throw nothingInMemory()
   const store = await openStore(database, { clock: systemClock, create, waitMs, say })
   return work(store).finally(() => store.close())
 }

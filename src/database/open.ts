@@ -120,7 +120,7 @@ export async function fillDatabase<Result>(
   return result
 }
 
-function nothingInMemory(): UnusableDatabase {
+export function nothingInMemory(): UnusableDatabase {
   return new UnusableDatabase('A database in memory is lost when this command ends; use a file instead.')
 }
 

@@ -117,7 +117,7 @@ async function* idempotencyKeysInBatches(
 }
 
 /** SQLite blocks the thread, and a signal is handled only between two turns of the event loop. */
-async function throwIfInterrupted(signal: AbortSignal): Promise<void> {
+export async function throwIfInterrupted(signal: AbortSignal): Promise<void> {
   await nextTurn()
   await nextTurn()
   signal.throwIfAborted()

@@ -10,7 +10,7 @@ import {
 } from '../../database/open.ts'
 import { copySnapshot } from '../../database/snapshot.ts'
 import { command, Interrupted, interruptible } from '../command.ts'
-import { createProgress, type Progress } from '../progress.ts'
+import { createProgress, type Progress, secondsSince } from '../progress.ts'
 
 export const copyDatabase = command({
   name: 'copy',
@@ -49,9 +49,8 @@ export const copyDatabase = command({
           throw signal.aborted ? new Interrupted('Stopped. Nothing was copied.') : error
         })
         .finally(copying.end)
-      const seconds = ((performance.now() - start) / 1000).toFixed(1)
       say(
-        `${formatCount(animals, 'animal')} and ${formatCount(keys, 'key')} copied from ${nameOf(databaseUrl)} to ${nameOf(target)} in ${seconds} s, and compared. Now set DATABASE_URL to the new database.`,
+        `${formatCount(animals, 'animal')} and ${formatCount(keys, 'key')} copied from ${nameOf(databaseUrl)} to ${nameOf(target)} in ${secondsSince(start)} s, and compared. Now set DATABASE_URL to the new database.`,
       )
     })
   },

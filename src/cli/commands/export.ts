@@ -12,7 +12,7 @@ import { ServiceError } from '../../error.ts'
 import type { Store } from '../../store.ts'
 import { cannotWrite, command, Interrupted, interruptible } from '../command.ts'
 import { createRenderer, type FormatName, findFormatProblems, formatOf, type Renderer } from '../formats.ts'
-import { createProgress, type Progress } from '../progress.ts'
+import { createProgress, type Progress, secondsSince } from '../progress.ts'
 import { withStore } from '../with-store.ts'
 
 const PAGE_SIZE = 1_000
@@ -55,8 +55,9 @@ export const exportAnimals = command({
         const isReported = [Interrupted, ServiceError].some(type => error instanceof type)
         throw isReported ? error : cannotWrite(file === '-' ? 'the output' : file, error)
       }
-      const seconds = ((performance.now() - start) / 1000).toFixed(1)
-      say(`${formatCount(exported.count, 'animal')} exported from ${nameOf(databaseUrl)} in ${seconds} s.`)
+      say(
+        `${formatCount(exported.count, 'animal')} exported from ${nameOf(databaseUrl)} in ${secondsSince(start)} s.`,
+      )
     })
   },
 })

@@ -18,6 +18,7 @@ import { INT64_MAX, INT64_MIN } from '../../json.ts'
 import type { Store } from '../../store.ts'
 import type { Outcome, Write } from '../../write.ts'
 import { CommandFailed } from '../command.ts'
+import { secondsSince } from '../progress.ts'
 import { SettingsError } from '../read-settings.ts'
 import { createIdSet, type IdSet } from './id-set.ts'
 import {
@@ -121,7 +122,7 @@ export async function updateAll(task: UpdateTask, store: Store): Promise<void> {
       )
     return say(describeDryRun())
   }
-  say(`${describeCounts()} in ${((performance.now() - start) / 1000).toFixed(1)} s.`)
+  say(`${describeCounts()} in ${secondsSince(start)} s.`)
 }
 
 interface Batch extends Span {

@@ -8,7 +8,7 @@ import { isNewFile, nameOf } from '../../database/open.ts'
 import type { Store } from '../../store.ts'
 import { CommandFailed, command, interruptible } from '../command.ts'
 import { findFormatProblems, formatOf } from '../formats.ts'
-import { createProgress } from '../progress.ts'
+import { createProgress, secondsSince } from '../progress.ts'
 import { withStore } from '../with-store.ts'
 import {
   BATCH_SIZE,
@@ -164,9 +164,8 @@ export async function importAll(task: ImportTask, store?: Store): Promise<void> 
     throw new CommandFailed(
       `No animal was imported into ${database}: ${formatCount(skipped, 'line')} invalid, and no other.`,
     )
-  const seconds = ((performance.now() - start) / 1000).toFixed(1)
   say(
-    `${formatCount(stored, 'animal')} imported into ${database} in ${seconds} s${describeSkipped(skipped)}.`,
+    `${formatCount(stored, 'animal')} imported into ${database} in ${secondsSince(start)} s${describeSkipped(skipped)}.`,
   )
 }
 

@@ -17,9 +17,9 @@ import {
 import { chmod, copyFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { UnusableDatabase } from '../../store.ts'
 import { inPrivateFolder, isWithoutLinks, PRIVATE_FILE, publish } from '../new-file.ts'
+import { throwIfInterrupted } from '../snapshot.ts'
 import { checkOwner, isEmpty } from './connection.ts'
 import { isDamaged, isLocked } from './errors.ts'
 import {
@@ -97,13 +97,6 @@ async function copyOnline(
   } finally {
     source.close()
   }
-}
-
-/** Throws if a signal has arrived while this process was busy: it is handled only between two turns of the event loop. */
-async function throwIfInterrupted(signal: AbortSignal): Promise<void> {
-  await nextTurn()
-  await nextTurn()
-  signal.throwIfAborted()
 }
 
 /** Checks every row of the copy of `path`, and makes sure that the copy is on disk. */
