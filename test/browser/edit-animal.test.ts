@@ -283,6 +283,8 @@ suite('removing', () => {
     await page.getByRole('heading', { name: 'Animal 2 was removed' }).waitFor()
     await waitForAnnouncement(page, 'Animal 2 was removed')
     assert.deepEqual((await readRows(page))[1], ['2', 'Animal 2', '1', 'removed'])
+    const note = rowOf(page, 2).getByText('removed', { exact: true })
+    assert.equal(await note.evaluate(note => getComputedStyle(note).display), 'block', 'it has no style')
     await page.locator('#filter .all', { hasText: '2' }).waitFor()
     assert.equal((await service.store.listAnimals({ limit: 9 })).length, 2)
     const url = page.url()

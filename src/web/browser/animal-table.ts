@@ -274,7 +274,7 @@ function renderRow(element = createRow(), { animal, rowNote, searched }: Omit<Ro
   category.textContent = String(categoryId)
   category.title = String(categoryId)
   const badge =
-    rowNote === undefined ? createStatusBadge(status) : createElement('span', { class: '@@rowNote' }, rowNote)
+    rowNote === undefined ? createStatusBadge(status) : createElement('span', { class: 'row-note' }, rowNote)
   find('td:last-child', HTMLElement, element).replaceChildren(badge)
   return { element, animal, rowNote, searched }
 }
