@@ -215,6 +215,82 @@ suite('editing', () => {
     assert.equal(await nameField(page).inputValue(), 'New')
   })
 
+  /** What is on the screen: the query of the URL, and the animal in the panel. */
+  async function waitForPlace(page: Page, query: string, id: number | undefined): Promise<void> {
+    await page.waitForFunction(
+      ([query, id]) =>
+        location.search === query &&
+        document.querySelector('#edit-animal:not([hidden]), #add-animal:not([hidden])') === null &&
+        (id === undefined
+          ? document.querySelector('#panel[hidden]') !== null
+          : document.querySelector('#panel:not([hidden]) #details:not([hidden]) #details-id')?.textContent ===
+            String(id)),
+      [query, id] as const,
+    )
+  }
+
+  suite('and Back', () => {
+    test('leads to the animal before, when the form was saved and another row was opened', async t => {
+      const { page } = await open(t, await startWithAnimals(t, newAnimals(3)))
+      await openForm(page, 2)
+      await nameField(page).fill('Bella')
+      await saveButton(page).click()
+      await page.getByRole('heading', { name: 'Bella', exact: true }).waitFor()
+      await openAnimal(page, 1)
+      await page.goBack()
+      await waitForPlace(page, '?animal=2', 2)
+      await page.goBack()
+      await waitForPlace(page, '', undefined)
+    })
+
+    test('leads to the animal when Escape closed the form and then the panel', async t => {
+      const { page } = await open(t, await startWithAnimals(t, newAnimals(3)))
+      await openForm(page, 2)
+      await page.keyboard.press('Escape')
+      await page.keyboard.press('Escape')
+      await waitForPlace(page, '', undefined)
+      await page.goBack()
+      await waitForPlace(page, '?animal=2', 2)
+      await page.goBack()
+      await waitForPlace(page, '', undefined)
+    })
+
+    test('leads to the list when an animal was added and shown', async t => {
+      const { page } = await open(t, await startWithAnimals(t, newAnimals(3)))
+      await openAddForm(page)
+      await nameField(page).fill('New')
+      await categoryField(page).fill('7')
+      await page.getByRole('button', { name: 'Add', exact: true }).click()
+      await page.getByRole('button', { name: 'Show', exact: true }).click()
+      await waitForPlace(page, '?animal=4', 4)
+      await page.goBack()
+      await waitForPlace(page, '', undefined)
+    })
+
+    test('leads to the list when the form was opened again by a reload and closed', async t => {
+      const { page } = await open(t, await startWithAnimals(t, newAnimals(3)))
+      await openForm(page, 2)
+      await nameField(page).fill('Half-typed')
+      // The first time the form is on its own step, the second time on that of the animal.
+      for (const isLeft of [false, true]) {
+        if (isLeft) {
+          await page.goForward()
+          await waitForPlace(page, '?animal=2', 2)
+          await page.getByRole('button', { name: 'Continue editing' }).click()
+          await page.getByRole('heading', { name: 'Edit Animal 2' }).waitFor()
+          await page.goBack()
+          await waitForPlace(page, '?animal=2', 2)
+        }
+        await page.reload()
+        await page.getByRole('heading', { name: 'Edit Animal 2' }).waitFor()
+        await page.keyboard.press('Escape')
+        await waitForPlace(page, '?animal=2', 2)
+        await page.goBack()
+        await waitForPlace(page, '', undefined)
+      }
+    })
+  })
+
   test('sends the same key again after a lost answer', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
     const { page } = await open(t, service)

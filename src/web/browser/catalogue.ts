@@ -110,7 +110,7 @@ const editForm = createEditAnimalForm({
   session,
   render,
   announce,
-  onOpen: isResumed => navigation.enterForm(state.location, isResumed),
+  onOpen: () => navigation.enterForm(state.location),
 })
 const newAnimals = find('#new-animals', HTMLButtonElement)
 const searchField = createSearchField({

@@ -81,11 +81,7 @@ export function createDetails(options: DetailsOptions) {
   async function follow(): Promise<void> {
     const { location, page } = state
     const id = location.animal
-    if (id === (state.animal ?? state.missing)?.id) {
-      // The browser's Back button replaces the form.
-      if (id !== undefined && state.form === 'add-animal') state.form = undefined
-      return render()
-    }
+    if (id === (state.animal ?? state.missing)?.id) return render()
     const wasOpen = ['details', 'missing', 'edit-animal'].includes(contentOf(state) ?? '')
     state.animal = undefined
     state.missing = undefined

@@ -45,8 +45,8 @@ interface EditAnimalFormOptions {
   readonly session: Session
   readonly render: () => void
   readonly announce: (text: string) => void
-  /** The form opens, after a reload as before it. */
-  readonly onOpen: (isResumed: boolean) => void
+  /** The form opens, but not when it is opened again after a reload. */
+  readonly onOpen: () => void
 }
 
 export function createEditAnimalForm({ state, session, render, announce, onOpen }: EditAnimalFormOptions) {
@@ -86,7 +86,7 @@ export function createEditAnimalForm({ state, session, render, announce, onOpen 
     id = animal.id
     const texts = textsOf(animal)
     if (!draftOf(id)) drafts.set(String(id), { typed: texts, base: texts, conflicts: [] })
-    onOpen(isResumed)
+    if (!isResumed) onOpen()
     state.form = 'edit-animal'
     state.question = undefined
     fields.clearProblems()

@@ -17,6 +17,8 @@ import type { PageState } from './state.ts'
 
 /** How far each step of the history was scrolled down when the user left it. Stored while the tab shows another page. */
 const storedScroll = tabValue('animal-store-scroll')
+/** `emptyStep`, stored for as long. */
+const storedEmptyStep = tabValue('animal-store-empty-step')
 
 export type Navigation = ReturnType<typeof createNavigation>
 
@@ -39,9 +41,10 @@ export function createNavigation({ state, onList, onAnimal, onFormLeft }: Naviga
   let step = Number(history.state ?? scrolled.length)
   /** Until the list has loaded. */
   let scrollNext = scrolled[step]
-  /** Where the form was opened, and whether this step has nothing but the form. */
-  let formStep = 0
-  let isFormAlone = false
+  const emptyStepText = storedEmptyStep.load()
+  storedEmptyStep.clear()
+  /** The step that has nothing but a form, if there is one. When the form is closed, Back skips this step. */
+  let emptyStep = emptyStepText === undefined ? undefined : Number(emptyStepText)
 
   // A list that has to be loaded is too short when the browser would scroll it.
   history.scrollRestoration = 'manual'
@@ -66,20 +69,20 @@ export function createNavigation({ state, onList, onAnimal, onFormLeft }: Naviga
   function push(url: string): void {
     scrolled[step] = scrollY
     history.pushState(++step, '', url)
-  }
-
-  /** The form of this step was closed, so nothing is left of it. */
-  function isSpare(of: number): boolean {
-    return isFormAlone && of === formStep && state.form === undefined
+    // The steps from here on are gone.
+    if (emptyStep !== undefined && emptyStep >= step) emptyStep = undefined
   }
 
   function goTo(next: ListLocation, { replaces } = { replaces: false }): void {
     const isSameList = toListUrl(next) === toListUrl(state.location)
     state.selectNext = undefined
     scrollNext = undefined
-    if (replaces || isSpare(step) || toUrl(next) === toUrl(state.location))
-      history.replaceState(step, '', toUrl(next))
-    else push(toUrl(next))
+    const isOther = toUrl(next) !== toUrl(state.location)
+    // A form that is open keeps its step, so that Back leads to it.
+    const isReplaced = step === emptyStep ? state.form === undefined : replaces
+    if (isOther && !isReplaced) push(toUrl(next))
+    else history.replaceState(step, '', toUrl(next))
+    if (isOther && step === emptyStep) emptyStep = undefined
     if (!isSameList) scrollTo(0, 0)
     follow()
   }
@@ -114,14 +117,17 @@ export function createNavigation({ state, onList, onAnimal, onFormLeft }: Naviga
     // A link within the page makes a step without a number.
     step = Number(history.state ?? from + 1)
     if (history.state === null) history.replaceState(step, '')
-    if (isSpare(from) && step === from - 1) return history.back()
-    if (step < formStep && state.form !== undefined) onFormLeft()
+    if (emptyStep !== undefined && from >= emptyStep && step < emptyStep) {
+      if (state.form !== undefined) onFormLeft()
+      else if (step === from - 1) return history.back()
+    }
     scrollNext = scrolled[step] ?? 0
     follow()
   })
   addEventListener('pagehide', () => {
     scrolled[step] = scrollY
     storedScroll.save(scrolled.join())
+    if (emptyStep !== undefined) storedEmptyStep.save(String(emptyStep))
   })
 
   /** Reads the location from the URL and shows it in the controls. */
@@ -167,12 +173,12 @@ export function createNavigation({ state, onList, onAnimal, onFormLeft }: Naviga
     /** Scrolls to where the user was at this step of the history, if the user has come back to it. */
     restoreScroll,
     /** A form opens beside this location. This is a step of the history, so that Back closes the form. */
-    enterForm(next: ListLocation, isResumed = false): void {
-      const isSame = toUrl(next) === toUrl(state.location)
-      if (!isSame) goTo(next)
-      else if (!isResumed && !(isFormAlone && step === formStep)) push(toUrl(next))
-      formStep = step
-      isFormAlone = isSame
+    enterForm(next: ListLocation): void {
+      if (toUrl(next) !== toUrl(state.location)) goTo(next)
+      else if (step !== emptyStep) {
+        push(toUrl(next))
+        emptyStep = step
+      }
     },
     /** Changes the URL of what is shown already. */
     replaceUrl(next: ListLocation): void {
