@@ -71,6 +71,7 @@ ${renderListMessage()}
 </div>
 ${renderPanel()}
 <nav id="pager" class="row" aria-label="Pages"><a id="first" class="button quiet" data-page aria-disabled="true">${icon('first')}<span>First</span></a><a id="previous" class="button quiet" data-page rel="prev" aria-disabled="true">${icon('previous')}<span>Previous</span></a>
+<span id="page-ids" class="hint"></span>
 <a id="next" class="button quiet" data-page rel="next" aria-disabled="true"><span>Next</span>${icon('next')}</a>
 <button class="new-animal primary writes" type="button" aria-label="New animal">${icon('plus')}New</button></nav>
 </div>

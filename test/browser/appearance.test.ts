@@ -273,7 +273,7 @@ suite('the catalogue page', () => {
     await waitUntil(async () => Number(await style(page, '#rows', 'opacity')) < 1, { what: 'dimmed rows' })
     assert.equal(await page.locator('#rows tr').count(), 20)
     release()
-    await page.locator('#list-status').getByText('ids').waitFor()
+    await readRows(page)
     assert.equal(await style(page, '.progress', 'opacity'), '0')
   })
 

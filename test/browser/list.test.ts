@@ -193,7 +193,9 @@ suite('the order', () => {
     const { page } = await open(t, service(), { path: '/?limit=50' })
     await waitForList(page, '?limit=50', '120')
     const status = page.locator('#list-status')
-    await status.getByText('ids 71 – 120 of 120').waitFor()
+    const ids = page.locator('#pager')
+    await status.getByText('50 of 120', { exact: true }).waitFor()
+    await ids.getByText('ids 71 – 120', { exact: true }).waitFor()
     assert.deepEqual(
       await readIds(page),
       Array.from({ length: 50 }, (_, index) => String(120 - index)),
@@ -201,14 +203,20 @@ suite('the order', () => {
     assert.equal(await link(page, 'Previous').count(), 0)
     await link(page, 'Next').click()
     await waitForList(page, '?limit=50&before=71', '70')
-    await status.getByText('ids 21 – 70 of 120').waitFor()
+    await status.getByText('50 of 120', { exact: true }).waitFor()
+    await ids.getByText('ids 21 – 70', { exact: true }).waitFor()
     await link(page, 'Previous').click()
     await waitForList(page, '?limit=50', '120')
     await page.getByRole('button', { name: 'Oldest first' }).click()
     await waitForList(page, '?limit=50&order=oldest', '1')
     assert.equal(await page.getByRole('button', { name: 'Oldest first', pressed: true }).count(), 1)
+    await ids.getByText('ids 1 – 50', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Newest first' }).click()
     await waitForList(page, '?limit=50', '120')
+    await page.getByRole('button', { name: 'sold' }).click()
+    await waitForList(page, '?status=sold&limit=50', '119')
+    await status.getByText('40 of 40', { exact: true }).waitFor()
+    await ids.getByText('ids 2 – 119', { exact: true }).waitFor()
   })
 })
 

@@ -216,7 +216,7 @@ suite('an animal that leaves the filter', () => {
     await statusButton(page, 'sold').click()
     await waitForStatus(page, 'sold')
     await page.locator('#rows tr.left').waitFor()
-    await page.getByText('of 29').waitFor()
+    await page.getByText('19 of 29', { exact: true }).waitFor()
     assert.deepEqual((await readRows(page))[1], ['29', 'Animal 29', '28', 'sold'])
     const read = page.waitForResponse('**/v1/pets?**')
     await page.clock.fastForward(INTERVAL_MS)

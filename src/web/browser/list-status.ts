@@ -106,10 +106,6 @@ function describePage(
     if (next !== undefined) return `${count} shown, there may be more`
     return previous === undefined ? `${count} found` : `${count} shown, the last ones`
   }
-  const ends = [animals[0]?.id ?? 0n, animals.at(-1)?.id ?? 0n]
-  if (location.order === 'newest') ends.reverse()
-  const [first, last] = ends
-  const total = inventory === undefined ? '' : ` of ${formatNumber(countOf(inventory, location.status))}`
   if (animals.length === 0) return ''
-  return (first === last ? `id ${first}` : `ids ${first} – ${last}`) + total
+  return inventory === undefined ? count : `${count} of ${formatNumber(countOf(inventory, location.status))}`
 }

@@ -3,6 +3,7 @@
 import { STATUS_NAMES } from '../../animal.ts'
 import { tabValue } from './browser-storage.ts'
 import { find, keepFocus, opensNewTab } from './elements.ts'
+import type { ListPage } from './list-page.ts'
 import {
   firstPage,
   isFirstPage,
@@ -193,15 +194,24 @@ export function createNavigation({ state, onList, onAnimal, onFormLeft }: Naviga
       if (target !== undefined) goTo({ ...target, animal: state.location.animal })
       return target !== undefined
     },
-    /** Shows the links to the other pages. */
+    /** Shows the ids of the page, and the links to the other pages. */
     showPager(): void {
       const { page } = state
+      find('#page-ids', HTMLElement).textContent = page === undefined ? '' : describeIds(page)
       const first = page && !isFirstPage(page.location) ? firstPage(page.location) : undefined
       const links = { '#first': first, '#previous': page?.previous, '#next': page?.next }
       for (const [selector, target] of Object.entries(links))
         setLink(find(selector, HTMLAnchorElement), target)
     },
   }
+}
+
+/** The smallest id of the page and the largest one. */
+function describeIds({ animals, location }: ListPage): string {
+  const ids = [animals[0]?.id, animals.at(-1)?.id]
+  const [smallest, largest] = location.order === 'newest' ? ids.reverse() : ids
+  if (smallest === undefined) return ''
+  return smallest === largest ? `id ${smallest}` : `ids ${smallest} – ${largest}`
 }
 
 /** Without a target, the link is disabled but stays visible, so that the other links do not move. */
