@@ -1,6 +1,6 @@
 // The forms of the API reference: the samples follow their values, and "Send" shows the response in place of the example.
 
-import { formatNumber } from '../../count.ts'
+import { formatCount, formatNumber } from '../../count.ts'
 import { NO_BODY, tokenizeLines } from '../samples/highlight.ts'
 import { LANGUAGES } from '../samples/languages.ts'
 import { buildRequest, fillIn, type SampleRequest } from '../samples/sample-request.ts'
@@ -99,9 +99,9 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
   }
 
   /** Two buttons: to send now, and not to send. */
-  function renderChoice(label: string, onCancel: () => void): HTMLElement {
+  function renderChoice(label: string, onSend: () => void, onCancel: () => void): HTMLElement {
     const buttons = [label, 'Cancel'].map(text => createElement('button', { type: 'button' }, text))
-    for (const [index, run] of [() => submit(true), onCancel].entries())
+    for (const [index, run] of [onSend, onCancel].entries())
       buttons[index]?.addEventListener('click', () => {
         focusSend()
         run()
@@ -111,24 +111,37 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
 
   /** Asks before a write in production. */
   function askToConfirm(label: string): void {
-    const choice = renderChoice(label, () => say('', 'Nothing was sent.'))
+    const send = () => submit({ isConfirmed: true })
+    const choice = renderChoice(label, send, () => say('', 'Nothing was sent.'))
     say('question', `Nothing was sent yet. This request ${effect.textContent}.`, choice)
     withdraw = () => say('', 'Nothing was sent yet. The request was changed.')
   }
 
-  /** Sends again after the seconds that the service has asked for. */
-  function sendLater(seconds: number): void {
+  /** Sends again after the seconds that the service has asked for, when the tab is visible. */
+  function sendLater(seconds: number, sentKey: string): void {
     const left = createElement('b', { 'aria-hidden': 'true' })
     const outcome = [...output.childNodes]
+    const hidden = new AbortController()
+    // With another key it is another request, which the user has not confirmed.
+    const sendAgain = () => submit({ isConfirmed: key.value === sentKey, isRepeat: true })
+    const showLeft = (text: string) => {
+      left.textContent = text
+    }
+    function sendWhenVisible(): void {
+      if (document.hidden) {
+        document.addEventListener('visibilitychange', sendWhenVisible, { once: true, signal: hidden.signal })
+        return
+      }
+      if (output.contains(document.activeElement)) focusSend()
+      sendAgain()
+    }
     withdraw = () => say('refused', ...outcome)
-    output.append('. Sending again … ', left, renderChoice('Try now', withdraw))
-    cancelCountDown = countDown(
-      seconds,
-      text => {
-        left.textContent = text
-      },
-      () => submit(true),
-    )
+    output.append('. Sending again … ', left, renderChoice('Try now', sendAgain, withdraw))
+    const stop = countDown(seconds, showLeft, sendWhenVisible)
+    cancelCountDown = () => {
+      stop()
+      hidden.abort()
+    }
   }
 
   /** Returns whether the form has a key that can be sent. Asks for one otherwise. */
@@ -145,7 +158,7 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     return false
   }
 
-  async function submit(isConfirmed = false): Promise<void> {
+  async function submit({ isConfirmed = false, isRepeat = false } = {}): Promise<void> {
     // Enter in a field sends too, and on a small screen "Send" may be far from it.
     if (form.querySelector('[data-in]:focus') !== null) sendRow.scrollIntoView({ block: 'nearest' })
     if (isRefused() || !checkKey()) return
@@ -168,6 +181,13 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     if (typeof answer !== 'string') {
       if (isForbidden(answer)) key.markReadOnly(sentKey)
       showOutcome(answer)
+      const { status, headers } = answer.response
+      const seconds = Number(headers.get('retry-after'))
+      if ((status !== 429 && status !== 503) || !(seconds > 0)) return
+      // A write without an Idempotency-Key may have been carried out.
+      if (isRepeat || (isWrite && !idempotencyKey?.value))
+        output.append(`. Wait ${formatCount(seconds, 'second')}, then send again.`)
+      else sendLater(seconds, sentKey)
       return
     }
     // The key stays as it is: the request may have been carried out.
@@ -193,8 +213,6 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     const isElsewhere = document.activeElement !== document.body && !form.contains(document.activeElement)
     if (isKeyRejected && !isElsewhere) key.askIn(sendRow)
     if (answer.response.ok) generateKey()
-    const seconds = Number(headers.get('retry-after'))
-    if ((status === 429 || status === 503) && seconds > 0) sendLater(seconds)
   }
 
   /** Offers the next page if this `Link` header has one. */
