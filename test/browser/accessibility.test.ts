@@ -83,7 +83,7 @@ suite('the catalogue page', () => {
     await page.locator('#more').click()
     await checkAccessibility(page, 'the menu')
     await page.goto(`${address}/?limit=500`)
-    await page.getByText('means nothing here').waitFor()
+    await page.getByText('must be a number from 1 to 100').waitFor()
     await checkAccessibility(page, 'the message for an invalid URL')
     await page.goto(`${address}/?q=animal`)
     await page.getByText('20 shown, there may be more').waitFor()

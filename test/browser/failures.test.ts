@@ -59,9 +59,16 @@ suite('the catalogue page', () => {
 
   test('says in its own words what is wrong with an address, and leads on', async t => {
     const { page } = await open(t, service())
-    for (const wrong of ['limit=500', 'limit=x', 'after=x', 'before=x', 'order=random', 'status=lost']) {
-      await page.goto(`${service().address}/?${wrong}`)
-      await page.getByText(`This address has “${wrong}”, which means nothing here.`).waitFor()
+    for (const [name, value, expected] of [
+      ['limit', '500', 'a number from 1 to 100'],
+      ['limit', 'x', 'a number from 1 to 100'],
+      ['after', 'x', 'an id'],
+      ['before', 'x', 'an id'],
+      ['order', 'random', 'newest or oldest'],
+      ['status', 'lost', 'available, pending, sold or none'],
+    ]) {
+      await page.goto(`${service().address}/?${name}=${value}`)
+      await page.getByText(`${name} in this address must be ${expected}, not “${value}”.`).waitFor()
       await page.getByRole('link', { name: 'Show all animals' }).click()
       await waitForList(page, '', '30')
     }

@@ -171,7 +171,7 @@ suite('the link of an animal', () => {
     assert.equal(await page.locator('#panel').isVisible(), false)
     assert.equal(searchOf(page), '')
     await page.goto(`${service().address}/?animal=x`)
-    await page.getByText('This address has “animal=x”').waitFor()
+    await page.getByText('animal in this address must be an id, not “x”.').waitFor()
   })
 })
 

@@ -2,7 +2,7 @@
 // URL, so that links can be shared and the browser's Back button works.
 
 import type { Animal, ListOptions } from '../../../client/src/animal-store.ts'
-import { foldName, STATUS_NAMES, type StatusName, statusNameOf } from '../../animal.ts'
+import { foldName, STATUS_NAMES, STATUSES, type StatusName, statusNameOf } from '../../animal.ts'
 import { canonicalInteger } from '../../json.ts'
 import { PAGE_LIMIT } from '../../page.ts'
 import { deviceValue } from './browser-storage.ts'
@@ -46,21 +46,29 @@ function parsePageSize(text: string): number | undefined {
 export function parseListLocation(query: string): ListLocation {
   const parameters = new URLSearchParams(query)
 
-  function parse<Value>(name: string, parseText: (text: string) => Value | undefined): Value | undefined {
+  function parse<Value>(
+    name: string,
+    expected: string,
+    parseText: (text: string) => Value | undefined,
+  ): Value | undefined {
     const text = parameters.get(name)
     const value = text === null ? undefined : parseText(text)
     if (text === null || value !== undefined) return value
-    throw new Error(`This address has “${name}=${text}”, which means nothing here.`)
+    throw new Error(`${name} in this address must be ${expected}, not “${text}”.`)
   }
 
   return {
-    status: parse('status', text => STATUS_NAMES.find(kind => kind === text)),
+    status: parse('status', `${STATUSES.join(', ')} or none`, text =>
+      STATUS_NAMES.find(status => status === text),
+    ),
     search: parameters.get('q')?.trim() || undefined,
-    limit: parse('limit', parsePageSize) ?? rememberedPageSize(),
-    order: parse('order', text => ORDERS.find(order => order === text)) ?? 'newest',
-    after: parse('after', canonicalInteger),
-    before: parse('before', canonicalInteger),
-    animal: parse('animal', canonicalInteger),
+    limit:
+      parse('limit', `a number from ${PAGE_LIMIT.minimum} to ${PAGE_LIMIT.maximum}`, parsePageSize) ??
+      rememberedPageSize(),
+    order: parse('order', ORDERS.join(' or '), text => ORDERS.find(order => order === text)) ?? 'newest',
+    after: parse('after', 'an id', canonicalInteger),
+    before: parse('before', 'an id', canonicalInteger),
+    animal: parse('animal', 'an id', canonicalInteger),
   }
 }
 
