@@ -109,7 +109,7 @@ function renderStock(): Html {
 
 function renderToolbar(): Html {
   return html`<div id="toolbar" class="row">
-<div id="list-line" class="row"><p id="list-status" class="hint"><span role="status"></span> <button id="stop-search" class="link" type="button" hidden></button> <button id="clear-search" class="link" type="button" hidden>Clear</button></p>
+<div id="list-line" class="row"><p id="list-status" class="hint"><span role="status"></span> <span id="search-progress" aria-hidden="true"></span> <button id="stop-search" class="link" type="button" hidden></button> <button id="clear-search" class="link" type="button" hidden>Clear</button></p>
 <button id="new-animals" class="quiet" type="button" hidden><span></span>${icon('up')}</button></div>
 <div id="view" class="row">
 <div role="group" aria-label="Order" class="row"><button id="newest" class="quiet" type="button" aria-pressed="true" aria-keyshortcuts="o">Newest first</button><button id="oldest" class="quiet" type="button" aria-pressed="false">Oldest first</button></div>

@@ -361,6 +361,53 @@ suite('a large catalogue', () => {
     assert.equal(examined, 300_000)
   })
 
+  test('is announced without the numbers that go on changing', async t => {
+    const { page, arrived, answer } = await openHeld(t, largeService(), '/?q=zebra')
+    answer()
+    await arrived()
+    await page.clock.fastForward(1_000)
+    await page.getByText('Searching … 10,000 of 23,010').waitFor()
+    assert.equal(await page.locator('#list-status [role=status]').textContent(), 'Searching …')
+  })
+
+  test('is scrolled with its first part when the user comes back to it, and not again at its end', async t => {
+    const { page } = await open(t, service(), { isClockStopped: true })
+    const animals = Array.from({ length: 40 }, (_, index) => ({
+      id: 961 + index,
+      name: 'Kim',
+      categoryId: 1,
+    }))
+    const held: (() => void)[] = []
+    await page.route(/\/v1\/pets\?name=kim/, async route => {
+      const url = route.request().url()
+      if (url.includes('status=')) return route.fulfill({ json: [] })
+      const isFirst = !url.includes('before=961')
+      if (!isFirst) await new Promise<void>(resolve => held.push(resolve))
+      const link = '</v1/pets?name=kim&limit=50&before=961>; rel="prev"'
+      const headers: Record<string, string> = isFirst ? { link } : {}
+      await route.fulfill({ headers, json: isFirst ? animals : [] }).catch(() => {})
+    })
+    const waitForPart = async () => {
+      await waitUntil(() => held.length > 0, { what: 'the second request' })
+      await page.clock.fastForward(1_000)
+      await page.getByText('Searching …').waitFor()
+    }
+    await page.goto(`${service().address}/?q=kim&limit=50`)
+    await waitForPart()
+    await page.evaluate(() => scrollTo(0, 200))
+    // A real click would scroll first.
+    await page.locator('#filter .sold').dispatchEvent('click')
+    await page.waitForFunction(() => location.search.includes('sold') && scrollY === 0)
+    held.length = 0
+    await page.goBack()
+    await waitForPart()
+    await page.waitForFunction(() => scrollY === 200)
+    await page.evaluate(() => scrollTo(0, 30))
+    held.shift()?.()
+    await page.getByText('40 found').waitFor()
+    assert.equal(await page.evaluate(() => scrollY), 30)
+  })
+
   test('never shows a late answer in place of a newer one', async t => {
     const { page } = await open(t, service())
     const released = Promise.withResolvers<void>()

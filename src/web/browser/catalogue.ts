@@ -73,6 +73,7 @@ const listStatus = createListStatus({
     state.page = found
     table.showPart(found, isStopped)
     navigation.showPager()
+    navigation.restoreScroll()
   },
 })
 const loader = createPageLoader({

@@ -21,14 +21,16 @@ interface ListStatusOptions {
 }
 
 export function createListStatus({ state, pace, onClear, onPart }: ListStatusOptions) {
-  const text = find('#list-status span', HTMLElement)
+  const text = find('#list-status [role=status]', HTMLElement)
+  const progress = find('#search-progress', HTMLElement)
   const stopButton = find('#stop-search', HTMLButtonElement)
   const clearButton = find('#clear-search', HTMLButtonElement)
   let onStop = () => {}
 
-  function show(shown: string, stopLabel?: string): void {
+  function show(shown: string, shownProgress = '', stopLabel?: string): void {
     // Otherwise a screen reader would announce the same text again.
     if (text.textContent !== shown) text.textContent = shown
+    progress.textContent = shownProgress
     if (stopLabel === undefined) keepFocus(stopButton)
     stopButton.textContent = stopLabel ?? ''
     stopButton.hidden = stopLabel === undefined
@@ -69,8 +71,8 @@ export function createListStatus({ state, pace, onClear, onPart }: ListStatusOpt
         const { status, search } = found.location
         onPart(found, stopped !== undefined)
         clearButton.hidden = search === undefined
-        const verb = stopped === undefined ? 'Searching … ' : 'Searched '
-        show(verb + describeProgress(examined, status), stopped === undefined ? 'Stop' : 'Continue')
+        const [verb, label] = stopped === undefined ? ['Searching …', 'Stop'] : ['Searched', 'Continue']
+        show(verb, describeProgress(examined, status), label)
       }
 
       const timer = setTimeout(() => {

@@ -40,8 +40,8 @@ export function createNavigation({ state, onList, onAnimal, onFormLeft }: Naviga
   const scrolled = (storedScroll.load() ?? '').split(',').map(Number)
   storedScroll.clear()
   let step = Number(history.state ?? scrolled.length)
-  /** Until the list has loaded. */
-  let scrollNext = scrolled[step]
+  /** Until the list, or the first part of a long search, is shown. */
+  let pendingScroll = scrolled[step]
   const emptyStepText = storedEmptyStep.load()
   storedEmptyStep.clear()
   /** The step that has nothing but a form, if there is one. When the form is closed, Back skips this step. */
@@ -63,8 +63,8 @@ export function createNavigation({ state, onList, onAnimal, onFormLeft }: Naviga
   }
 
   function restoreScroll(): void {
-    if (scrollNext !== undefined) scrollTo(0, scrollNext)
-    scrollNext = undefined
+    if (pendingScroll !== undefined) scrollTo(0, pendingScroll)
+    pendingScroll = undefined
   }
 
   function push(url: string): void {
@@ -77,7 +77,7 @@ export function createNavigation({ state, onList, onAnimal, onFormLeft }: Naviga
   function goTo(next: ListLocation, { replaces } = { replaces: false }): void {
     const isSameList = toListUrl(next) === toListUrl(state.location)
     state.selectNext = undefined
-    scrollNext = undefined
+    pendingScroll = undefined
     const isOther = toUrl(next) !== toUrl(state.location)
     // A form that is open keeps its step, so that Back leads to it.
     const isReplaced = step === emptyStep ? state.form === undefined : replaces
@@ -122,7 +122,7 @@ export function createNavigation({ state, onList, onAnimal, onFormLeft }: Naviga
       if (state.form !== undefined) onFormLeft()
       else if (step === from - 1) return history.back()
     }
-    scrollNext = scrolled[step] ?? 0
+    pendingScroll = scrolled[step] ?? 0
     follow()
   })
   addEventListener('pagehide', () => {

@@ -59,7 +59,9 @@ export function createNotice(name: 'connection' | 'export' | 'message') {
       current = action
       if (textElement.textContent !== text) textElement.textContent = text
       secondsElement.textContent = seconds ?? ''
-      button.textContent = action?.label ?? ''
+      // A screen reader would read the button again, too.
+      const label = action?.label ?? ''
+      if (button.textContent !== label) button.textContent = label
       button.hidden = action === undefined
       notice.hidden = false
       if (forMs !== undefined) hideLater(forMs)
