@@ -1,5 +1,7 @@
 // JSON with exact integers: an int64 is a `bigint` here, never a double.
 
+import { withinInt64 } from './int64.ts'
+
 declare global {
   interface JSON {
     // ECMAScript 2026, supported by V8. TypeScript's library does not declare these yet.
@@ -11,12 +13,8 @@ declare global {
   }
 }
 
-export const INT64_MIN = -(2n ** 63n)
-export const INT64_MAX = 2n ** 63n - 1n
-
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 const INT64_DIGITS = 19
-const CANONICAL_INTEGER = /^(?:0|-?[1-9]\d{0,18})$/
 
 /** Strings, so that their digits are left alone, and numbers. The text must be well-formed JSON. */
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
@@ -54,15 +52,6 @@ export function exactInteger(source: string): bigint | undefined {
   return withinInt64(BigInt(`${sign}${digits.slice(first, end)}${'0'.repeat(zeros)}`))
 }
 
-/** Parses an int64 in its one canonical decimal spelling: no `+`, no leading zero, no `-0`. */
-export function canonicalInteger(text: string): bigint | undefined {
-  return CANONICAL_INTEGER.test(text) ? withinInt64(BigInt(text)) : undefined
-}
-
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function withinInt64(value: bigint): bigint | undefined {
-  return value >= INT64_MIN && value <= INT64_MAX ? value : undefined
 }

@@ -1,7 +1,6 @@
 // A page of a list: its limits, what it may be filtered by, and what a database returns of it.
 
-import { foldName, isBlank, type Status, textProblem } from './animal.ts'
-import { invalid } from './error.ts'
+import type { Status } from './animal.ts'
 
 /** How many animals a page may have. */
 export const PAGE_LIMIT = { minimum: 1, maximum: 100, default: 20 } as const
@@ -43,27 +42,4 @@ export interface JsonPage {
 /** Whether the page is a search: no index finds its animals, so it examines one after the other. */
 export function isSearch({ nameContains, categoryId }: Page): boolean {
   return nameContains !== undefined || categoryId !== undefined
-}
-
-export function invalidLimit() {
-  return invalid(`limit must be a whole number from ${PAGE_LIMIT.minimum} to ${PAGE_LIMIT.maximum}.`)
-}
-
-/** Parses how many animals a page has. */
-export function parseLimit(text: string): number {
-  const limit = /^[1-9]\d{0,2}$/.test(text) ? Number(text) : 0
-  if (limit < PAGE_LIMIT.minimum || limit > PAGE_LIMIT.maximum) throw invalidLimit()
-  return limit
-}
-
-/** Parses the text that the names of a search must contain, and folds it. */
-export function parseNameFilter(text: string): string {
-  const folded = foldName(text)
-  const problem =
-    textProblem(text, SEARCH_MAX_LENGTH) ??
-    (isBlank(folded)
-      ? 'name must have a character that is neither blank nor an accent or vowel mark'
-      : undefined)
-  if (problem !== undefined) throw invalid(`${problem}.`)
-  return folded
 }

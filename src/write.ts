@@ -4,11 +4,11 @@ import {
   type Animal,
   type AnimalChanges,
   type NewAnimal,
-  renderAnimal,
   type Status,
   type StatusName,
   statusNameOf,
 } from './animal.ts'
+import { renderAnimal } from './animal-json.ts'
 import { tagOf } from './etag.ts'
 import type { Idempotency, StoredAnswer } from './idempotency.ts'
 

@@ -56,26 +56,6 @@ const c = \`
     )
   })
 
-  test('leaves out functions that nothing mentions, and those that only they mention', () => {
-    const script = bundleOf({
-      entry: `import { used } from './other.ts'\nexport function main(\n  a\n) {\n  return used(a)\n}\n`,
-      other: `export function used(a) {
-  return a
-}
-export async function unused() {
-  return helper(unused)
-}
-function helper({ a }) {
-  return a
-}
-export function line() { return 1 }
-export const kept = 1
-`,
-    })
-    assert.doesNotMatch(script, /unused|helper/)
-    for (const name of ['used', 'main', 'line', 'kept']) assert.match(script, new RegExp(`\\b${name}\\b`))
-  })
-
   test('cannot be made with other kinds of imports and exports', () => {
     for (const entry of [
       "import everything from './other.ts'",

@@ -23,7 +23,7 @@ import {
   toJson,
 } from '../client/src/animal-store.ts'
 import { STATUS_OF } from '../src/error.ts'
-import { INT64_MAX, INT64_MIN } from '../src/json.ts'
+import { INT64_MAX, INT64_MIN } from '../src/int64.ts'
 import { MAX_EXAMINED } from '../src/page.ts'
 import { createAnimals } from './support/animals.ts'
 import { type Fault, type FaultyProxy, startFaultyProxy } from './support/http-proxy.ts'

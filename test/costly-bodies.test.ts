@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { parseAnimalJson, parseNewAnimal } from '../src/animal.ts'
+import { parseAnimalJson, parseNewAnimal } from '../src/animal-json.ts'
 import { hasMediaType, JSON_BODY, parseBody } from '../src/http/server/body.ts'
 import { MAX_BODY_BYTES } from '../src/http/server/protocol-errors.ts'
 import { shared, startTestService } from './support/service.ts'

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { findViolations, type Operation } from '../experiments/faults/history.ts'
 import type { Animal } from '../src/animal.ts'
-import { INT64_MAX } from '../src/json.ts'
+import { INT64_MAX } from '../src/int64.ts'
 
 const animal = (id: number, name = `n${id}`): Animal => ({ id: BigInt(id), name, categoryId: 7n })
 const animals = (ids: readonly number[]) => ids.map(id => animal(id))

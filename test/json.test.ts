@@ -4,8 +4,9 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
 import { parseJson, toJson } from '../client/src/json.ts'
-import { parseAnimalJson } from '../src/animal.ts'
-import { canonicalInteger, exactInteger, INT64_MAX, INT64_MIN, renderJson } from '../src/json.ts'
+import { parseAnimalJson } from '../src/animal-json.ts'
+import { canonicalInteger, INT64_MAX, INT64_MIN } from '../src/int64.ts'
+import { exactInteger, renderJson } from '../src/json.ts'
 import { anyCharacter } from './support/characters.ts'
 
 /** Computes the value of a decimal literal with bigint arithmetic. Slow, but obviously correct. */

@@ -2,21 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import {
-  type Animal,
-  type AnimalChanges,
-  foldName,
-  type NewAnimal,
-  renderAnimal,
-  renderAnimals,
-  type Status,
-} from '../src/animal.ts'
+import { type Animal, type AnimalChanges, foldName, type NewAnimal, type Status } from '../src/animal.ts'
+import { renderAnimal, renderAnimals } from '../src/animal-json.ts'
 import { type ApiKey, generateKey } from '../src/api-key.ts'
 import type { Clock } from '../src/clock.ts'
 import { isUnavailable } from '../src/error.ts'
 import { tagOf } from '../src/etag.ts'
 import { IDEMPOTENCY_WINDOW_MS } from '../src/idempotency.ts'
-import { INT64_MAX, INT64_MIN, renderJson } from '../src/json.ts'
+import { INT64_MAX, INT64_MIN } from '../src/int64.ts'
+import { renderJson } from '../src/json.ts'
 import type { JsonPage, Page } from '../src/page.ts'
 import type { Store } from '../src/store.ts'
 import type { Conditions, Outcome, Write } from '../src/write.ts'

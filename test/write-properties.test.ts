@@ -11,10 +11,9 @@ import {
   applyChanges,
   foldName,
   type NewAnimal,
-  renderAnimal,
-  renderAnimals,
   STATUSES,
 } from '../src/animal.ts'
+import { renderAnimal, renderAnimals } from '../src/animal-json.ts'
 import { tagOf } from '../src/etag.ts'
 import type { Store } from '../src/store.ts'
 import { type Conditions, failedCondition, type Outcome, type Write } from '../src/write.ts'

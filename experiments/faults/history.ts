@@ -3,7 +3,8 @@
 // an animal comes back.
 
 import type { Animal, NewAnimal } from '../../src/animal.ts'
-import { INT64_MAX, INT64_MIN, renderJson } from '../../src/json.ts'
+import { INT64_MAX, INT64_MIN } from '../../src/int64.ts'
+import { renderJson } from '../../src/json.ts'
 
 type Write =
   | { readonly kind: 'create'; readonly sent: NewAnimal; readonly idempotencyKey?: string | undefined }

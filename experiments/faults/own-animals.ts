@@ -2,7 +2,8 @@
 // client knows what every answer must be.
 
 import { isDeepStrictEqual } from 'node:util'
-import { type Animal, type AnimalChanges, applyChanges, renderAnimal } from '../../src/animal.ts'
+import { type Animal, type AnimalChanges, applyChanges } from '../../src/animal.ts'
+import { renderAnimal } from '../../src/animal-json.ts'
 import { renderTag, tagOf } from '../../src/etag.ts'
 import { renderJson } from '../../src/json.ts'
 

@@ -1,6 +1,7 @@
 // The formats of import and export. Each can be imported again: as new animals, which get new ids, or as changes.
 
-import { type Animal, renderAnimal } from '../animal.ts'
+import type { Animal } from '../animal.ts'
+import { renderAnimal } from '../animal-json.ts'
 import { CSV_COLUMNS, quoteField, renderCsvLine, type Separator, spreadsheetSafe } from '../csv.ts'
 import { renderTag, tagOf } from '../etag.ts'
 import { redact } from './messages.ts'

@@ -1,7 +1,7 @@
 // A page as both databases read it, and what decides whether it has a previous and a next one.
 
 import type { Status } from '../animal.ts'
-import { INT64_MAX, INT64_MIN } from '../json.ts'
+import { INT64_MAX, INT64_MIN } from '../int64.ts'
 import { isSearch, type JsonPage, type Page } from '../page.ts'
 
 /** The page after the largest id. */

@@ -1,6 +1,7 @@
 // Rows as domain values, and back, on both databases.
 
-import { type Animal, type AnimalText, type Inventory, isStatus, type Status } from '../animal.ts'
+import { type Animal, type Inventory, isStatus, type Status } from '../animal.ts'
+import type { AnimalText } from '../animal-json.ts'
 import { ACCESSES, type ApiKey, ENVIRONMENTS } from '../api-key.ts'
 
 type Row = Readonly<Record<string, unknown>>

@@ -3,9 +3,10 @@
 
 import { createHash, type Hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Animal, renderAnimal } from '../animal.ts'
+import type { Animal } from '../animal.ts'
+import { renderAnimal } from '../animal-json.ts'
 import type { ApiKey } from '../api-key.ts'
-import { INT64_MAX, INT64_MIN } from '../json.ts'
+import { INT64_MAX, INT64_MIN } from '../int64.ts'
 import { UnusableDatabase } from '../store.ts'
 
 /** At most 6 KB each as JSON, so that a batch is at most 12 MB. */

@@ -1,7 +1,7 @@
 // The parts that all sections of the API reference consist of: headings, code, descriptions and fields.
 
 import type { Environment } from '../api-key.ts'
-import { INT64_MAX, INT64_MIN } from '../json.ts'
+import { INT64_MAX, INT64_MIN } from '../int64.ts'
 import { type ApiDescription, bodyOf, type Header, type Response, type Schema } from './api-description.ts'
 import { type Html, html } from './html.ts'
 import { icon } from './icons.ts'

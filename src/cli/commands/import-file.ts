@@ -1,10 +1,11 @@
 // Reads the rows of an imported file, in any format, with their line numbers and in constant memory.
 
 import { isUtf8 } from 'node:buffer'
-import { parseAnimalJson } from '../../animal.ts'
+import { parseAnimalJson } from '../../animal-json.ts'
 import { formatCount } from '../../count.ts'
 import type { Separator } from '../../csv.ts'
-import { canonicalInteger, isObject, parseNumbersAsText } from '../../json.ts'
+import { canonicalInteger } from '../../int64.ts'
+import { isObject, parseNumbersAsText } from '../../json.ts'
 import type { FormatName } from '../formats.ts'
 
 /** Far more than an animal needs. Without a limit, a quote that is never closed would fill the memory. */

@@ -2,19 +2,13 @@
 // animal only if that is still as it was exported, and a row that was not edited changes nothing (docs/import-export.md).
 
 import { addAbortSignal } from 'node:stream'
-import {
-  type Animal,
-  type AnimalChanges,
-  findProblems,
-  parseAnimalJson,
-  renderAnimal,
-  type Status,
-} from '../../animal.ts'
+import type { Animal, AnimalChanges, Status } from '../../animal.ts'
+import { findProblems, parseAnimalJson, renderAnimal } from '../../animal-json.ts'
 import { formatCount, formatNumber } from '../../count.ts'
 import { spreadsheetSafe } from '../../csv.ts'
 import { nameOf } from '../../database/open.ts'
 import { TAG_DIGITS, tagOf } from '../../etag.ts'
-import { INT64_MAX, INT64_MIN } from '../../json.ts'
+import { INT64_MAX, INT64_MIN } from '../../int64.ts'
 import type { Store } from '../../store.ts'
 import type { Outcome, Write } from '../../write.ts'
 import { CommandFailed } from '../command.ts'

@@ -2,7 +2,8 @@
 
 import { open } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
-import { findProblems, type NewAnimal, toNewAnimal } from '../../animal.ts'
+import type { NewAnimal } from '../../animal.ts'
+import { findProblems, toNewAnimal } from '../../animal-json.ts'
 import { formatCount } from '../../count.ts'
 import { isNewFile, nameOf } from '../../database/open.ts'
 import type { Store } from '../../store.ts'

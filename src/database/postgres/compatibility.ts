@@ -11,8 +11,9 @@
 
 import { hash } from 'node:crypto'
 import type pg from 'pg'
-import { type AnimalText, foldName, type Inventory, renderAnimals } from '../../animal.ts'
-import { INT64_MAX, INT64_MIN } from '../../json.ts'
+import { foldName, type Inventory } from '../../animal.ts'
+import { type AnimalText, renderAnimals } from '../../animal-json.ts'
+import { INT64_MAX, INT64_MIN } from '../../int64.ts'
 import { type JsonPage, MAX_EXAMINED } from '../../page.ts'
 import type { Warn } from '../../store.ts'
 import { type BatchLimits, type BatchOptions, createBatcher } from '../batching.ts'

@@ -3,7 +3,7 @@
 
 import type { ClientBase } from 'pg'
 import { searchName } from '../../animal.ts'
-import { INT64_MAX, INT64_MIN } from '../../json.ts'
+import { INT64_MAX, INT64_MIN } from '../../int64.ts'
 import type { Completion, Warn } from '../../store.ts'
 import { createMigrationProgress } from '../migration-progress.ts'
 import { toInventory } from '../rows.ts'

@@ -2,7 +2,8 @@
 // connections, a request then takes 30 to 60 % of the CPU time that it takes with one unprepared statement for each read
 // (bench/notes.md).
 
-import { type AnimalText, type Inventory, renderAnimal, type Status } from '../../animal.ts'
+import type { Inventory, Status } from '../../animal.ts'
+import { type AnimalText, renderAnimal } from '../../animal-json.ts'
 import type { ApiKey } from '../../api-key.ts'
 import { unavailable } from '../../error.ts'
 import type { JsonPage } from '../../page.ts'

@@ -1,14 +1,8 @@
 // Runs a batch of writes: creations in one statement, and changes and removals in another one. An animal or an idempotency key that
 // occurs more than once needs further statements.
 
-import {
-  type Animal,
-  applyChanges,
-  isSameAnimal,
-  type NewAnimal,
-  renderAnimal,
-  searchName,
-} from '../../animal.ts'
+import { type Animal, applyChanges, isSameAnimal, type NewAnimal, searchName } from '../../animal.ts'
+import { renderAnimal } from '../../animal-json.ts'
 import type { Clock } from '../../clock.ts'
 import { IDEMPOTENCY_WINDOW_MS, type Idempotency, type StoredAnswer } from '../../idempotency.ts'
 import type { Store, Warn } from '../../store.ts'

@@ -3,7 +3,7 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { searchName } from '../../animal.ts'
-import { INT64_MAX, INT64_MIN } from '../../json.ts'
+import { INT64_MAX, INT64_MIN } from '../../int64.ts'
 import type { Completion } from '../../store.ts'
 import { toInventory } from '../rows.ts'
 import { COMMAND_LOCK_TIMEOUT_MS, waitForLocks } from './locks.ts'

@@ -1,17 +1,11 @@
 // The SQL statements of the store, and every change as a function that runs within a transaction.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import {
-  type Animal,
-  type AnimalChanges,
-  applyChanges,
-  type NewAnimal,
-  renderAnimal,
-  searchName,
-} from '../../animal.ts'
+import { type Animal, type AnimalChanges, applyChanges, type NewAnimal, searchName } from '../../animal.ts'
+import { renderAnimal } from '../../animal-json.ts'
 import type { ApiKey, Environment } from '../../api-key.ts'
 import { IDEMPOTENCY_WINDOW_MS } from '../../idempotency.ts'
-import { INT64_MIN } from '../../json.ts'
+import { INT64_MIN } from '../../int64.ts'
 import { MAX_EXAMINED } from '../../page.ts'
 import { failedCondition, type Outcome, replay, type Write } from '../../write.ts'
 import { formOf, type Span } from '../paging.ts'

@@ -6,13 +6,13 @@ import {
   parseNewAnimal,
   renderAnimal,
   renderInventory,
-} from '../../animal.ts'
+} from '../../animal-json.ts'
 import type { ApiKey } from '../../api-key.ts'
 import type { Clock } from '../../clock.ts'
 import { unavailable } from '../../error.ts'
 import { renderTag, tagOf } from '../../etag.ts'
 import { requestDigest } from '../../idempotency.ts'
-import { canonicalInteger } from '../../json.ts'
+import { canonicalInteger } from '../../int64.ts'
 import { isSearch } from '../../page.ts'
 import type { Store } from '../../store.ts'
 import type { Outcome, Write } from '../../write.ts'

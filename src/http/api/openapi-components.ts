@@ -4,8 +4,7 @@
 import { NAME_MAX_LENGTH, NAME_PATTERN, STATUSES } from '../../animal.ts'
 import { type ServiceError, STATUS_OF, unavailable } from '../../error.ts'
 import { renderTag, TAG_DIGITS, tagOf } from '../../etag.ts'
-import { INT64_MAX, INT64_MIN } from '../../json.ts'
-import { invalidLimit } from '../../page.ts'
+import { INT64_MAX, INT64_MIN } from '../../int64.ts'
 import {
   bodyTooLarge,
   expectationFailed,
@@ -24,6 +23,7 @@ import {
 } from './api-errors.ts'
 import { forbidden, unauthorized } from './authentication.ts'
 import { DEPRECATED_SINCE, REMOVED_AT } from './operations.ts'
+import { invalidLimit } from './parameters.ts'
 import { rateLimited } from './rate-limit.ts'
 
 export const int32 = { type: 'integer', format: 'int32' }

@@ -1,10 +1,11 @@
 // The parameters of the operations: their queries, of which each parameter is given at most once and no other is accepted, and the
 // Idempotency-Key header of those that write.
 
-import { parseStatus } from '../../animal.ts'
+import { foldName, isBlank, textProblem } from '../../animal.ts'
+import { parseStatus } from '../../animal-json.ts'
 import { invalid } from '../../error.ts'
-import { canonicalInteger } from '../../json.ts'
-import { type JsonPage, PAGE_LIMIT, type Page, parseLimit, parseNameFilter } from '../../page.ts'
+import { canonicalInteger } from '../../int64.ts'
+import { type JsonPage, PAGE_LIMIT, type Page, SEARCH_MAX_LENGTH } from '../../page.ts'
 
 const PARAMETERS = ['limit', 'status', 'name', 'categoryId', 'after', 'before']
 
@@ -35,6 +36,29 @@ export function parseListQuery(text: string): ListQuery {
     name => `&${name}=${forLink(sent.get(name) ?? '')}`,
   )
   return { page, filters: filters.join('') }
+}
+
+export function invalidLimit() {
+  return invalid(`limit must be a whole number from ${PAGE_LIMIT.minimum} to ${PAGE_LIMIT.maximum}.`)
+}
+
+/** Parses how many animals a page has. */
+function parseLimit(text: string): number {
+  const limit = /^[1-9]\d{0,2}$/.test(text) ? Number(text) : 0
+  if (limit < PAGE_LIMIT.minimum || limit > PAGE_LIMIT.maximum) throw invalidLimit()
+  return limit
+}
+
+/** Parses the text that the names of a search must contain, and folds it. */
+function parseNameFilter(text: string): string {
+  const folded = foldName(text)
+  const problem =
+    textProblem(text, SEARCH_MAX_LENGTH) ??
+    (isBlank(folded)
+      ? 'name must have a character that is neither blank nor an accent or vowel mark'
+      : undefined)
+  if (problem !== undefined) throw invalid(`${problem}.`)
+  return folded
 }
 
 interface Query {

@@ -3,7 +3,7 @@
 
 import { NAME_MAX_LENGTH, textProblem } from '../../animal.ts'
 import { formatNumber } from '../../count.ts'
-import { INT64_MAX, INT64_MIN } from '../../json.ts'
+import { INT64_MAX, INT64_MIN } from '../../int64.ts'
 import { find } from './elements.ts'
 import { SLOW_MS } from './notice.ts'
 import { isInteger, parseInteger } from './typed-integer.ts'

@@ -2,7 +2,7 @@
 // animals without a status, so a page may need several requests.
 
 import { type Animal, type ListOptions, MAX_ID, type Page } from '../../../client/src/animal-store.ts'
-import { canonicalInteger } from '../../json.ts'
+import { canonicalInteger } from '../../int64.ts'
 import { MAX_EXAMINED, PAGE_LIMIT } from '../../page.ts'
 import { firstPage, isFirstPage, type ListLocation, toFilters } from './location.ts'
 

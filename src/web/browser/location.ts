@@ -3,7 +3,7 @@
 
 import type { Animal, ListOptions } from '../../../client/src/animal-store.ts'
 import { foldName, STATUS_NAMES, STATUSES, type StatusName, statusNameOf } from '../../animal.ts'
-import { canonicalInteger } from '../../json.ts'
+import { canonicalInteger } from '../../int64.ts'
 import { PAGE_LIMIT } from '../../page.ts'
 import { deviceValue } from './browser-storage.ts'
 import { parseInteger } from './typed-integer.ts'

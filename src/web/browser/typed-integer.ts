@@ -1,6 +1,6 @@
 // Whole numbers as people type them: with a plus sign, leading zeros and spaces around, which change nothing.
 
-import { canonicalInteger } from '../../json.ts'
+import { canonicalInteger } from '../../int64.ts'
 
 /** Tells whether the text is a whole number of any size. */
 export function isInteger(text: string): boolean {
