@@ -31,6 +31,7 @@ export function createApiKeyField() {
     tellListeners()
   }
 
+  /** Whether the key is known to be one that may only read. */
   function isReadOnly(): boolean {
     const key = parsePastedKey(input.value)
     return key === refusedKey || readOnlyPrefixes.some(prefix => key.startsWith(prefix))
@@ -61,10 +62,7 @@ export function createApiKeyField() {
     get value() {
       return parsePastedKey(input.value)
     },
-    /** Whether the key is known to be one that may only read. */
-    get isReadOnly() {
-      return isReadOnly()
-    },
+    isReadOnly,
     /** The service has refused a write with this key. */
     markReadOnly(key: string): void {
       refusedKey = key

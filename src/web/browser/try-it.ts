@@ -59,7 +59,7 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
   }
 
   function isRefused(): boolean {
-    return isWrite && key.isReadOnly
+    return isWrite && key.isReadOnly()
   }
 
   /** With a key that may only read there is nothing to send that writes. */
