@@ -29,7 +29,7 @@ const SHORTCUTS: readonly Shortcut[] = [
   { keys: ['f'], action: 'Filter by status' },
   { keys: ['o'], action: 'Oldest or newest first' },
   { keys: ['c'], action: 'Copy the link to the animal' },
-  { keys: ['Esc'], action: 'Close what is in front, keep the animal' },
+  { keys: ['Esc'], action: 'Close the panel or the question in front' },
   { keys: ['?'], action: 'Show this list' },
 ]
 
@@ -59,7 +59,7 @@ export function renderCatalogue(environment: Environment): Html {
   return html`<noscript><p class="card">This page needs JavaScript. Programs can use the API at <code>/v1/pets</code>: see the <a href="./docs">API reference</a>.</p></noscript>
 ${renderSignIn(environment)}
 <section id="catalogue" aria-labelledby="title" hidden>
-${renderStock()}
+${renderInventory()}
 <div id="workspace">
 <div id="list">
 ${renderMarks()}
@@ -98,12 +98,12 @@ function renderSignIn(environment: Environment): Html {
 }
 
 /** The filter is the legend of the bar beside it, and has the numbers. */
-function renderStock(): Html {
-  const kinds = [['', 'All'], ...STATUS_NAMES.map(name => [name, labelOf(name)])] as const
-  return html`<section id="stock" class="row" aria-label="Stock">
+function renderInventory(): Html {
+  const choices = [['', 'All'], ...STATUS_NAMES.map(name => [name, labelOf(name)])] as const
+  return html`<section id="inventory" class="row" aria-label="Inventory">
 <h1 id="title" class="visually-hidden" tabindex="-1">Animals</h1>
-<div id="filter" class="row" role="group" aria-label="Filter by status">${kinds.map(([kind = '', label = '']) => html`<button type="button" class="quiet ${kind || 'all'}" data-status="${kind}" aria-pressed="${String(kind === '')}"${kind === '' && html` aria-keyshortcuts="f"`}>${label} <b></b></button>`)}</div>
-<svg id="stock-bar" viewBox="0 0 1000 8" preserveAspectRatio="none" role="img" aria-label="The animals have not been counted yet.">${STATUS_NAMES.map(kind => html`<rect class="${kind}" x="0" y="0" width="0" height="8"></rect>`)}</svg>
+<div id="filter" class="row" role="group" aria-label="Filter by status">${choices.map(([status = '', label = '']) => html`<button type="button" class="quiet ${status || 'all'}" data-status="${status}" aria-pressed="${String(status === '')}"${status === '' && html` aria-keyshortcuts="f"`}>${label} <b></b></button>`)}</div>
+<svg id="inventory-bar" viewBox="0 0 1000 8" preserveAspectRatio="none" role="img" aria-label="The animals have not been counted yet.">${STATUS_NAMES.map(status => html`<rect class="${status}" x="0" y="0" width="0" height="8"></rect>`)}</svg>
 </section>`
 }
 
@@ -122,12 +122,12 @@ function renderToolbar(): Html {
 /** Covers the line above the table, so that no row moves. */
 function renderMarks(): Html {
   return html`<div id="marks" class="writes" hidden><div class="row"><p></p>
-<div class="row" role="group" aria-label="Set the status">${STATUS_NAMES.map((kind, index) => html`<button class="kind ${kind}" type="button">${labelOf(kind)}<kbd aria-hidden="true">${String(index + 1)}</kbd></button>`)}</div>
+<div class="row" role="group" aria-label="Set the status">${STATUS_NAMES.map((status, index) => html`<button class="status-button ${status}" type="button">${labelOf(status)}<kbd aria-hidden="true">${String(index + 1)}</kbd></button>`)}</div>
 <button class="undo link" type="button" aria-keyshortcuts="z" hidden>Undo</button><button class="retry link" type="button" hidden>Try again</button><button class="clear link" type="button">Clear</button></div></div>`
 }
 
-function labelOf(kind: StatusName): string {
-  return kind === 'none' ? 'no status' : kind
+function labelOf(status: StatusName): string {
+  return status === 'none' ? 'no status' : status
 }
 
 function renderListMessage(): Html {
@@ -155,7 +155,7 @@ function renderDetails(): Html {
 <div class="row"><dt>Category</dt><dd class="row"><a id="details-category" class="number" data-page></a><button id="edit" class="writes" type="button" aria-keyshortcuts="e">Edit</button></dd></div>
 <div class="row reads"><dt>Status</dt><dd class="row"><span id="details-status"></span></dd></div>
 </dl>
-<div id="status" class="writes"><div class="row" role="group" aria-label="Status">${STATUS_NAMES.map(kind => html`<button class="kind ${kind}" type="button" data-status="${kind}" aria-pressed="false">${labelOf(kind)}</button>`)}</div>
+<div id="status" class="writes"><div class="row" role="group" aria-label="Status">${STATUS_NAMES.map(status => html`<button class="status-button ${status}" type="button" data-status="${status}" aria-pressed="false">${labelOf(status)}</button>`)}</div>
 <p id="status-note" class="hint"><span></span> <button id="undo" class="link" type="button" aria-keyshortcuts="z" hidden>Undo</button><button id="retry" class="link" type="button" hidden>Try again</button></p></div>
 <dl><div class="row"><dt>JSON</dt><dd class="row">${renderCopyButton('json', 'Copy JSON')}</dd></div></dl>
 <pre id="details-json" tabindex="0" aria-label="JSON"></pre>

@@ -30,7 +30,8 @@ export function createPages({ environment, document }: PageOptions) {
       content: renderCatalogue(environment),
       otherPage: html`<a href="./docs">API<span> reference</span></a>`,
       assets: 'catalogue',
-      description: 'The catalogue of animals: search it, see the stock, and add, edit and remove animals.',
+      description:
+        'The catalogue of animals: search it, see the inventory, and add, edit and remove animals.',
       search: renderCatalogueSearch(),
       tools: renderCatalogueTools(),
     })

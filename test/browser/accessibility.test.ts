@@ -5,8 +5,8 @@ import { checkAccessibility } from './axe.ts'
 import {
   changeAnimal,
   newAnimals,
+  readInventory,
   readRows,
-  readStock,
   signIn,
   startWithAnimals,
   useCatalogue,
@@ -64,7 +64,7 @@ suite('the catalogue page', () => {
     await page.keyboard.press('Escape')
     await page.goto(`${address}/?status=sold`)
     await readRows(page)
-    await readStock(page)
+    await readInventory(page)
     await checkAccessibility(page, 'the newest sold animals')
     await page.keyboard.press('n')
     await page.getByRole('textbox', { name: 'Name' }).fill(' ')

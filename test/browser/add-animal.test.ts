@@ -9,8 +9,8 @@ import {
   newAnimals,
   openAddForm,
   readIds,
+  readInventory,
   readRows,
-  readStock,
   startWithAnimals,
   stopClock,
   useCatalogue,
@@ -120,7 +120,7 @@ suite('the form', () => {
     assert.equal(await page.getByRole('radio', { name: 'no status' }).isChecked(), true)
     assert.equal(await page.getByRole('textbox', { name: 'Category' }).inputValue(), '')
     assert.equal((await service.store.listAnimals({ limit: 100 })).length, 51)
-    assert.deepEqual(await readStock(page), ['51', '50', '1', '0', '0'])
+    assert.deepEqual(await readInventory(page), ['51', '50', '1', '0', '0'])
   })
 
   test('shows the new animal without leaving a page that has it', async t => {

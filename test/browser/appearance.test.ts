@@ -9,8 +9,8 @@ import {
   holdRequests,
   newAnimals,
   openAddForm,
+  readInventory,
   readRows,
-  readStock,
   signIn,
   startWithAnimals,
   stopClock,
@@ -104,7 +104,7 @@ suite('the catalogue page', () => {
 
   test('shows all filters on every screen', async t => {
     const { page } = await open(t, service())
-    await readStock(page)
+    await readInventory(page)
     for (const width of [320, 375, 768, 1280]) {
       await page.setViewportSize({ width, height: 667 })
       for (const button of await page.locator('#filter button').all()) {
@@ -184,7 +184,7 @@ suite('the catalogue page', () => {
       reducedMotion: 'reduce',
     } as const
     const { page } = await open(t, service(), { context })
-    await readStock(page)
+    await readInventory(page)
     const small = () =>
       page.evaluate(() =>
         [
@@ -263,7 +263,7 @@ suite('the catalogue page', () => {
 
   test('shows a progress line and dims the old rows, if a page takes longer than 100 ms', async t => {
     const { page } = await open(t, service())
-    await readStock(page)
+    await readInventory(page)
     assert.equal(await style(page, '.progress', 'opacity'), '0')
     const { arrived, release } = await holdRequests(page, 'GET')
     await page.getByRole('link', { name: 'Next' }).click()
@@ -293,12 +293,12 @@ suite('the catalogue page', () => {
 
   test('prints the list with its legend, and without controls', async t => {
     const { page } = await open(t, service())
-    await readStock(page)
+    await readInventory(page)
     await page.keyboard.press('j')
     await page.emulateMedia({ media: 'print' })
     for (const selector of ['#search', '#view', '#panel', '#next', '#bar .new-animal'])
       assert.equal(await page.locator(selector).isVisible(), false, selector)
-    for (const selector of ['.environment', '#rows tr', '#list-status', '#filter .sold', '#stock-bar'])
+    for (const selector of ['.environment', '#rows tr', '#list-status', '#filter .sold', '#inventory-bar'])
       assert.equal(await page.locator(selector).first().isVisible(), true, selector)
     assert.equal(await style(page, '#bar', 'position'), 'static')
   })

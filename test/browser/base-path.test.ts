@@ -4,7 +4,14 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { startPrefixProxy } from '../support/http-proxy.ts'
 import { API_KEY } from '../support/service.ts'
-import { newAnimals, readIds, readStock, signIn, startWithAnimals, useCatalogue } from './catalogue-page.ts'
+import {
+  newAnimals,
+  readIds,
+  readInventory,
+  signIn,
+  startWithAnimals,
+  useCatalogue,
+} from './catalogue-page.ts'
 
 const open = useCatalogue()
 
@@ -22,7 +29,7 @@ suite('below the prefix of a proxy', () => {
     const { page } = await openBehindPrefix(t, '/shop/animals/')
     await signIn(page)
     assert.equal((await readIds(page)).length, 20)
-    await readStock(page)
+    await readInventory(page)
     await page.getByRole('link', { name: 'Next' }).click()
     await page.waitForURL(/\/shop\/animals\/\?before=11$/)
     await page.waitForFunction(() => document.querySelectorAll('#rows tr').length === 10)

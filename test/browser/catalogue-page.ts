@@ -125,8 +125,8 @@ export async function signOut(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Sign out' }).click()
 }
 
-/** Waits until the page knows the stock. Returns the counts: total, available, pending, sold, no status. */
-export async function readStock(page: Page): Promise<string[]> {
+/** Waits until the page knows the inventory. Returns the counts: total, available, pending, sold, no status. */
+export async function readInventory(page: Page): Promise<string[]> {
   await page.locator('#filter .all b:not(:empty)').waitFor({ state: 'attached' })
   return page.locator('#filter b').allTextContents()
 }

@@ -10,8 +10,8 @@ import {
   holdRequests,
   newAnimals,
   readIds,
+  readInventory,
   readRows,
-  readStock,
   signOut,
   startWithAnimals,
   stopClock,
@@ -133,7 +133,7 @@ suite('the catalogue page', () => {
     const { page } = await open(t, service())
     await stopClock(page)
     await page.goto(service().address)
-    await readStock(page)
+    await readInventory(page)
     const ids = await readIds(page)
     await failRequests(page, 503, 'unavailable')
     await page.clock.fastForward(INTERVAL_MS)

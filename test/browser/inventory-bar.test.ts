@@ -1,4 +1,4 @@
-// The stock at a glance on the catalogue page, and new animals that appear by themselves.
+// The inventory on the catalogue page, and new animals that appear by themselves.
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
@@ -8,8 +8,8 @@ import {
   newAnimals,
   openAnimal,
   readIds,
+  readInventory,
   readRows,
-  readStock,
   rowOf,
   setHidden,
   startWithAnimals,
@@ -23,17 +23,17 @@ const open = useCatalogue()
 
 const STATUSES = ['available', 'sold', 'sold', undefined] as const
 
-test('the stock is that of the whole catalogue, whatever the list shows', async t => {
+test('the inventory is that of the whole catalogue, whatever the list shows', async t => {
   const service = await startWithAnimals(t, newAnimals(1_204, STATUSES))
   const { page } = await open(t, service, { path: '/?status=sold&limit=10' })
-  assert.deepEqual(await readStock(page), ['1,204', '301', '0', '602', '301'])
+  assert.deepEqual(await readInventory(page), ['1,204', '301', '0', '602', '301'])
   await page.getByText('of 602').waitFor()
   assert.equal(
-    await page.locator('#stock-bar').getAttribute('aria-label'),
+    await page.locator('#inventory-bar').getAttribute('aria-label'),
     '1,204 animals: 301 available, 0 pending, 602 sold, 301 without a status.',
   )
   const widths = await page
-    .locator('#stock-bar rect')
+    .locator('#inventory-bar rect')
     .evaluateAll(parts => parts.map(part => [part.getAttribute('x'), part.getAttribute('width')].join()))
   assert.deepEqual(widths, ['0,301', '301,0', '301,602', '903,301'])
 })
@@ -43,7 +43,7 @@ suite('an animal that somebody else adds', () => {
     const service = await startWithAnimals(t, newAnimals(30, STATUSES))
     const { page } = await open(t, service, { isClockStopped: true })
     await waitForList(page, '', '30')
-    assert.equal((await readStock(page))[0], '30')
+    assert.equal((await readInventory(page))[0], '30')
     await openAnimal(page, 29)
     const place = await rowOf(page, 29).boundingBox()
     for (const name of ['Kim', 'Rex', 'Mina'])
@@ -53,7 +53,7 @@ suite('an animal that somebody else adds', () => {
     await button.waitFor()
     assert.equal((await readIds(page))[0], '30')
     assert.deepEqual(await rowOf(page, 29).boundingBox(), place)
-    assert.deepEqual(await readStock(page), ['33', '8', '3', '15', '7'])
+    assert.deepEqual(await readInventory(page), ['33', '8', '3', '15', '7'])
     await page.getByText('20 of 33', { exact: true }).waitFor()
     await button.click()
     await waitForList(page, '', '33')
@@ -70,7 +70,7 @@ suite('an animal that somebody else adds', () => {
     await stopClock(page)
     await page.goto(service.address)
     await waitForList(page, '', '30')
-    await readStock(page)
+    await readInventory(page)
     const place = await rowOf(page, 29).boundingBox()
     await service.create({ name: 'Kim', categoryId: 8 })
     await page.clock.fastForward(INTERVAL_MS)
@@ -81,7 +81,7 @@ suite('an animal that somebody else adds', () => {
   test('appears below the others if the oldest come first and the page has room, otherwise on a new page', async t => {
     const service = await startWithAnimals(t, newAnimals(19))
     const { page } = await open(t, service, { path: '/?order=oldest', isClockStopped: true })
-    await readStock(page)
+    await readInventory(page)
     await service.create({ name: 'Kim', categoryId: 8 })
     await page.clock.fastForward(INTERVAL_MS)
     await page.getByRole('button', { name: '1 new animal' }).click()
@@ -95,7 +95,7 @@ suite('an animal that somebody else adds', () => {
   test('is looked for only while the tab is visible, and at once when it becomes visible', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
     const { page } = await open(t, service, { isClockStopped: true })
-    await readStock(page)
+    await readInventory(page)
     await setHidden(page, true)
     await service.create({ name: 'Kim', categoryId: 8 })
     const requests: string[] = []
@@ -111,7 +111,7 @@ suite('what others change', () => {
   test('appears in its row and in the panel, marked for a while', async t => {
     const service = await startWithAnimals(t, newAnimals(30))
     const { page } = await open(t, service, { isClockStopped: true })
-    await readStock(page)
+    await readInventory(page)
     await openAnimal(page, 29)
     await changeAnimal(service, 29, { name: 'Bella', status: 'sold' })
     await changeAnimal(service, 28, { categoryId: 99 })
@@ -134,7 +134,7 @@ suite('what others change', () => {
   test('mutes a row that leaves the list, and the panel says what became of it', async t => {
     const service = await startWithAnimals(t, newAnimals(30))
     const { page } = await open(t, service, { path: '/?status=available', isClockStopped: true })
-    await readStock(page)
+    await readInventory(page)
     await openAnimal(page, 29)
     await changeAnimal(service, 29, { status: 'sold' })
     await service.send('DELETE', '/v1/pets/28')
@@ -156,7 +156,7 @@ suite('what others change', () => {
     const service = await startWithAnimals(t, newAnimals(30))
     const { page } = await open(t, service, { path: '/?animal=5', isClockStopped: true })
     await page.getByRole('heading', { name: 'Animal 5' }).waitFor()
-    await readStock(page)
+    await readInventory(page)
     await changeAnimal(service, 5, { status: 'sold' })
     const read = page.waitForResponse('**/v1/pets?**')
     await page.clock.fastForward(INTERVAL_MS)
@@ -168,7 +168,7 @@ suite('what others change', () => {
   test('costs one page and the counts at each interval', async t => {
     const service = await startWithAnimals(t, newAnimals(30))
     const { page } = await open(t, service, { path: '/?animal=5', isClockStopped: true })
-    await readStock(page)
+    await readInventory(page)
     await page.getByRole('heading', { name: 'Animal 5' }).waitFor()
     const requests: string[] = []
     page.on('request', request => requests.push(new URL(request.url()).pathname))

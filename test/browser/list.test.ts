@@ -18,8 +18,8 @@ import {
   holdRequests,
   newAnimals,
   readIds,
+  readInventory,
   readRows,
-  readStock,
   startWithAnimals,
   useCatalogue,
   waitForList,
@@ -68,7 +68,7 @@ suite('the list', () => {
       (await readRows(page)).map(([, , , status]) => status),
       Array(20).fill('sold'),
     )
-    await readStock(page)
+    await readInventory(page)
     assert.equal(await filter.locator('[aria-pressed=true]').textContent(), 'sold 40')
     await page.goto('about:blank')
     await page.goto(`${service().address}/?status=sold`)
@@ -304,7 +304,7 @@ suite('the CSV file', () => {
 
   test('shows its progress while it is fetched, and can be cancelled', async t => {
     const { page } = await open(t, service())
-    await readStock(page)
+    await readInventory(page)
     const released = Promise.withResolvers<void>()
     await page.route(/after=100$/, async route => {
       await released.promise
@@ -323,7 +323,7 @@ suite('the CSV file', () => {
 
   test('says if it cannot be fetched, and offers to try again', async t => {
     const { page } = await open(t, service())
-    await readStock(page)
+    await readInventory(page)
     await failRequests(page, 400, 'invalid_request')
     await page.getByRole('button', { name: 'Download CSV' }).click()
     await page.getByText('The list could not be saved').waitFor()

@@ -12,8 +12,8 @@ import {
   newAnimals,
   openAddForm,
   openAnimal,
+  readInventory,
   readRows,
-  readStock,
   rowOf,
   signIn,
   signOut,
@@ -83,7 +83,7 @@ suite('marked animals', () => {
   test('get a status together, with one line of outcome and Undo', async t => {
     const service = await startWithAnimals(t, newAnimals(14, ['available', 'available', 'available', 'sold']))
     const { page } = await open(t, service, { path: '/?order=oldest', isClockStopped: true })
-    await readStock(page)
+    await readInventory(page)
     for (let count = 0; count < 12; count++) await press(page, 'j', 'x')
     await press(page, 'Escape')
     await shownIn(page, '12 marked').waitFor()
@@ -167,7 +167,7 @@ suite('the cursor', () => {
   test('goes on from the row that was left with Escape or focused last, and over removed rows and pages', async t => {
     const service = await startWithAnimals(t, newAnimals(45))
     const { page } = await open(t, service, { isClockStopped: true })
-    await readStock(page)
+    await readInventory(page)
     await press(page, 'j', 'j', 'j')
     await waitForSelected(page, 43)
     await press(page, 'Escape', 'j')

@@ -11,8 +11,8 @@ import {
   holdRequests,
   newAnimals,
   readIds,
+  readInventory,
   readRows,
-  readStock,
   setHidden,
   startWithAnimals,
   stopClock,
@@ -228,7 +228,7 @@ suite('the search', () => {
     await stopClock(page)
     await page.goto(`${service.address}/?q=kim`)
     await page.getByRole('heading', { name: 'No animal matches “kim”' }).waitFor()
-    await readStock(page)
+    await readInventory(page)
     await service.create({ name: 'Kim', categoryId: 8 })
     await page.clock.fastForward(5_000)
     await waitForList(page, '?q=kim', '4')
@@ -252,17 +252,17 @@ suite('the requests of the page', () => {
     await page.goto('about:blank')
     const requests = watchRequests(page)
     await page.goto(largeService().address)
-    assert.equal((await readStock(page))[0], '23,010')
+    assert.equal((await readInventory(page))[0], '23,010')
     assert.equal((await readIds(page))[0], '23010')
     assert.deepEqual(requests.sort(), ['/v1/pets?limit=20&before=9223372036854775807', '/v1/store/inventory'])
   })
 
   test('are one for a page of a search, and none while the user types', async t => {
     const { page } = await open(t, service())
-    await readStock(page)
+    await readInventory(page)
     await stopClock(page)
     await page.goto(service().address)
-    await readStock(page)
+    await readInventory(page)
     const requests = watchRequests(page)
     await page.getByLabel('Search or id').pressSequentially('anim')
     assert.deepEqual(requests, [])
@@ -276,7 +276,7 @@ suite('a large catalogue', () => {
   test('is not searched for animals without a status if the inventory has none', async t => {
     const service = await startWithAnimals(t, newAnimals(350))
     const { page } = await open(t, service)
-    assert.equal((await readStock(page)).at(-1), '0')
+    assert.equal((await readInventory(page)).at(-1), '0')
     await readRows(page)
     const requests = watchRequests(page)
     await page.getByRole('button', { name: 'no status' }).click()

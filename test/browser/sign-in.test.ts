@@ -9,8 +9,8 @@ import {
   failRequests,
   newAnimals,
   openAddForm,
+  readInventory,
   readRows,
-  readStock,
   signIn,
   signOut,
   startWithAnimals,
@@ -164,7 +164,7 @@ suite('another tab', () => {
     const { page, context } = await open(t, service())
     await stopClock(page)
     await page.goto(service().address)
-    await readStock(page)
+    await readInventory(page)
     // The first tab does not know yet that its key was revoked.
     await context.route('**/v1/**', route =>
       route.fulfill({ status: 401, json: { code: 'unauthorized', message: '', status: 401 } }),
@@ -280,7 +280,7 @@ suite('a key that stops working', () => {
     const { page } = await open(t, service())
     await stopClock(page)
     await page.goto(service().address)
-    await readStock(page)
+    await readInventory(page)
     await openAddForm(page)
     await page.getByRole('textbox', { name: 'Name' }).fill('Half-typed')
     await failRequests(page, 401, 'unauthorized')

@@ -9,8 +9,8 @@ import {
   loseAnswers,
   newAnimals,
   openAnimal,
+  readInventory,
   readRows,
-  readStock,
   rowOf,
   startWithAnimals,
   statusButton,
@@ -36,7 +36,7 @@ suite('one press', () => {
     assert.equal(await statusButton(page, 'sold').evaluate(button => button === document.activeElement), true)
     assert.deepEqual((await readRows(page))[1], ['2', 'Animal 2', '1', 'sold'])
     await page.locator('#filter .sold', { hasText: '1' }).waitFor()
-    assert.deepEqual(await readStock(page), ['3', '2', '0', '1', '0'])
+    assert.deepEqual(await readInventory(page), ['3', '2', '0', '1', '0'])
     assert.match(await page.locator('#details-json').innerText(), /"status": "sold"/)
     await page.getByText('was available').waitFor()
     await page.getByRole('button', { name: 'Undo' }).click()
@@ -211,7 +211,7 @@ suite('an animal that leaves the filter', () => {
   test('stays in its row, muted, until the next navigation', async t => {
     const service = await startWithAnimals(t, newAnimals(30))
     const { page } = await open(t, service, { path: '/?status=available', isClockStopped: true })
-    await readStock(page)
+    await readInventory(page)
     await openAnimal(page, 29)
     await statusButton(page, 'sold').click()
     await waitForStatus(page, 'sold')

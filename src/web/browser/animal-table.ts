@@ -171,7 +171,7 @@ export function createAnimalTable({ state, onSelect, onMark }: AnimalTableOption
     /** Marks the table as busy. Rows of the previous page stay until the next page arrives, or until that takes long. */
     showLoading(limit: number, isLong = false): void {
       table.ariaBusy = 'true'
-      // They belong to another list.
+      // These rows belong to the list before.
       if (isLong && state.page === undefined && rows.size > 0) clear()
       if (body.childElementCount > 0 || (!message.hidden && !isPart)) return
       message.hidden = true

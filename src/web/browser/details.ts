@@ -59,8 +59,8 @@ export function createDetails(options: DetailsOptions) {
   })
   for (const button of statusButtons)
     button.addEventListener('click', () => {
-      const kind = STATUS_NAMES.find(kind => kind === button.dataset.status)
-      if (state.animal !== undefined && kind !== undefined) changes.set([state.animal], kind)
+      const status = STATUS_NAMES.find(name => name === button.dataset.status)
+      if (state.animal !== undefined && status !== undefined) changes.set([state.animal], status)
     })
   undoButton.addEventListener('click', () => state.note?.undo?.())
   retryButton.addEventListener('click', () => state.note?.retry?.())
@@ -129,7 +129,7 @@ export function createDetails(options: DetailsOptions) {
     const { animal, note, waiting, question, missing, page } = state
     if (missing !== undefined) missingTitle.textContent = missing.title
     if (animal === undefined) return
-    const kind = statusNameOf(animal)
+    const status = statusNameOf(animal)
     const isWaiting = waiting.has(animal.id)
     // What has not changed stays as it is, for the text that the user has selected in it.
     if (animal !== rendered) {
@@ -142,12 +142,12 @@ export function createDetails(options: DetailsOptions) {
     find('#not-listed', HTMLElement).hidden = page?.animals.some(({ id }) => id === animal.id) === true
     showCategoryLink(animal)
     for (const button of statusButtons) {
-      button.ariaPressed = String(button.dataset.status === kind)
+      button.ariaPressed = String(button.dataset.status === status)
       button.ariaDisabled = isWaiting ? 'true' : null
       button.classList.toggle('waiting', isWaiting && button.dataset.status === waiting.get(animal.id))
     }
     find('#status', HTMLElement).ariaBusy = String(isWaiting)
-    showNote(note?.written === undefined || note.written === kind ? note : undefined)
+    showNote(note?.written === undefined || note.written === status ? note : undefined)
     removeButton.hidden = question !== undefined
     find('#question', HTMLElement).hidden = question === undefined
     find('#question p', HTMLElement).textContent = question ?? ''

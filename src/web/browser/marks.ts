@@ -44,11 +44,11 @@ export function createMarks({ state, session, changes, render, onFocusLost }: Ma
 
   /** Takes the number of a status, from 0. */
   function choose(index: number): void {
-    const kind = STATUS_NAMES[index]
+    const status = STATUS_NAMES[index]
     const animals = targets()
-    if (kind === undefined) return
+    if (status === undefined) return
     clear()
-    changes.set(animals, kind)
+    changes.set(animals, status)
   }
 
   for (const [index, button] of [...buttons.querySelectorAll('button')].entries())

@@ -100,7 +100,7 @@ export function createNavigation({ state, onList, onAnimal, onFormLeft }: Naviga
   })
   for (const button of filterButtons) {
     button.addEventListener('click', () => {
-      const status = STATUS_NAMES.find(kind => kind === button.dataset.status)
+      const status = STATUS_NAMES.find(name => name === button.dataset.status)
       goTo(firstPage({ ...state.location, status }))
     })
   }

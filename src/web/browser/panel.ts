@@ -30,7 +30,7 @@ export function createPanel(state: PageState, onClose: (isKey: boolean) => void)
   const panel = find('#panel', HTMLElement)
   const backdrop = find('#backdrop', HTMLElement)
   const wide = matchMedia(WIDE)
-  const coveredParts = ['#search', '#bar nav', '#tools', '#stock', '#list', '#pager'].map(selector =>
+  const coveredParts = ['#search', '#bar nav', '#tools', '#inventory', '#list', '#pager'].map(selector =>
     find(selector, HTMLElement),
   )
 

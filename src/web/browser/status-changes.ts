@@ -194,15 +194,15 @@ function describeMany(results: ReadonlyMap<StatusChange, Result>, isUndo: boolea
   return `${parts.join(', ')}${failure === undefined ? '' : `. ${describeFailure(failure)}`}`
 }
 
-export function describeBecame(kind: StatusName): string {
-  if (kind === 'none') return 'lost its status'
-  return kind === 'sold' ? 'was sold' : `became ${kind}`
+export function describeBecame(status: StatusName): string {
+  if (status === 'none') return 'lost its status'
+  return status === 'sold' ? 'was sold' : `became ${status}`
 }
 
-function describeIs(kind: StatusName): string {
-  return kind === 'none' ? 'has no status' : `is ${kind}`
+function describeIs(status: StatusName): string {
+  return status === 'none' ? 'has no status' : `is ${status}`
 }
 
-function describeWas(kind: StatusName): string {
-  return kind === 'none' ? 'had no status' : `was ${kind}`
+function describeWas(status: StatusName): string {
+  return status === 'none' ? 'had no status' : `was ${status}`
 }
