@@ -2,12 +2,14 @@
 // connection that is closed is opened again after a short pause. Prints the number of answers per status, and of
 // connections that were opened, answered and closed.
 //
-//   node experiments/faults/load-generator.ts ADDRESS CONNECTIONS SECONDS create|list|unknown-keys|no-key API_KEY
+//   node experiments/faults/load-generator.ts ADDRESS CONNECTIONS SECONDS mixed|unknown-keys|no-key API_KEY
+//
+// Of `mixed`, every other connection creates animals, and the others list them.
 
 import { connect } from 'node:net'
 import { generateKey } from '../../src/api-key.ts'
 
-const [address = '', connections = '1', seconds = '1', kind = 'list', apiKey = ''] = process.argv.slice(2)
+const [address = '', connections = '1', seconds = '1', kind = 'mixed', apiKey = ''] = process.argv.slice(2)
 const { hostname, port } = new URL(address)
 
 const body = '{"name":"Bella","categoryId":7,"status":"available"}'
@@ -16,16 +18,15 @@ function headers(key: string): string {
   return `Host: ${hostname}\r\nAuthorization: Bearer ${key}\r\n`
 }
 
-function nextRequest(): string {
+function nextRequest(index: number): string {
   switch (kind) {
-    case 'create':
+    case 'mixed':
+      if (index % 2 === 0) return `GET /v1/pets HTTP/1.1\r\n${headers(apiKey)}\r\n`
       return `POST /v1/pets HTTP/1.1\r\n${headers(apiKey)}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
     case 'unknown-keys':
       return `GET /v1/pets HTTP/1.1\r\n${headers(nextKey())}\r\n`
-    case 'no-key':
-      return `GET /v1/pets HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`
     default:
-      return `GET /v1/pets HTTP/1.1\r\n${headers(apiKey)}\r\n`
+      return `GET /v1/pets HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`
   }
 }
 
@@ -53,14 +54,14 @@ function count(what: string): void {
   counts[what] = (counts[what] ?? 0) + 1
 }
 
-function open(): void {
+function open(index: number): void {
   const socket = connect(Number(port), hostname)
   let text = ''
   let isAnswered = false
   socket.setNoDelay().setEncoding('latin1')
   socket.on('connect', () => {
     count('opened')
-    socket.write(nextRequest())
+    socket.write(nextRequest(index))
   })
   socket.on('data', chunk => {
     text += chunk
@@ -72,17 +73,17 @@ function open(): void {
     text = ''
     if (!isAnswered) count('answered')
     isAnswered = true
-    if (isRunning) socket.write(nextRequest())
+    if (isRunning) socket.write(nextRequest(index))
     else socket.destroy()
   })
   socket.on('error', () => {})
   socket.on('close', () => {
     count('closed')
-    if (isRunning) setTimeout(open, RECONNECT_MS)
+    if (isRunning) setTimeout(open, RECONNECT_MS, index)
   })
 }
 
-for (let opened = 0; opened < Number(connections); opened++) open()
+for (let opened = 0; opened < Number(connections); opened++) open(opened)
 
 setTimeout(() => {
   isRunning = false
