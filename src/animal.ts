@@ -63,11 +63,11 @@ export function isStatus(value: unknown): value is Status {
 }
 
 /** Accents and other marks of the Latin, Greek and Cyrillic scripts, and the vowel marks of Arabic. */
-const MARKS = /[\u0300-\u036f\u064b-\u0652]/g
+const DIACRITICS = /[\u0300-\u036f\u064b-\u0652]/g
 
 /** Returns the form in which searches compare names: without marks, and in lower case (docs/decisions/search.md). */
 export function foldName(name: string): string {
-  return name.normalize('NFD').replace(MARKS, '').toLowerCase().replaceAll('ς', 'σ')
+  return name.normalize('NFD').replace(DIACRITICS, '').toLowerCase().replaceAll('ς', 'σ')
 }
 
 /**

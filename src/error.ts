@@ -1,6 +1,6 @@
 // The one error that clients see: its codes, the status of each, and its JSON.
 
-export const STATUS_OF = {
+export const HTTP_STATUS_OF = {
   invalid_request: 400,
   unauthorized: 401,
   forbidden: 403,
@@ -20,7 +20,7 @@ export const STATUS_OF = {
   unavailable: 503,
 } as const satisfies Record<string, number>
 
-export type ErrorCode = keyof typeof STATUS_OF
+export type ErrorCode = keyof typeof HTTP_STATUS_OF
 
 const RETRY_AFTER_SECONDS = 1
 
@@ -47,7 +47,7 @@ export class ServiceError extends Error {
   }
 
   get status(): number {
-    return STATUS_OF[this.code]
+    return HTTP_STATUS_OF[this.code]
   }
 }
 

@@ -26,7 +26,7 @@ interface Creation {
   readonly animal: NewAnimal
 }
 
-interface Change {
+interface Update {
   readonly kind: 'update'
   readonly id: bigint
   readonly changes: AnimalChanges
@@ -39,7 +39,7 @@ interface Removal {
   readonly conditions: Conditions
 }
 
-export type Write = (Creation | Change | Removal) & { readonly idempotency?: Idempotency | undefined }
+export type Write = (Creation | Update | Removal) & { readonly idempotency?: Idempotency | undefined }
 
 export type Outcome =
   | { readonly kind: 'created' | 'updated' | 'unchanged'; readonly animal: Animal }

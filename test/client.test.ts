@@ -22,7 +22,7 @@ import {
   type ResponseDetails,
   toJson,
 } from '../client/src/animal-store.ts'
-import { STATUS_OF } from '../src/error.ts'
+import { HTTP_STATUS_OF } from '../src/error.ts'
 import { INT64_MAX, INT64_MIN } from '../src/int64.ts'
 import { MAX_EXAMINED } from '../src/page.ts'
 import { createAnimals } from './support/animals.ts'
@@ -802,7 +802,7 @@ suite('the error codes of the client', () => {
     const codes = [...union.matchAll(/'(\w+)'/g)].map(([, code]) => code)
     const own: AnimalStoreErrorCode[] = ['network_error', 'timeout', 'unexpected_response']
     // The client knows a code before a service sends it.
-    const expected = new Set([...Object.keys(STATUS_OF), 'forbidden', ...own])
+    const expected = new Set([...Object.keys(HTTP_STATUS_OF), 'forbidden', ...own])
     assert.deepEqual(codes.sort(), [...expected].sort())
   })
 })

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { defaultText } from '../src/cli/help.ts'
 import { SETTINGS, type Setting } from '../src/cli/settings.ts'
 import { WRITE_LIMITS } from '../src/database/batching.ts'
-import { STATUS_OF } from '../src/error.ts'
+import { HTTP_STATUS_OF } from '../src/error.ts'
 import { inKib, MAX_BODY_BYTES, MAX_HEADER_BYTES } from '../src/http/server/protocol-errors.ts'
 import { SERVER_LIMITS } from '../src/http/server/server.ts'
 
@@ -53,8 +53,8 @@ suite('the documentation', () => {
       code,
       Number(status),
     ])
-    assert.deepEqual(Object.fromEntries(rows), STATUS_OF)
-    assert.equal(rows.length, Object.keys(STATUS_OF).length)
+    assert.deepEqual(Object.fromEntries(rows), HTTP_STATUS_OF)
+    assert.equal(rows.length, Object.keys(HTTP_STATUS_OF).length)
   })
 
   test('gives the size limits of the service in the table of errors', () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { STATUS_OF } from '../src/error.ts'
+import { HTTP_STATUS_OF } from '../src/error.ts'
 import { OPERATIONS } from '../src/http/api/operations.ts'
 import { schemaAt } from './support/openapi.ts'
 import { startTestService } from './support/service.ts'
@@ -85,7 +85,7 @@ suite('the OpenAPI document', () => {
       code,
       Number(status),
     ])
-    assert.deepEqual(Object.fromEntries(listed), STATUS_OF)
+    assert.deepEqual(Object.fromEntries(listed), HTTP_STATUS_OF)
     assert.equal(ErrorCode.type, 'string')
     assert.equal(ErrorCode.enum, undefined)
     // Only a body that is sent may have no other members.

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Span, toSpan } from '../src/database/paging.ts'
+import { type PageScan, toPageScan } from '../src/database/paging.ts'
 import { createSearchQueue } from '../src/database/search-queue.ts'
 import { isUnavailable } from '../src/error.ts'
 import type { JsonPage } from '../src/page.ts'
@@ -12,31 +12,31 @@ const FOUND: JsonPage = { json: '[]', previous: undefined, next: undefined }
 
 /** Searches that end when `finish` is called. */
 function blockedSearches(inFlight: number) {
-  const running: { readonly span: Span; readonly finish: () => void }[] = []
-  const search = createSearchQueue(span => {
+  const running: { readonly scan: PageScan; readonly finish: () => void }[] = []
+  const search = createSearchQueue(scan => {
     const { promise, resolve } = Promise.withResolvers<JsonPage>()
-    running.push({ span, finish: () => resolve(FOUND) })
+    running.push({ scan, finish: () => resolve(FOUND) })
     return promise
   }, inFlight)
   return { search, running }
 }
 
-const spanOf = (nameContains: string): Span => toSpan({ limit: 20, nameContains })
+const scanOf = (nameContains: string): PageScan => toPageScan({ limit: 20, nameContains })
 
 suite('the queue of searches', () => {
   test('runs as many as it may at a time, in order', async () => {
     const { search, running } = blockedSearches(2)
-    const results = ['a', 'b', 'c', 'd'].map(name => search({ span: spanOf(name) }))
+    const results = ['a', 'b', 'c', 'd'].map(name => search({ scan: scanOf(name) }))
     await nextTurn()
     assert.deepEqual(
-      running.map(({ span }) => span.search?.nameContains),
+      running.map(({ scan }) => scan.search?.nameContains),
       ['a', 'b'],
     )
     running[1]?.finish()
     await results[1]
     await nextTurn()
     assert.deepEqual(
-      running.map(({ span }) => span.search?.nameContains),
+      running.map(({ scan }) => scan.search?.nameContains),
       ['a', 'b', 'c'],
     )
     for (let next = 0; next < 4; next++) {
@@ -51,17 +51,17 @@ suite('the queue of searches', () => {
     let now = 0
     t.mock.method(performance, 'now', () => now)
     const { search, running } = blockedSearches(1)
-    const first = search({ span: spanOf('a') })
-    const second = search({ span: spanOf('b') })
+    const first = search({ scan: scanOf('a') })
+    const second = search({ scan: scanOf('b') })
     now += 1_000
     t.mock.timers.tick(1_000)
     await assert.rejects(second, isUnavailable)
-    const third = search({ span: spanOf('c') })
+    const third = search({ scan: scanOf('c') })
     running[0]?.finish()
     await first
     await nextTurn()
     assert.deepEqual(
-      running.map(({ span }) => span.search?.nameContains),
+      running.map(({ scan }) => scan.search?.nameContains),
       ['a', 'c'],
     )
     running[1]?.finish()
@@ -71,8 +71,8 @@ suite('the queue of searches', () => {
   test('does not run a search that nobody waits for any more', async () => {
     const { search, running } = blockedSearches(1)
     let isAbandoned = false
-    const first = search({ span: spanOf('a') })
-    const second = search({ span: spanOf('b'), isAbandoned: () => isAbandoned })
+    const first = search({ scan: scanOf('a') })
+    const second = search({ scan: scanOf('b'), isAbandoned: () => isAbandoned })
     isAbandoned = true
     running[0]?.finish()
     await first

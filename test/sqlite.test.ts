@@ -10,7 +10,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import type { Animal } from '../src/animal.ts'
 import { renderAnimal } from '../src/animal-json.ts'
-import { toSpan } from '../src/database/paging.ts'
+import { toPageScan } from '../src/database/paging.ts'
 import { MAX_WAL_BYTES } from '../src/database/sqlite/files.ts'
 import { LATEST_SCHEMA } from '../src/database/sqlite/migrate.ts'
 import { prepareStatements } from '../src/database/sqlite/statements.ts'
@@ -146,7 +146,7 @@ suite('a SQLite file', () => {
     await openTestStore(t, path).close()
     const database = openDatabase(t, path)
     const { listAnimals, page } = prepareStatements(database)
-    const pageOf = (wanted: Page) => page(toSpan(wanted))
+    const pageOf = (wanted: Page) => page(toPageScan(wanted))
     const plans = (statement: unknown) => {
       const { sourceSQL } = statement as StatementSync
       const details = database.prepare(`explain query plan ${sourceSQL}`).all(...valuesFor(sourceSQL))
@@ -175,7 +175,7 @@ suite('a SQLite file', () => {
     const path = newPath()
     await openTestStore(t, path).close()
     const { page } = prepareStatements(openDatabase(t, path))
-    const pageOf = (wanted: Page) => page(toSpan(wanted))
+    const pageOf = (wanted: Page) => page(toPageScan(wanted))
     assert.equal(pageOf({ limit: 1, after: 5n }), pageOf({ limit: 2 }))
     assert.equal(pageOf({ limit: 1, nameContains: 'a' }), pageOf({ limit: 1, categoryId: 7n }))
   })

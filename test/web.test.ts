@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
-import { STATUS_OF } from '../src/error.ts'
+import { HTTP_STATUS_OF } from '../src/error.ts'
 import { html } from '../src/web/html.ts'
 import { shared, startTestService } from './support/service.ts'
 
@@ -185,7 +185,7 @@ suite('outside /v1, without a key', () => {
   test('/docs has one table of errors, with every code, and links to existing parts of the page only', async () => {
     const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
     assert.equal(text.match(/<table>/g)?.length, 1)
-    for (const [code, status] of Object.entries(STATUS_OF))
+    for (const [code, status] of Object.entries(HTTP_STATUS_OF))
       assert.match(text, new RegExp(`<tr id="error-${code}"[^>]*><td>${status}</td><td>.*<br>.{10}`), code)
     assert.match(text, /id="error-rate_limited".*Retry-After/)
     const targets = [...text.matchAll(/href="#([^"]*)"/g)].map(([, id]) => id)

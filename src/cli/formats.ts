@@ -18,7 +18,7 @@ const ENDINGS: Readonly<Record<string, FormatName>> = {
 }
 
 /** What to do with files of other programs. */
-const WAYS_OUT: Readonly<Record<string, string>> = {
+const CONVERSION_HINTS: Readonly<Record<string, string>> = {
   xlsx: 'save the sheet as CSV in UTF-8',
   xls: 'save the sheet as CSV in UTF-8',
   ods: 'save the sheet as CSV in UTF-8',
@@ -36,7 +36,7 @@ export function findFormatProblems(file: string, given: FormatName | undefined):
     const endings = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(
       Object.keys(ENDINGS).map(ending => `.${ending}`),
     )
-    const wayOut = WAYS_OUT[ending] === undefined ? '' : `; ${WAYS_OUT[ending]}`
+    const wayOut = CONVERSION_HINTS[ending] === undefined ? '' : `; ${CONVERSION_HINTS[ending]}`
     return [`${redact(file)} must end in ${endings}: no other format is supported${wayOut}`]
   }
   return given === undefined || given === format

@@ -36,7 +36,7 @@ export function publish(unfinished: string, file: string): void {
     // A rename would replace another file. A link never does.
     linkSync(unfinished, file)
   } catch (error) {
-    if (!isWithoutLinks(error)) throw error
+    if (!isLinkUnsupported(error)) throw error
     // Takes the name first, so that the rename replaces nothing but this empty file.
     closeSync(openSync(file, 'wx', PRIVATE_FILE))
     renameSync(unfinished, file)
@@ -46,6 +46,6 @@ export function publish(unfinished: string, file: string): void {
 }
 
 /** Whether a link failed because the file system has none, such as FAT and some network file systems. */
-export function isWithoutLinks(error: unknown): boolean {
+export function isLinkUnsupported(error: unknown): boolean {
   return WITHOUT_LINKS.has(String((error as NodeJS.ErrnoException).code))
 }

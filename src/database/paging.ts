@@ -25,7 +25,7 @@ export function toPage({ json, first, last, isAnyBefore, isAnyAfter }: FoundPage
 }
 
 /** The animals from an inclusive bound on, or those before an exclusive one. */
-export interface Span {
+export interface PageScan {
   readonly isBackward: boolean
   readonly bound: bigint
   /** 0 if the page is after the largest id. */
@@ -35,7 +35,7 @@ export interface Span {
   readonly search: Pick<Page, 'categoryId' | 'nameContains'> | undefined
 }
 
-export function toSpan(page: Page): Span {
+export function toPageScan(page: Page): PageScan {
   const { after, before, limit, status } = page
   const search = isSearch(page) ? page : undefined
   if (before !== undefined) return { isBackward: true, bound: before, limit, status, search }
@@ -45,6 +45,6 @@ export function toSpan(page: Page): Span {
 }
 
 /** Spans of the same form have the same statement, with other values. There are eight forms. */
-export function formOf({ isBackward, status, search }: Span): number {
+export function formOf({ isBackward, status, search }: PageScan): number {
   return (isBackward ? 1 : 0) + (status === undefined ? 0 : 2) + (search === undefined ? 0 : 4)
 }

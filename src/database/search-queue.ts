@@ -4,24 +4,24 @@
 import { unavailable } from '../error.ts'
 import type { JsonPage } from '../page.ts'
 import { createBatcher } from './batching.ts'
-import type { Span } from './paging.ts'
+import type { PageScan } from './paging.ts'
 
 const QUEUE_LENGTH = 1_024
 const QUEUE_TIMEOUT_MS = 1_000
 
 interface Search {
-  readonly span: Span
+  readonly scan: PageScan
   /** Whether nobody waits for the search any more. */
   readonly isAbandoned?: (() => boolean) | undefined
 }
 
 /** Runs at most `inFlight` searches at the same time. Rejects one that has waited too long, and does not run one that is abandoned. */
-export function createSearchQueue(run: (span: Span) => Promise<JsonPage>, inFlight: number) {
+export function createSearchQueue(run: (scan: PageScan) => Promise<JsonPage>, inFlight: number) {
   return createBatcher<Search, JsonPage>({
     async run(searches) {
-      const [{ span, isAbandoned = () => false }] = searches as [Search]
+      const [{ scan, isAbandoned = () => false }] = searches as [Search]
       if (isAbandoned()) throw unavailable()
-      return [await run(span)]
+      return [await run(scan)]
     },
     limits: { size: 1, queueLength: QUEUE_LENGTH, inFlight },
     queueTimeoutMs: QUEUE_TIMEOUT_MS,

@@ -2,7 +2,7 @@
 
 import { KEY_PREFIX } from '../api-key.ts'
 import { formatNumber } from '../count.ts'
-import { STATUS_OF } from '../error.ts'
+import { HTTP_STATUS_OF } from '../error.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../idempotency.ts'
 import { INT64_MAX } from '../int64.ts'
 import { renderJson } from '../json.ts'
@@ -171,7 +171,7 @@ function renderErrorTable(api: ApiDescription): Html {
     ({ response }) => errorCode(response),
   )
   return html`<table><thead class="visually-hidden"><tr><th scope="col">Status</th><th scope="col">Code</th></tr></thead>
-<tbody>${Object.entries(STATUS_OF).map(([code, status]) => {
+<tbody>${Object.entries(HTTP_STATUS_OF).map(([code, status]) => {
     // The document describes operations, so it has no response for a method that a path does not support.
     const found = errors.get(code) ?? [{ method: '', response: METHOD_NOT_ALLOWED }]
     const methods = new Map(found.map(({ method, response }) => [response.description, method]))

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { STATUS_OF } from '../../src/error.ts'
+import { HTTP_STATUS_OF } from '../../src/error.ts'
 import { openApiDocument } from '../../src/http/api/openapi-document.ts'
 import { exactInteger, renderJson } from '../../src/json.ts'
 
@@ -119,7 +119,7 @@ function assertErrorObject(place: string, method: string, { status, headers, tex
   const error: Record<string, unknown> = JSON.parse(text)
   assert.ok(validate(error), `${place}: ${ajv.errorsText(validate.errors)} in ${text}`)
   assert.equal(error.status, status, `${place}: status is not that of the response`)
-  assert.equal(STATUS_OF[error.code as keyof typeof STATUS_OF], status, `${place}: code is ${error.code}`)
+  assert.equal(HTTP_STATUS_OF[error.code as keyof typeof HTTP_STATUS_OF], status, `${place}: code is ${error.code}`)
   assert.equal(status === 401 || status === 403, headers['www-authenticate'] !== undefined, place)
   assert.equal(status === 405, headers.allow !== undefined, place)
   assert.equal(status === 429 || status === 503, headers['retry-after'] !== undefined, place)

@@ -8,7 +8,7 @@ import {
   nameOf,
   readDatabase,
 } from '../../database/open.ts'
-import { copySnapshot } from '../../database/snapshot.ts'
+import { copySnapshot } from '../../database/copy.ts'
 import { command, Interrupted, interruptible } from '../command.ts'
 import { createProgress, type Progress, secondsSince } from '../progress.ts'
 

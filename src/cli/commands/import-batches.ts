@@ -34,7 +34,7 @@ export interface ImportTask {
 }
 
 /** Lines of the file, from the first to the last. */
-export interface Span {
+export interface LineRange {
   readonly firstLine: number
   readonly lastLine: number
 }
@@ -74,7 +74,7 @@ export async function storeBatches<Batch>(
 }
 
 /** Says that a batch could not be stored, and whether nobody knows. */
-export function notStored(lines: Span, error: unknown): CommandFailed {
+export function notStored(lines: LineRange, error: unknown): CommandFailed {
   const were = lines.firstLine === lines.lastLine ? 'was' : 'were'
   const outcome = isNothingStored(error) ? `${were} not stored` : 'may be stored'
   return new CommandFailed(`${linesOf(lines)} ${outcome}: ${reasonOf(error)}.`, { cause: error })
@@ -84,7 +84,7 @@ export function isNothingStored(error: unknown): boolean {
   return error instanceof ServiceError && error.isNothingStored === true
 }
 
-export function linesOf({ firstLine, lastLine }: Span): string {
+export function linesOf({ firstLine, lastLine }: LineRange): string {
   return firstLine === lastLine ? `Line ${firstLine}` : `Lines ${firstLine} to ${lastLine}`
 }
 

@@ -20,7 +20,7 @@ import {
   type ImportTask,
   linesOf,
   notStored,
-  type Span,
+  type LineRange,
   storeBatches,
   tell,
 } from './import-batches.ts'
@@ -64,7 +64,7 @@ export async function updateAll(task: UpdateTask, store: Store): Promise<void> {
     return `Without --dry-run: ${describeCounts()}. Nothing was stored.`
   }
 
-  function reject(row: Span, reason: string): void {
+  function reject(row: LineRange, reason: string): void {
     const message = `${linesOf(row)}: ${reason}`
     counts.rejected++
     if (!skipInvalid) throw new CommandFailed(message)
@@ -79,7 +79,7 @@ export async function updateAll(task: UpdateTask, store: Store): Promise<void> {
       const sent: Edit[] = []
       const writes: Write[] = []
       for (const row of open) {
-        const decision = isEdit(row) ? decide(row, animals.get(row.id)) : row
+        const decision = isEdit(row) ? planWrite(row, animals.get(row.id)) : row
         if (decision === 'unchanged') counts.unchanged++
         else if ('rejected' in decision) reject(row as Rejected, decision.rejected)
         else {
@@ -96,7 +96,7 @@ export async function updateAll(task: UpdateTask, store: Store): Promise<void> {
   }
 
   /** Returns those that were not written because their animals are no longer what was read. */
-  async function writeEdits(edits: readonly Edit[], writes: readonly Write[], lines: Span): Promise<Edit[]> {
+  async function writeEdits(edits: readonly Edit[], writes: readonly Write[], lines: LineRange): Promise<Edit[]> {
     const outcomes = await store.write(writes).catch(error => {
       throw notStored(lines, error)
     })
@@ -119,11 +119,11 @@ export async function updateAll(task: UpdateTask, store: Store): Promise<void> {
   say(`${describeCounts()} in ${secondsSince(start)} s.`)
 }
 
-interface Batch extends Span {
+interface Batch extends LineRange {
   readonly rows: readonly ReadRow[]
 }
 
-interface ReadRow extends Span {
+interface ReadRow extends LineRange {
   /** An error if it is malformed. */
   readonly row: Row | InvalidEntry
 }
@@ -168,7 +168,7 @@ function requireTags(rows: readonly ReadRow[], file: string): true | undefined {
 }
 
 /** What a row makes of an animal. */
-interface Edit extends Span {
+interface Edit extends LineRange {
   readonly id: bigint
   readonly tag: string | undefined
   readonly changes: AnimalChanges
@@ -178,7 +178,7 @@ interface Edit extends Span {
 const TAG = new RegExp(`^"?([0-9a-f]{${TAG_DIGITS}})"?$`)
 
 /** A row that cannot be written, and why. */
-interface Rejected extends Span {
+interface Rejected extends LineRange {
   readonly rejected: string
 }
 
@@ -200,7 +200,7 @@ function checkRow({ row, ...lines }: ReadRow, ids: IdSet, hasTags: boolean): Che
   }
 }
 
-function parseEdit(row: Row, ids: IdSet, hasTags: boolean): Omit<Edit, keyof Span> {
+function parseEdit(row: Row, ids: IdSet, hasTags: boolean): Omit<Edit, keyof LineRange> {
   const { isCsv, members } = row
   const { id, name, categoryId, etag } = members
   // An empty cell, or null, takes the status away.
@@ -251,14 +251,14 @@ function isUnedited({ id, tag, changes: { name, categoryId, status }, isCsv }: E
   // An export to JSON Lines has no status for an animal without one.
   const hasAll = name !== undefined && categoryId !== undefined && (!isCsv || status !== undefined)
   if (tag === undefined || !hasAll) return false
-  const names = [name, ...(isCsv && isMarked(name) ? [name.slice(1)] : [])]
+  const names = [name, ...(isCsv && hasSafetyApostrophe(name) ? [name.slice(1)] : [])]
   return names.some(
     name => tagOf(renderAnimal({ id, name, categoryId, status: status ?? undefined })) === tag,
   )
 }
 
 /** Whether an export with --spreadsheet-safe may have added the apostrophe. */
-function isMarked(name: string): boolean {
+function hasSafetyApostrophe(name: string): boolean {
   return name.startsWith("'") && spreadsheetSafe(name.slice(1)) === name
 }
 
@@ -270,7 +270,7 @@ interface Found {
 async function findAnimals(
   store: Store,
   edits: readonly Edit[],
-  lines: Span,
+  lines: LineRange,
 ): Promise<ReadonlyMap<bigint, Found>> {
   // On PostgreSQL, the store sends them together.
   const found = await Promise.all(edits.map(({ id }) => store.findAnimalAsJson(id))).catch(error => {
@@ -287,7 +287,7 @@ async function findAnimals(
 }
 
 /** A write has the tag of what was read as its condition, so that no change by somebody else is lost. */
-function decide(edit: Edit, found: Found | undefined): Write | Pick<Rejected, 'rejected'> | 'unchanged' {
+function planWrite(edit: Edit, found: Found | undefined): Write | Pick<Rejected, 'rejected'> | 'unchanged' {
   const { id, tag } = edit
   if (found === undefined) return { rejected: `no animal has the id ${id}${roundingHint(id)}.` }
   const changes = changesOf(edit, found.animal)
@@ -312,7 +312,7 @@ function roundingHint(id: bigint): string {
 /** Returns the members in which the row differs from the animal as it is. */
 function changesOf({ changes, isCsv }: Edit, animal: Animal): AnimalChanges {
   const { categoryId, status } = changes
-  const name = isCsv && changes.name !== undefined ? withoutMark(changes.name, animal.name) : changes.name
+  const name = isCsv && changes.name !== undefined ? withoutSafetyApostrophe(changes.name, animal.name) : changes.name
   return {
     ...(name !== undefined && name !== animal.name && { name }),
     ...(categoryId !== undefined && categoryId !== animal.categoryId && { categoryId }),
@@ -324,7 +324,7 @@ function changesOf({ changes, isCsv }: Edit, animal: Animal): AnimalChanges {
  * Returns the name that a cell stands for: without the apostrophe if --spreadsheet-safe gives one to the name as it is. A name that
  * was not edited stays, whichever way it was exported.
  */
-function withoutMark(cell: string, name: string): string {
+function withoutSafetyApostrophe(cell: string, name: string): string {
   const exported = spreadsheetSafe(name)
   if (exported === name || cell === name) return cell
   return cell.replace(/^'/, '')

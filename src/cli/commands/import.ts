@@ -19,7 +19,7 @@ import {
   linesOf,
   notStored,
   type Source,
-  type Span,
+  type LineRange,
   storeBatches,
   tell,
 } from './import-batches.ts'
@@ -184,7 +184,7 @@ function reportCheck({ databaseUrl, skipInvalid, say }: ImportTask, valid: numbe
   )
 }
 
-interface ImportBatch extends Span {
+interface ImportBatch extends LineRange {
   readonly animals: readonly NewAnimal[]
 }
 

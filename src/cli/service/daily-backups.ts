@@ -53,7 +53,7 @@ export async function findNewestBackup(
   database: string,
   now = systemClock(),
 ): Promise<number | undefined> {
-  const { backups } = await look(folder, database).catch(() => ({ backups: [] }))
+  const { backups } = await findBackups(folder, database).catch(() => ({ backups: [] }))
   return newestOf(backups, now)
 }
 
@@ -62,7 +62,7 @@ function newestOf(backups: readonly Backup[], now: number): number | undefined {
   return backups.findLast(({ time }) => time <= now + UNIT_MS.d)?.time
 }
 
-async function look(folder: string, database: string): Promise<Found> {
+async function findBackups(folder: string, database: string): Promise<Found> {
   const entries = await readdir(folder, { withFileTypes: true })
   const unfinished: string[] = []
   const backups: Backup[] = []
@@ -110,7 +110,7 @@ export function startDailyBackups(
     if (failedAt !== undefined && now >= failedAt && now - failedAt < RETRY_MS) return
     try {
       await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER })
-      const { backups, unfinished } = await look(folder, database)
+      const { backups, unfinished } = await findBackups(folder, database)
       await deleteAll(unfinished)
       const newest = newestOf(backups, now)
       if (newest === undefined || now - newest > UNIT_MS.d) await backUp(now)
@@ -128,7 +128,7 @@ export function startDailyBackups(
     const file = join(folder, backupName(database, now))
     await runBackup(database, file, stopping.signal)
     const seconds = Number(((performance.now() - start) / 1_000).toFixed(1))
-    const { backups } = await look(folder, database)
+    const { backups } = await findBackups(folder, database)
     const deleted = backups.slice(0, -backupKeep).map(({ file }) => file)
     await deleteAll(deleted)
     log.info({ file, seconds, ...(deleted.length > 0 && { deleted }) }, 'the daily backup is written')
@@ -143,7 +143,7 @@ export function startDailyBackups(
       await check()
       await delay(checkIntervalMs, undefined, { ref: false, signal: stopping.signal }).catch(() => {})
     }
-    const { unfinished } = await look(folder, database).catch(() => ({ unfinished: [] }))
+    const { unfinished } = await findBackups(folder, database).catch(() => ({ unfinished: [] }))
     await deleteAll(unfinished)
   }
 

@@ -16,8 +16,8 @@ import { createLogOutput } from './log-stream.ts'
 import { startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
 import { stopOnSignal } from './stop-signals.ts'
 import {
-  answerWorkers,
-  askPrimary,
+  grantToWorkers,
+  createGrantRequester,
   killWorkers,
   reportToPrimary,
   startWorkers,
@@ -61,7 +61,7 @@ async function startPrimary(settings: ServiceSettings, streams: Streams): Promis
   const { pino } = await import('pino')
   const logStream = createLogOutput(process.stdout, true)
   await startMetricsOfWorkers(settings, streams.say, logStream)
-  if (rateLimit !== undefined) answerWorkers(rateLimit, workers)
+  if (rateLimit !== undefined) grantToWorkers(rateLimit, workers)
   const log = pino({ level: settings.logLevel, base: null }, logStream)
   warnOfExpiringKeys(log)
   // Until the workers have started, there is nothing to finish.
@@ -99,7 +99,7 @@ async function startServing(settings: ServiceSettings, streams: Streams): Promis
     backupFolder: cluster.isWorker ? undefined : settings.backupFolder,
     shareRateLimit: cluster.isWorker
       ? (limit, warn) =>
-          createSharedRateLimiter(limit, { ask: askPrimary(), workers: settings.workers, warn })
+          createSharedRateLimiter(limit, { ask: createGrantRequester(), workers: settings.workers, warn })
       : undefined,
     onExpiringKey: cluster.isWorker ? tellPrimaryOfExpiry : undefined,
     say: streams.say,

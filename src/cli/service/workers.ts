@@ -141,7 +141,7 @@ interface RateLimitMessage {
 }
 
 /** Called in the primary before it starts workers: grants each of them portions of the buckets. */
-export function answerWorkers(limit: RateLimit, workers: number): void {
+export function grantToWorkers(limit: RateLimit, workers: number): void {
   const buckets = createBuckets(limit)
   const portion = portionOf(limit, workers)
   cluster.on('message', (worker, { rateLimitedKey }: Partial<RateLimitMessage>) => {
@@ -152,7 +152,7 @@ export function answerWorkers(limit: RateLimit, workers: number): void {
 }
 
 /** Called in a worker. Returns a function that asks the primary for requests of a key. It never resolves if the primary is gone. */
-export function askPrimary(): (keyId: string) => Promise<Grant> {
+export function createGrantRequester(): (keyId: string) => Promise<Grant> {
   const waiting = new Map<string, (grant: Grant) => void>()
   process.on('message', ({ rateLimitedKey, grant }: Partial<RateLimitMessage>) => {
     if (rateLimitedKey === undefined || grant === undefined) return

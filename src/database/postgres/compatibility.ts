@@ -17,7 +17,7 @@ import { INT64_MAX, INT64_MIN } from '../../int64.ts'
 import { type JsonPage, MAX_EXAMINED } from '../../page.ts'
 import type { Warn } from '../../store.ts'
 import { type BatchLimits, type BatchOptions, createBatcher } from '../batching.ts'
-import { EMPTY_PAGE, type Span, toPage } from '../paging.ts'
+import { EMPTY_PAGE, type PageScan, toPage } from '../paging.ts'
 import { databaseError, isOutdatedPlan, isUnsupportedStatement } from './errors.ts'
 
 type Send = (config: pg.QueryConfig) => Promise<pg.QueryResult>
@@ -114,18 +114,18 @@ export function createReadBatching(queueing: Queueing, warn: Warn) {
  * is sent to find out what is known: whether animals follow a list, or precede the first page.
  */
 export async function readPageUnbatched(
-  span: Span,
-  list: (span: Span) => Promise<readonly AnimalText[]>,
+  scan: PageScan,
+  list: (scan: PageScan) => Promise<readonly AnimalText[]>,
 ): Promise<JsonPage> {
-  const { isBackward, bound, limit, search } = span
+  const { isBackward, bound, limit, search } = scan
   const size = search === undefined ? limit + 1 : MAX_EXAMINED
-  const examined = await list({ ...span, limit: size })
+  const examined = await list({ ...scan, limit: size })
   const animals = examined.filter(animal => isMatch(animal, search)).slice(0, limit)
   const farthest = animals.length === limit ? animals.at(-1) : examined.at(-1)
   const nearest = examined[0]
   if (nearest === undefined || farthest === undefined) return EMPTY_PAGE
 
-  const isAnyIn = async (side: Partial<Span>) => (await list({ ...span, ...side, limit: 1 })).length > 0
+  const isAnyIn = async (side: Partial<PageScan>) => (await list({ ...scan, ...side, limit: 1 })).length > 0
   const last = BigInt(farthest.id)
   const isAnyBeyond = () => isAnyIn({ bound: isBackward ? last : last + 1n })
   const hasMore =
@@ -143,7 +143,7 @@ export async function readPageUnbatched(
     : toPage({ json: renderAnimals(animals), first, last, isAnyBefore: hasOthers, isAnyAfter: hasMore })
 }
 
-function isMatch({ name, categoryId }: AnimalText, wanted: Span['search'] = {}): boolean {
+function isMatch({ name, categoryId }: AnimalText, wanted: PageScan['search'] = {}): boolean {
   if (wanted.categoryId !== undefined && String(categoryId) !== String(wanted.categoryId)) return false
   return wanted.nameContains === undefined || foldName(name).includes(wanted.nameContains)
 }

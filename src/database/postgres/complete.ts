@@ -8,7 +8,7 @@ import type { Completion, Warn } from '../../store.ts'
 import { createMigrationProgress } from '../migration-progress.ts'
 import { toInventory } from '../rows.ts'
 import type { Pool } from './pool.ts'
-import { runUnlimited, withSchemaLock } from './schema-lock.ts'
+import { runWithoutTimeouts, withSchemaLock } from './schema-lock.ts'
 import * as sql from './statements.ts'
 
 const NAMES_PER_TRANSACTION = 5_000
@@ -46,7 +46,7 @@ async function fillSome(
   client: ClientBase,
   start: bigint,
 ): Promise<{ readonly corrected: number; readonly next: bigint | undefined }> {
-  const found = (await runUnlimited(client, sql.FIND_FOLDED, [start, NAMES_PER_TRANSACTION])) as [
+  const found = (await runWithoutTimeouts(client, sql.FIND_FOLDED, [start, NAMES_PER_TRANSACTION])) as [
     bigint,
     string,
     string | null,
@@ -54,7 +54,7 @@ async function fillSome(
   const wrong = found.filter(([, name, stored]) => stored !== searchName(name))
   const ids = wrong.map(([id]) => id)
   const names = wrong.map(([, name]) => name)
-  if (wrong.length > 0) await runUnlimited(client, sql.SET_SEARCH_NAMES, [ids, names, names.map(searchName)])
+  if (wrong.length > 0) await runWithoutTimeouts(client, sql.SET_SEARCH_NAMES, [ids, names, names.map(searchName)])
   const last = found.at(-1)?.[0] ?? INT64_MAX
   return { corrected: wrong.length, next: last === INT64_MAX ? undefined : last + 1n }
 }
@@ -69,9 +69,9 @@ export async function fillAnswers(pool: Pool): Promise<void> {
  * the counts at the same moment, and only the difference is added.
  */
 export async function correctInventory(client: ClientBase): Promise<Completion['corrected']> {
-  const [[isKept] = []] = await runUnlimited(client, sql.READ_INVENTORY)
+  const [[isKept] = []] = await runWithoutTimeouts(client, sql.READ_INVENTORY)
   if (!isKept) return undefined
-  const [row = []] = (await runUnlimited(client, sql.COMPARE_INVENTORY)) as bigint[][]
+  const [row = []] = (await runWithoutTimeouts(client, sql.COMPARE_INVENTORY)) as bigint[][]
   const kept = row.slice(0, row.length / 2)
   const counted = row.slice(row.length / 2)
   if (kept.join() === counted.join()) return undefined

@@ -15,7 +15,7 @@ import answers from './migrations/008-answers.ts'
 import inventoryOfChanges from './migrations/009-inventory-of-changes.ts'
 import keyAccess from './migrations/011-key-access.ts'
 import type { Pool } from './pool.ts'
-import { lockSchema, NO_TIMEOUT_MS, runUnlimited, warnIfSlow } from './schema-lock.ts'
+import { lockSchema, NO_TIMEOUT_MS, runWithoutTimeouts, warnWhileLocked } from './schema-lock.ts'
 
 interface Migration {
   /** Work that may take long: in transactions of its own, and again from where it was if the process is killed. */
@@ -29,8 +29,8 @@ const runSql = (sql: string) => async (client: ClientBase, lockTimeoutMs: number
 }
 
 /**
- * Migrations 5 to 11 can run twice: going back to an older version sets the version of the schema back (docs/run.md#upgrade). The
- * counts are right only once all triggers keep them.
+ * Steps 7 and 10 have no file: they are not SQL. Steps 5 to 11 can run twice: going back to an older version sets the version of the
+ * schema back (docs/run.md#upgrade). The counts are right only once all triggers keep them.
  */
 const MIGRATIONS: readonly Migration[] = [
   ...[animals, apiKeys, idempotencyKeys, pagesByStatus, searchNames, inventory].map(sql => ({
@@ -104,8 +104,8 @@ export async function migrate(pool: Pool, create: boolean, warn: Warn): Promise<
 
 /** Runs one migration. Creates the version table before the first one, in the same transaction. */
 async function step(client: ClientBase, lockTimeoutMs: number, warn: Warn): Promise<number> {
-  const version = await warnIfSlow(warn, async () => {
-    await runUnlimited(
+  const version = await warnWhileLocked(warn, async () => {
+    await runWithoutTimeouts(
       client,
       `create table if not exists animal_store_schema (id integer primary key, version integer not null);
        insert into animal_store_schema (id, version) values (1, 0) on conflict (id) do nothing`,

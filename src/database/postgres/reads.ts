@@ -9,7 +9,7 @@ import { unavailable } from '../../error.ts'
 import type { JsonPage } from '../../page.ts'
 import type { Store, Warn } from '../../store.ts'
 import { type BatchLimits, createBatcher } from '../batching.ts'
-import { EMPTY_PAGE, formOf, type Span, toPage, toSpan } from '../paging.ts'
+import { EMPTY_PAGE, formOf, type PageScan, toPage, toPageScan } from '../paging.ts'
 import { toAnimal, toAnimalText, toInventory, toKey } from '../rows.ts'
 import { createSearchQueue } from '../search-queue.ts'
 import { countWithoutTriggers, createReadBatching, readPageUnbatched } from './compatibility.ts'
@@ -34,20 +34,20 @@ export function createAnimalReads(
   const queueing = { turns: 1, overloaded, queueTimeoutMs: pool.timeouts.queueMs }
   const batch = createReadBatching(queueing, warn)
   /** Pages of the same form are read together. */
-  const batches: ((span: Span) => Promise<JsonPage>)[] = []
+  const batches: ((scan: PageScan) => Promise<JsonPage>)[] = []
 
-  function readPage(span: Span): Promise<JsonPage> {
-    if (span.limit === 0) return Promise.resolve(EMPTY_PAGE)
-    const form = formOf(span)
-    batches[form] ??= batchPages(span)
-    return batches[form](span)
+  function readPage(scan: PageScan): Promise<JsonPage> {
+    if (scan.limit === 0) return Promise.resolve(EMPTY_PAGE)
+    const form = formOf(scan)
+    batches[form] ??= batchPages(scan)
+    return batches[form](scan)
   }
 
-  function batchPages(first: Span) {
+  function batchPages(first: PageScan) {
     const statement = sql.pageStatement(first)
-    return batch<Span, JsonPage>({
-      together: spans => readPages(pool, statement, spans),
-      alone: span => readPageUnbatched(span, each => list(pool, each)),
+    return batch<PageScan, JsonPage>({
+      together: scans => readPages(pool, statement, scans),
+      alone: scan => readPageUnbatched(scan, each => list(pool, each)),
       limits: first.search === undefined ? PAGES : SEARCHES,
       sizeOf: ({ limit }) => limit,
     })
@@ -72,13 +72,13 @@ export function createAnimalReads(
 
   return {
     async listAnimals(page) {
-      const span = toSpan(page)
-      return (await pool.rows(sql.listStatement(span), [span.bound, span.limit])).map(toAnimal)
+      const scan = toPageScan(page)
+      return (await pool.rows(sql.listStatement(scan), [scan.bound, scan.limit])).map(toAnimal)
     },
 
     listAnimalsAsJson(page, isAbandoned) {
-      const span = toSpan(page)
-      return span.search === undefined ? readPage(span) : search({ span, isAbandoned })
+      const scan = toPageScan(page)
+      return scan.search === undefined ? readPage(scan) : search({ scan, isAbandoned })
     },
 
     countAnimals: countWithoutTriggers(() => readInventory(undefined), countAll, warn),
@@ -99,13 +99,13 @@ export function createAnimalReads(
 }
 
 /** Reads equal pages once. */
-async function readPages(pool: Pool, statement: string, spans: readonly Span[]): Promise<JsonPage[]> {
+async function readPages(pool: Pool, statement: string, scans: readonly PageScan[]): Promise<JsonPage[]> {
   const distinct = new Map<string, number>()
-  const sent: Span[] = []
-  const positions = spans.map(span => {
-    const { bound, limit, status, search } = span
+  const sent: PageScan[] = []
+  const positions = scans.map(scan => {
+    const { bound, limit, status, search } = scan
     const key = `${bound},${limit},${status},${search?.categoryId},${search?.nameContains}`
-    const position = distinct.get(key) ?? sent.push(span)
+    const position = distinct.get(key) ?? sent.push(scan)
     distinct.set(key, position)
     return position
   })
@@ -126,21 +126,21 @@ async function readPages(pool: Pool, statement: string, spans: readonly Span[]):
 }
 
 /** The lists that the statement takes. All pages have the same form. */
-function pageValues(spans: readonly Span[]): unknown[] {
+function pageValues(scans: readonly PageScan[]): unknown[] {
   const values: unknown[] = [
-    toArray(spans.map(({ bound }) => bound)),
-    toArray(spans.map(({ limit }) => limit)),
+    toArray(scans.map(({ bound }) => bound)),
+    toArray(scans.map(({ limit }) => limit)),
   ]
-  if (spans[0]?.status !== undefined) values.push(toArray(spans.map(({ status }) => status as Status)))
-  if (spans[0]?.search !== undefined)
+  if (scans[0]?.status !== undefined) values.push(toArray(scans.map(({ status }) => status as Status)))
+  if (scans[0]?.search !== undefined)
     values.push(
-      spans.map(({ search }) => search?.categoryId ?? null),
-      spans.map(({ search }) => search?.nameContains ?? null),
+      scans.map(({ search }) => search?.categoryId ?? null),
+      scans.map(({ search }) => search?.nameContains ?? null),
     )
   return values
 }
 
-async function list(pool: Pool, { bound, limit, ...form }: Span): Promise<AnimalText[]> {
+async function list(pool: Pool, { bound, limit, ...form }: PageScan): Promise<AnimalText[]> {
   const values = form.status === undefined ? [bound, limit] : [bound, limit, form.status]
   return (await pool.textRows(sql.listStatement(form), values)).map(toAnimalText)
 }

@@ -20,19 +20,19 @@ export function withSchemaLock<Result>(
   work: (client: ClientBase) => Promise<Result>,
 ): Promise<Result> {
   return pool.transact(async client => {
-    await warnIfSlow(warn, () => lockSchema(client))
+    await warnWhileLocked(warn, () => lockSchema(client))
     return work(client)
   })
 }
 
 /** Locks the schema until the transaction ends, and returns its version. */
 export async function lockSchema(client: ClientBase): Promise<number> {
-  const [row] = await runUnlimited(client, 'select version from animal_store_schema where id = 1 for update')
+  const [row] = await runWithoutTimeouts(client, 'select version from animal_store_schema where id = 1 for update')
   return row?.[0] as number
 }
 
 /** Returns rows as arrays. The server may have time-outs of its own, for statements and for locks. */
-export async function runUnlimited(
+export async function runWithoutTimeouts(
   client: ClientBase,
   text: string,
   values: readonly unknown[] = [],
@@ -43,7 +43,7 @@ export async function runUnlimited(
   return rows
 }
 
-export async function warnIfSlow<Result>(warn: Warn, work: () => Promise<Result>): Promise<Result> {
+export async function warnWhileLocked<Result>(warn: Warn, work: () => Promise<Result>): Promise<Result> {
   const message = 'Another instance has locked the database schema. Waiting until it is done.'
   const timer = setTimeout(warn, LOCK_NOTICE_MS, message)
   try {

@@ -2,7 +2,7 @@
 
 import { TAG_DIGITS } from '../../etag.ts'
 import { MAX_EXAMINED } from '../../page.ts'
-import type { Span } from '../paging.ts'
+import type { PageScan } from '../paging.ts'
 
 /**
  * Renders the same JSON as `renderAnimal` in animal.ts. `concat` leaves out what is null. With `||` instead, a page takes
@@ -61,7 +61,7 @@ const IS_MATCH = `
  * `(select $1)` hides from the planner how many pages there are. If it knew that there are few, it would make a new plan
  * for them instead of using the prepared one, and planning takes twice as long as reading a page.
  */
-export function pageStatement({ isBackward, status, search }: Span): string {
+export function pageStatement({ isBackward, status, search }: PageScan): string {
   const columns = ['bound bigint', 'size integer']
   if (status !== undefined) columns.push('wanted_status text')
   if (search !== undefined) columns.push('wanted_category bigint', 'wanted_name text')
@@ -95,7 +95,7 @@ export function pageStatement({ isBackward, status, search }: Span): string {
 }
 
 /** The animals of one page, which every engine can read: for exports, and for engines that refuse the other statement. */
-export function listStatement({ isBackward, status }: Pick<Span, 'isBackward' | 'status'>): string {
+export function listStatement({ isBackward, status }: Pick<PageScan, 'isBackward' | 'status'>): string {
   return `
   select id, name, category_id, status
   from ${animalsBeside(isBackward ? '<' : '>=', '$1', status && '$3')} limit $2`

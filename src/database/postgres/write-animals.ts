@@ -13,7 +13,7 @@ import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
 
 type Creation = Write & { kind: 'create' }
-type Change = Exclude<Write, Creation>
+type UpdateOrRemoval = Exclude<Write, Creation>
 
 /** The outcome of each write that a statement has done. One that is missing may have an idempotency key that is in use. */
 type Outcomes = Map<Write, Outcome>
@@ -22,7 +22,7 @@ export function createWrites(pool: Pool, clock: Clock, warn: Warn): Store['write
   let isTogether = true
 
   /** Runs changes and removals in one statement, or one by one once the engine has refused that. */
-  async function change(changes: readonly Change[], now: number): Promise<Outcomes> {
+  async function change(changes: readonly UpdateOrRemoval[], now: number): Promise<Outcomes> {
     if (isTogether) {
       try {
         return await changeTogether(pool, changes, now)
@@ -112,7 +112,7 @@ async function createWithoutKeys(pool: Pool, creations: readonly Creation[]): Pr
   )
 }
 
-async function changeOneByOne(pool: Pool, changes: readonly Change[], now: number): Promise<Outcomes> {
+async function changeOneByOne(pool: Pool, changes: readonly UpdateOrRemoval[], now: number): Promise<Outcomes> {
   const outcomes: Outcomes = new Map()
   for (const change of changes) {
     const outcome = await changeAlone(pool, change, now)
@@ -122,7 +122,7 @@ async function changeOneByOne(pool: Pool, changes: readonly Change[], now: numbe
 }
 
 /** Returns undefined if the idempotency key is in use. Then nothing happens to the animal. */
-function changeAlone(pool: Pool, change: Change, now: number): Promise<Outcome | undefined> {
+function changeAlone(pool: Pool, change: UpdateOrRemoval, now: number): Promise<Outcome | undefined> {
   const { id, conditions, idempotency } = change
   return pool.transact(async client => {
     const query = (text: string, values: readonly unknown[]) =>
@@ -156,7 +156,7 @@ function changeAlone(pool: Pool, change: Change, now: number): Promise<Outcome |
   })
 }
 
-async function changeTogether(pool: Pool, changes: readonly Change[], now: number): Promise<Outcomes> {
+async function changeTogether(pool: Pool, changes: readonly UpdateOrRemoval[], now: number): Promise<Outcomes> {
   const rows = await pool.rows(sql.CHANGE_ANIMALS, [
     ...changeColumns(changes),
     ...keyColumns(changes),
@@ -166,7 +166,7 @@ async function changeTogether(pool: Pool, changes: readonly Change[], now: numbe
   const outcomes: Outcomes = new Map()
   const refused: Outcomes = new Map()
   for (const [position, isDone, hasTag, oldStatus, isChanged, ...animal] of rows) {
-    const change = changes[Number(position) - 1] as Change
+    const change = changes[Number(position) - 1] as UpdateOrRemoval
     if (isDone) outcomes.set(change, outcomeOf(change, toAnimal(animal), isChanged === true))
     else if (!hasTag) refused.set(change, { kind: 'other_tag' })
     else refused.set(change, { kind: 'other_status', status: (oldStatus ?? undefined) as Animal['status'] })
@@ -174,7 +174,7 @@ async function changeTogether(pool: Pool, changes: readonly Change[], now: numbe
   return replayOthers(pool, changes, outcomes, now, change => refused.get(change) ?? { kind: 'missing' })
 }
 
-function outcomeOf({ kind }: Change, animal: Animal, isChanged: boolean): Outcome {
+function outcomeOf({ kind }: UpdateOrRemoval, animal: Animal, isChanged: boolean): Outcome {
   if (kind === 'delete') return { kind: 'deleted', id: animal.id }
   return { kind: isChanged ? 'updated' : 'unchanged', animal }
 }
@@ -237,7 +237,7 @@ function animalColumns(creations: readonly Creation[]): unknown[] {
   ]
 }
 
-function changeColumns(writes: readonly Change[]): unknown[] {
+function changeColumns(writes: readonly UpdateOrRemoval[]): unknown[] {
   const changes = writes.map(write => (write.kind === 'update' ? write.changes : {}))
   const conditions: readonly Conditions[] = writes.map(write => write.conditions)
   return [

@@ -18,8 +18,8 @@ import { chmod, copyFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
-import { inPrivateFolder, isWithoutLinks, PRIVATE_FILE, publish } from '../new-file.ts'
-import { throwIfInterrupted } from '../snapshot.ts'
+import { inPrivateFolder, isLinkUnsupported, PRIVATE_FILE, publish } from '../new-file.ts'
+import { throwIfInterrupted } from '../copy.ts'
 import { checkOwner, isEmpty } from './connection.ts'
 import { isDamaged, isLocked } from './errors.ts'
 import {
@@ -209,7 +209,7 @@ function linkOrMove(file: string, aside: string): void {
   try {
     linkSync(file, aside)
   } catch (error) {
-    if (!isWithoutLinks(error)) throw error
+    if (!isLinkUnsupported(error)) throw error
     renameSync(file, aside)
   }
 }

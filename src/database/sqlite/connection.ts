@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { createMigrationProgress } from '../migration-progress.ts'
-import { isDamaged, isLocked, isOpening, isReadOnly } from './errors.ts'
+import { isDamaged, isLocked, isRetryableOpenError, isReadOnly } from './errors.ts'
 import { createFile, isWritable, MEMORY, requireFile } from './files.ts'
 import { blockThread, lockDeadline, waitForLocks } from './locks.ts'
 import { APPLICATION_ID, hasTablesOf, LATEST_SCHEMA, migrate, schemaVersion } from './migrate.ts'
@@ -39,7 +39,7 @@ export function openConnection(path: string, create: boolean, say: Say = () => {
       isChecked = true
       return connect(path, database => prepareDatabase(database, path, sayOnce))
     } catch (error) {
-      if (!isOpening(error)) throw asUnusable(path, error)
+      if (!isRetryableOpenError(error)) throw asUnusable(path, error)
       // A migration of many animals takes minutes, and holds the lock for a part of them.
       if (isOutdated(path)) {
         sayOnce(`Another process has locked ${path}, probably to migrate it. Waiting for it.`)

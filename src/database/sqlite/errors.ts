@@ -34,7 +34,7 @@ export function isReadOnly(error: unknown): boolean {
 }
 
 /** Another process may be creating or migrating the file, or deleting its WAL. */
-export function isOpening(error: unknown): boolean {
+export function isRetryableOpenError(error: unknown): boolean {
   return isLocked(error) || hasCode(error, UNAVAILABLE.CANTOPEN)
 }
 

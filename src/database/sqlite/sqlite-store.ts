@@ -8,7 +8,7 @@ import type { Clock } from '../../clock.ts'
 import { unavailable } from '../../error.ts'
 import type { JsonPage } from '../../page.ts'
 import type { Completion, Store, StoreLog } from '../../store.ts'
-import { EMPTY_PAGE, type Span, toPage, toSpan } from '../paging.ts'
+import { EMPTY_PAGE, type PageScan, toPage, toPageScan } from '../paging.ts'
 import { toAnimal, toInventory, toKey } from '../rows.ts'
 import { createSearchQueue } from '../search-queue.ts'
 import { completeAnimals } from './complete.ts'
@@ -237,22 +237,22 @@ function createReader({ database, statements }: OpenDatabase, requireFiles: () =
 }
 
 function createStore({ read, revision, write, complete, close }: Access, clock: Clock): Store {
-  const readPage = (span: Span) => read(statements => runPage(statements, span))
-  const search = createSearchQueue(async span => {
+  const readPage = (scan: PageScan) => read(statements => runPage(statements, scan))
+  const search = createSearchQueue(async scan => {
     // At most one search in an event-loop turn, so that other requests are answered between two.
     await nextTurn()
-    return readPage(span)
+    return readPage(scan)
   }, 1)
 
   return {
     listAnimals(page) {
-      const { bound, limit } = toSpan(page)
+      const { bound, limit } = toPageScan(page)
       return read(({ listAnimals }) => listAnimals.all(bound, limit).map(toAnimal))
     },
 
     listAnimalsAsJson(page, isAbandoned) {
-      const span = toSpan(page)
-      return span.search === undefined ? readPage(span) : search({ span, isAbandoned })
+      const scan = toPageScan(page)
+      return scan.search === undefined ? readPage(scan) : search({ scan, isAbandoned })
     },
 
     countAnimals() {
@@ -324,14 +324,14 @@ function createStore({ read, revision, write, complete, close }: Access, clock: 
   }
 }
 
-function runPage(statements: Statements, span: Span): JsonPage {
-  const { bound, limit, status, search } = span
+function runPage(statements: Statements, scan: PageScan): JsonPage {
+  const { bound, limit, status, search } = scan
   if (limit === 0) return EMPTY_PAGE
   const values: SQLInputValue[] = [bound, limit]
   if (search !== undefined)
     values.push(status ?? null, search.categoryId ?? null, search.nameContains ?? null)
   else if (status !== undefined) values.push(status)
-  const row = statements.page(span).get(...values)
+  const row = statements.page(scan).get(...values)
   const [json, first, last, before, after] = row as [string, bigint | null, bigint | null, bigint, bigint]
   return toPage({
     json,

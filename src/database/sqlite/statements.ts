@@ -8,7 +8,7 @@ import { IDEMPOTENCY_WINDOW_MS } from '../../idempotency.ts'
 import { INT64_MIN } from '../../int64.ts'
 import { MAX_EXAMINED } from '../../page.ts'
 import { failedCondition, type Outcome, replay, type Write } from '../../write.ts'
-import { formOf, type Span } from '../paging.ts'
+import { formOf, type PageScan } from '../paging.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
 
 export type Statements = ReturnType<typeof prepareStatements>
@@ -46,7 +46,7 @@ const LIST_ANIMALS = `
  *         select … from (select … from animals where id >= ?1 order by id limit 10000)
  *         where <the category and the name match> limit ?2))
  */
-function pageAsJson({ isBackward, status, search }: Span): string {
+function pageAsJson({ isBackward, status, search }: PageScan): string {
   const ofStatus = status === undefined ? '' : 'status = ?3 and '
   const candidates = `animals where ${ofStatus}id ${isBackward ? '<' : '>='} ?1`
   const inOrder = `${candidates} order by id ${isBackward ? 'desc' : ''}`
@@ -132,10 +132,10 @@ export function prepareStatements(database: DatabaseSync) {
 
   return {
     listAnimals: rows(LIST_ANIMALS),
-    /** Prepares a statement for each form of span, once. */
-    page(span: Span): RowStatement {
-      const form = formOf(span)
-      pages[form] ??= rows(pageAsJson(span))
+    /** Prepares a statement for each form of page, once. */
+    page(scan: PageScan): RowStatement {
+      const form = formOf(scan)
+      pages[form] ??= rows(pageAsJson(scan))
       return pages[form]
     },
     findAnimalAsJson: rows(`

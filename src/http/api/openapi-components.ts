@@ -2,7 +2,7 @@
 // that enforces them.
 
 import { NAME_MAX_LENGTH, NAME_PATTERN, STATUSES } from '../../animal.ts'
-import { type ServiceError, STATUS_OF, unavailable } from '../../error.ts'
+import { type ServiceError, HTTP_STATUS_OF, unavailable } from '../../error.ts'
 import { renderTag, TAG_DIGITS, tagOf } from '../../etag.ts'
 import { INT64_MAX, INT64_MIN } from '../../int64.ts'
 import {
@@ -31,7 +31,7 @@ export const int64 = { type: 'integer', format: 'int64', minimum: INT64_MIN, max
 
 const count = { ...int64, minimum: 0 }
 
-const KNOWN_CODES = Object.entries(STATUS_OF)
+const KNOWN_CODES = Object.entries(HTTP_STATUS_OF)
   .map(([code, status]) => `\`${code}\` (${status})`)
   .join(', ')
 

@@ -152,7 +152,7 @@ export function createSharedRateLimiter(
   }
 
   /** Resolves when the lease is renewed, or the question is late. */
-  function askPrimary(keyId: string): Promise<void> {
+  function requestGrant(keyId: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(() => {
       if (late.size === 0) warn(ALONE)
@@ -172,7 +172,7 @@ export function createSharedRateLimiter(
 
   async function askAndTake(keyId: string): Promise<RateLimitResult> {
     while (late.size === 0) {
-      await (questions.get(keyId) ?? askPrimary(keyId))
+      await (questions.get(keyId) ?? requestGrant(keyId))
       const taken = takeFromLease(keyId)
       if (taken !== undefined) return taken
     }

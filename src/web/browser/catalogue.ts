@@ -11,7 +11,7 @@ import { createDetails } from './details.ts'
 import { createEditAnimalForm } from './edit-animal-form.ts'
 import { find, keepFocus } from './elements.ts'
 import { showInventory } from './inventory-bar.ts'
-import { isWhereNewAppear, type ListPage } from './list-page.ts'
+import { showsNewAnimals, type ListPage } from './list-page.ts'
 import { createListStatus } from './list-status.ts'
 import { firstPage, isInList, pageFrom, toListUrl } from './location.ts'
 import { createMarks } from './marks.ts'
@@ -285,7 +285,7 @@ function followOthers({ animals, next }: Page): void {
   const added = animals.filter(
     animal => animal.id > state.largestId && !shown.has(animal.id) && isInList(animal, location),
   )
-  if (isWhereNewAppear(page)) {
+  if (showsNewAnimals(page)) {
     state.newCount = next === undefined ? added.length : undefined
     if (state.newCount !== 0) leaveRoomForNew(page)
   }
@@ -390,7 +390,7 @@ function showAdded(animal: Animal): void {
   })
   updateInventory()
   const { page } = state
-  if (page === undefined || !isWhereNewAppear(page) || !isInList(animal, page.location)) return
+  if (page === undefined || !showsNewAnimals(page) || !isInList(animal, page.location)) return
   if (page.animals.length === 0) return void loader.reread()
   // Who has added the animal looks for it.
   leaveRoomForNew(page)

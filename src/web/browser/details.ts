@@ -12,7 +12,7 @@ import { type Notice, shortenName } from './notice.ts'
 import { contentOf, type Panel } from './panel.ts'
 import type { Session } from './session.ts'
 import { applyAnimal, applyRemoval, type ChangeResult, cursorOf, findNext, type PageState } from './state.ts'
-import { describeBecame, type StatusChanges, WRITE_RETRIES } from './status-changes.ts'
+import { describeStatusChange, type StatusChanges, WRITE_RETRIES } from './status-changes.ts'
 
 interface DetailsOptions {
   readonly state: PageState
@@ -200,7 +200,7 @@ export function createDetails(options: DetailsOptions) {
       state.question = undefined
       await lookUp(animal.id, animal)
       if (state.animal?.id === animal.id) {
-        const text = `${shownName} ${describeBecame(statusNameOf(state.animal))} meanwhile`
+        const text = `${shownName} ${describeStatusChange(statusNameOf(state.animal))} meanwhile`
         state.note = { text, note: text, written: undefined, undo: undefined, retry: undefined }
         announce(text)
       }

@@ -2,12 +2,12 @@
 
 import { AnimalStoreError } from '../../../client/src/animal-store.ts'
 
-export function isServerAway({ status }: AnimalStoreError): boolean {
+export function isServerUnavailable({ status }: AnimalStoreError): boolean {
   return status === undefined || status >= 500
 }
 
 export function isTemporary(error: AnimalStoreError): boolean {
-  return isServerAway(error) || error.status === 429
+  return isServerUnavailable(error) || error.status === 429
 }
 
 export function describeOutage({ status }: AnimalStoreError): string {

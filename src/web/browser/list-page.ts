@@ -49,7 +49,7 @@ export async function findListPage(location: ListLocation, options: ListPageOpti
 export function toRereadOptions(page: ListPage): ListOptions {
   const { animals, location } = page
   const smallest = animals.map(({ id }) => id).reduce((one, other) => (one < other ? one : other))
-  const isExact = !isWhereNewAppear(page) && location.status !== 'none'
+  const isExact = !showsNewAnimals(page) && location.status !== 'none'
   return {
     ...toFilters(location.search),
     status: location.status === 'none' ? undefined : location.status,
@@ -60,7 +60,7 @@ export function toRereadOptions(page: ListPage): ListOptions {
 }
 
 /** New animals appear at one end of the list. */
-export function isWhereNewAppear({ location, next }: ListPage): boolean {
+export function showsNewAnimals({ location, next }: ListPage): boolean {
   return location.order === 'newest' ? isFirstPage(location) : next === undefined
 }
 

@@ -3,7 +3,7 @@
 
 import { type AnimalStore, AnimalStoreError, type Page } from '../../../client/src/animal-store.ts'
 import { countDown } from './count-down.ts'
-import { describeOutage, isServerAway, isTemporary } from './failures.ts'
+import { describeOutage, isServerUnavailable, isTemporary } from './failures.ts'
 import { countOf } from './inventory-bar.ts'
 import { findListPage, type ListPage, type ListPageOptions, toRereadOptions } from './list-page.ts'
 import { type Notice, SLOW_MS } from './notice.ts'
@@ -137,7 +137,7 @@ export function createPageLoader(options: PageLoaderOptions) {
   /** Called after a request that nobody waits for. Reports only a rejected key and a server that is away. */
   function noteAnswer(error?: AnimalStoreError): void {
     if (error?.code === 'unauthorized') showFailure(error)
-    if (error !== undefined && !isServerAway(error)) return
+    if (error !== undefined && !isServerUnavailable(error)) return
     if (error !== undefined && !state.isWaiting) showRetrying(error)
     if (error === undefined && state.isAway && !state.isWaiting) notice.hide()
     state.isAway = error !== undefined

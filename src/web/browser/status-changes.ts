@@ -82,7 +82,7 @@ export function createStatusChanges({ state, session, render, announce, onChange
       only === undefined
         ? describeMany(results, isUndo, failure)
         : describeOne(...only, isUndo, findKnown(only[0].animal.id), failure)
-    const was = isDone && !isUndo ? describeWas(only[0].from) : undefined
+    const was = isDone && !isUndo ? describePastStatus(only[0].from) : undefined
     const outcome: ChangeResult = {
       text: was === undefined ? text : `${text}, ${was}`,
       note: was ?? text,
@@ -168,11 +168,11 @@ function describeOne(
   failure: unknown,
 ): string {
   const name = shortenName(animal.name)
-  if (result === 'changed') return `${name} ${describeIs(to)}${isUndo ? ' again' : ''}`
-  if (result === 'same') return `${name} ${describeIs(to)} already`
+  if (result === 'changed') return `${name} ${describeStatus(to)}${isUndo ? ' again' : ''}`
+  if (result === 'same') return `${name} ${describeStatus(to)} already`
   if (result === 'removed') return `${name} was removed meanwhile`
   if (result === 'failed') return describeFailure(failure)
-  return `${name} ${describeBecame(statusNameOf(known ?? animal))} meanwhile`
+  return `${name} ${describeStatusChange(statusNameOf(known ?? animal))} meanwhile`
 }
 
 function describeMany(results: ReadonlyMap<StatusChange, Result>, isUndo: boolean, failure: unknown): string {
@@ -194,15 +194,15 @@ function describeMany(results: ReadonlyMap<StatusChange, Result>, isUndo: boolea
   return `${parts.join(', ')}${failure === undefined ? '' : `. ${describeFailure(failure)}`}`
 }
 
-export function describeBecame(status: StatusName): string {
+export function describeStatusChange(status: StatusName): string {
   if (status === 'none') return 'lost its status'
   return status === 'sold' ? 'was sold' : `became ${status}`
 }
 
-function describeIs(status: StatusName): string {
+function describeStatus(status: StatusName): string {
   return status === 'none' ? 'has no status' : `is ${status}`
 }
 
-function describeWas(status: StatusName): string {
+function describePastStatus(status: StatusName): string {
   return status === 'none' ? 'had no status' : `was ${status}`
 }

@@ -1,3 +1,2 @@
-// Nothing to do: the index of migration 001 is enough here. This file only keeps the version numbers of both databases
-// equal.
+// Nothing to do: the index of migration 001 is enough here. Databases have this version, so the number stays taken.
 export default 'select 1'
