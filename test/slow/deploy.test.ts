@@ -19,11 +19,16 @@ import { waitUntil } from '../support/wait.ts'
 const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url))
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Starts HAProxy with deploy/haproxy-addresses.cfg, and these instances. It checks them on their main ports. */
+const TLS_BIND = 'bind :443 ssl crt /etc/haproxy/shop.example.pem'
+/** Only root can change the user. */
+const USER = / {2}user haproxy\n {2}group haproxy\n/
+
+/** Starts HAProxy with deploy/haproxy-addresses.cfg without TLS, and these instances. It checks them on their main ports. */
 async function startBalancer(t: Scope, ports: readonly number[]): Promise<string> {
   const port = await freePort()
   const text = readFileSync(join(DEPLOY, 'haproxy-addresses.cfg'), 'utf8')
-    .replace('bind :8080', `bind 127.0.0.1:${port}`)
+    .replace(TLS_BIND, `bind 127.0.0.1:${port}`)
+    .replace(USER, '')
     // The machine may allow few open files.
     .replace(/maxconn \d+/, 'maxconn 100')
     .replace(/^ {2}server .*\n/gm, '')
@@ -91,13 +96,15 @@ function assertError(received: string, status: number, code: string): void {
 }
 
 suite('deploy/haproxy-addresses.cfg', { skip: skipWithout('haproxy') }, () => {
-  test('differs from haproxy.cfg only in its servers', () => {
+  test('differs from haproxy.cfg only in its servers, in TLS and in its user', () => {
     const settings = (file: string) =>
       readFileSync(join(DEPLOY, file), 'utf8')
         .replace(/^resolvers .*\n(?: .*\n)*/m, '')
         .replace(' resolvers docker init-addr libc,none', '')
+        .replace(TLS_BIND, 'bind :8080')
+        .replace(USER, '')
         .split('\n')
-        .filter(line => line !== '' && !line.startsWith('#') && !line.startsWith('  server '))
+        .filter(line => line !== '' && !/^ *#|^ {2}server |Strict-Transport-Security/.test(line))
     assert.deepEqual(settings('haproxy-addresses.cfg'), settings('haproxy.cfg'))
   })
 
