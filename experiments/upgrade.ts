@@ -1,4 +1,4 @@
-// Upgrades a store of version 1.1.0 while clients write, goes back to 1.1.0, and upgrades it again, as docs/run.md says. No
+// Upgrades a store of version 1.1.0 while clients write, goes back to 1.1.0, and upgrades it again, as docs/upgrade.md says. No
 // acknowledged creation, change or removal may be lost, nothing may be applied twice, and the inventory and searches of this version
 // must be exact.
 //
@@ -44,7 +44,7 @@ interface Database {
   readonly instances: number
   readonly workers: number
   readonly hasBackups: boolean
-  /** What docs/run.md says to run before 1.1.0 starts again. */
+  /** What docs/upgrade.md says to run before 1.1.0 starts again. */
   setBack(): unknown
 }
 

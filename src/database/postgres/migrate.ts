@@ -30,7 +30,7 @@ const runSql = (sql: string) => async (client: ClientBase, lockTimeoutMs: number
 
 /**
  * Steps 7 and 10 have no file: they are not SQL. Steps 5 to 11 can run twice: going back to an older version sets the version of the
- * schema back (docs/run.md#upgrade). The counts are right only once all triggers keep them.
+ * schema back (docs/upgrade.md#back-to-11). The counts are right only once all triggers keep them.
  */
 const MIGRATIONS: readonly Migration[] = [
   ...[animals, apiKeys, idempotencyKeys, pagesByStatus, searchNames, inventory].map(sql => ({

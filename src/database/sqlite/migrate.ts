@@ -21,7 +21,7 @@ interface Migration {
   readonly adds: readonly string[]
 }
 
-/** Migrations 5 to 9 can run twice: going back to an older version sets the version of the schema back (docs/run.md#upgrade). */
+/** Migrations 5 to 9 can run twice: going back to an older version sets the version of the schema back (docs/upgrade.md#back-to-11). */
 const MIGRATIONS: readonly Migration[] = [
   { run: animals, adds: ['animals'] },
   { run: apiKeys, adds: ['api_keys'] },
