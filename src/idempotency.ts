@@ -14,11 +14,14 @@ export interface Idempotency {
   readonly request: string
 }
 
-/** Returns a digest of what a request asks for. `values` are those that it uses, in a fixed order. */
-export function requestDigest(...values: readonly unknown[]): string {
+/**
+ * Returns a digest of what a request asks for: its operation, and the values that it uses, always in the same order. Those that are
+ * undefined do not count, so that the digest stays the same when a later version knows further ones.
+ */
+export function requestDigest(request: Readonly<Record<string, unknown>>): string {
   return hash(
     'sha256',
-    JSON.stringify(values, (_name, value) => (typeof value === 'bigint' ? `${value}` : value)),
+    JSON.stringify(request, (_name, value) => (typeof value === 'bigint' ? `${value}` : value)),
   )
 }
 

@@ -30,7 +30,7 @@ export interface Completion {
 
 /**
  * Every method rejects with `unavailable` while the database is unreachable, locked by another process or read-only.
- * The store recovers once the problem is solved. After the loss of a file of SQLite it may need a restart (docs/sqlite.md).
+ * The store recovers once the problem is solved. After the loss of a file of SQLite, only a restart helps (docs/sqlite.md).
  *
  * A write that is rejected was not stored, with one exception: after `unavailable` it may have been stored if its
  * commit was not confirmed, for example because the connection was lost or the disk did not answer in time. If the error

@@ -81,7 +81,6 @@ suite('an unusable SQLite file is rejected in one line and not changed', () => {
       new RegExp(`has schema ${LATEST_SCHEMA}, but does not have its tables`),
       changed('drop table idempotency_keys'),
     ],
-    ['with an extra table', /does not have its tables/, changed('create table songs (title text)')],
     [
       'with the version of an older schema',
       /has schema 1, but does not have its tables/,
@@ -132,11 +131,11 @@ suite('an unusable SQLite file is rejected in one line and not changed', () => {
   })
 })
 
-test('a file with the tables that Litestream adds can be used', async t => {
+test('a file with further tables, such as those that Litestream adds, can be used', async t => {
   const path = join(temporaryFolder(), 'a.db')
   await createDatabase(path, 1)
   runSql(path, 'create table _litestream_seq (id integer primary key, seq integer)')
-  runSql(path, 'create table _litestream_lock (id integer)')
+  runSql(path, 'create table _litestream_lock (id integer); create table songs (title text)')
   assert.equal((await openTestStore(t, path).listAnimals({ limit: 10 })).length, 1)
 })
 

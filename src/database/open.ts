@@ -8,10 +8,10 @@ import type { Environment } from '../api-key.ts'
 import { type Clock, formatDuration } from '../clock.ts'
 import { type Store, type StoreLog, UnusableDatabase } from '../store.ts'
 import { type BatchedStore, batchWrites } from './batching.ts'
+import type { Snapshot, Target } from './copy-database.ts'
 import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS, type Timeouts } from './postgres/limits.ts'
 import { MalformedUrl, parsePostgresUrl } from './postgres/url.ts'
-import type { Snapshot, Target } from './copy.ts'
-import { fillSqlite, readSqlite } from './sqlite/copy.ts'
+import { fillSqlite, readSqlite } from './sqlite/copying.ts'
 import { isSameFile, MEMORY } from './sqlite/files.ts'
 import { openSqliteStore } from './sqlite/sqlite-store.ts'
 
@@ -96,7 +96,7 @@ export async function readDatabase<Result>(
 ): Promise<Result> {
   if (address.kind === 'sqlite') return readSqlite(address.path, options.signal, work)
   if (address.kind === 'sqlite-memory') throw nothingInMemory()
-  const { readPostgres } = await import('./postgres/copy.ts')
+  const { readPostgres } = await import('./postgres/copying.ts')
   return readPostgres({ url: address.url, ...options }, work)
 }
 
@@ -111,7 +111,7 @@ export async function fillDatabase<Result>(
 ): Promise<Result> {
   if (address.kind === 'sqlite-memory') throw nothingInMemory()
   if (address.kind === 'postgres') {
-    const { fillPostgres } = await import('./postgres/copy.ts')
+    const { fillPostgres } = await import('./postgres/copying.ts')
     return fillPostgres({ url: address.url, ...options }, work)
   }
   const isNew = isNewFile(address)

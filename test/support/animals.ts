@@ -22,7 +22,7 @@ export function createAnimals(
       ...(idempotency && {
         idempotency: {
           ...idempotency,
-          request: requestDigest('create', animal.name, animal.categoryId, animal.status),
+          request: requestDigest({ kind: 'create', ...animal }),
         },
       }),
     })),

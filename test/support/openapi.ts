@@ -119,7 +119,11 @@ function assertErrorObject(place: string, method: string, { status, headers, tex
   const error: Record<string, unknown> = JSON.parse(text)
   assert.ok(validate(error), `${place}: ${ajv.errorsText(validate.errors)} in ${text}`)
   assert.equal(error.status, status, `${place}: status is not that of the response`)
-  assert.equal(HTTP_STATUS_OF[error.code as keyof typeof HTTP_STATUS_OF], status, `${place}: code is ${error.code}`)
+  assert.equal(
+    HTTP_STATUS_OF[error.code as keyof typeof HTTP_STATUS_OF],
+    status,
+    `${place}: code is ${error.code}`,
+  )
   assert.equal(status === 401 || status === 403, headers['www-authenticate'] !== undefined, place)
   assert.equal(status === 405, headers.allow !== undefined, place)
   assert.equal(status === 429 || status === 503, headers['retry-after'] !== undefined, place)

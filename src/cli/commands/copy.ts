@@ -1,6 +1,7 @@
 // `animal-store copy`: puts everything of one database into another, with all ids and keys.
 
 import { formatCount } from '../../count.ts'
+import { copySnapshot } from '../../database/copy-database.ts'
 import {
   type DatabaseAddress,
   fillDatabase,
@@ -8,7 +9,6 @@ import {
   nameOf,
   readDatabase,
 } from '../../database/open.ts'
-import { copySnapshot } from '../../database/copy.ts'
 import { command, Interrupted, interruptible } from '../command.ts'
 import { createProgress, type Progress, secondsSince } from '../progress.ts'
 

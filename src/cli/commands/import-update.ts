@@ -18,9 +18,9 @@ import { createIdSet, type IdSet } from './id-set.ts'
 import {
   BATCH_SIZE,
   type ImportTask,
+  type LineRange,
   linesOf,
   notStored,
-  type LineRange,
   storeBatches,
   tell,
 } from './import-batches.ts'
@@ -96,7 +96,11 @@ export async function updateAll(task: UpdateTask, store: Store): Promise<void> {
   }
 
   /** Returns those that were not written because their animals are no longer what was read. */
-  async function writeEdits(edits: readonly Edit[], writes: readonly Write[], lines: LineRange): Promise<Edit[]> {
+  async function writeEdits(
+    edits: readonly Edit[],
+    writes: readonly Write[],
+    lines: LineRange,
+  ): Promise<Edit[]> {
     const outcomes = await store.write(writes).catch(error => {
       throw notStored(lines, error)
     })
@@ -160,7 +164,7 @@ function readRow(entry: Entry): Row | InvalidEntry {
 /** Returns true if the file has tags, and undefined if no row can be read. Throws a SettingsError for a file without tags. */
 function requireTags(rows: readonly ReadRow[], file: string): true | undefined {
   const readable = rows.map(({ row }) => row).filter(row => 'members' in row)
-  if (readable.some(({ members }) => 'etag' in members)) return true
+  if (readable.some(({ members }) => members.etag !== undefined)) return true
   if (readable.length === 0) return undefined
   throw new SettingsError([
     `Nothing was changed: ${file} has no ETags, so it would overwrite what was changed since the export. Use a file from export --etags, or add --overwrite.`,
@@ -312,7 +316,8 @@ function roundingHint(id: bigint): string {
 /** Returns the members in which the row differs from the animal as it is. */
 function changesOf({ changes, isCsv }: Edit, animal: Animal): AnimalChanges {
   const { categoryId, status } = changes
-  const name = isCsv && changes.name !== undefined ? withoutSafetyApostrophe(changes.name, animal.name) : changes.name
+  const name =
+    isCsv && changes.name !== undefined ? withoutSafetyApostrophe(changes.name, animal.name) : changes.name
   return {
     ...(name !== undefined && name !== animal.name && { name }),
     ...(categoryId !== undefined && categoryId !== animal.categoryId && { categoryId }),

@@ -16,10 +16,10 @@ import {
   cannotRead,
   type ImportTask,
   isNothingStored,
+  type LineRange,
   linesOf,
   notStored,
   type Source,
-  type LineRange,
   storeBatches,
   tell,
 } from './import-batches.ts'

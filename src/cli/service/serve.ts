@@ -16,8 +16,8 @@ import { createLogOutput } from './log-stream.ts'
 import { startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
 import { stopOnSignal } from './stop-signals.ts'
 import {
-  grantToWorkers,
   createGrantRequester,
+  grantToWorkers,
   killWorkers,
   reportToPrimary,
   startWorkers,
@@ -74,7 +74,7 @@ async function startPrimary(settings: ServiceSettings, streams: Streams): Promis
   try {
     if (settings.apiKey !== undefined) await greet(started.address, settings, streams)
     else
-      await withStore(settings.databaseUrl, streams, store =>
+      await withStore(settings.databaseUrl, { ...streams, waitMs: settings.databaseWait }, store =>
         greet(started.address, settings, streams, store),
       )
     started.setReady()

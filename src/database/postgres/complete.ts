@@ -54,7 +54,8 @@ async function fillSome(
   const wrong = found.filter(([, name, stored]) => stored !== searchName(name))
   const ids = wrong.map(([id]) => id)
   const names = wrong.map(([, name]) => name)
-  if (wrong.length > 0) await runWithoutTimeouts(client, sql.SET_SEARCH_NAMES, [ids, names, names.map(searchName)])
+  if (wrong.length > 0)
+    await runWithoutTimeouts(client, sql.SET_SEARCH_NAMES, [ids, names, names.map(searchName)])
   const last = found.at(-1)?.[0] ?? INT64_MAX
   return { corrected: wrong.length, next: last === INT64_MAX ? undefined : last + 1n }
 }

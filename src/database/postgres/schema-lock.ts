@@ -27,7 +27,10 @@ export function withSchemaLock<Result>(
 
 /** Locks the schema until the transaction ends, and returns its version. */
 export async function lockSchema(client: ClientBase): Promise<number> {
-  const [row] = await runWithoutTimeouts(client, 'select version from animal_store_schema where id = 1 for update')
+  const [row] = await runWithoutTimeouts(
+    client,
+    'select version from animal_store_schema where id = 1 for update',
+  )
   return row?.[0] as number
 }
 

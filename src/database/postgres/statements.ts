@@ -5,7 +5,7 @@ import { MAX_EXAMINED } from '../../page.ts'
 import type { PageScan } from '../paging.ts'
 
 /**
- * Renders the same JSON as `renderAnimal` in animal.ts. `concat` leaves out what is null. With `||` instead, a page takes
+ * Renders the same JSON as `renderAnimal` in animal-json.ts. `concat` leaves out what is null. With `||` instead, a page takes
  * longer, and with `json_build_object` twice as long.
  */
 function animalJson(table = ''): string {

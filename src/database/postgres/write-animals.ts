@@ -112,11 +112,21 @@ async function createWithoutKeys(pool: Pool, creations: readonly Creation[]): Pr
   )
 }
 
-async function changeOneByOne(pool: Pool, changes: readonly UpdateOrRemoval[], now: number): Promise<Outcomes> {
+async function changeOneByOne(
+  pool: Pool,
+  changes: readonly UpdateOrRemoval[],
+  now: number,
+): Promise<Outcomes> {
   const outcomes: Outcomes = new Map()
   for (const change of changes) {
-    const outcome = await changeAlone(pool, change, now)
-    if (outcome !== undefined) outcomes.set(change, outcome)
+    try {
+      const outcome = await changeAlone(pool, change, now)
+      if (outcome !== undefined) outcomes.set(change, outcome)
+    } catch (error) {
+      // What is committed already must not fail with the rest.
+      if (outcomes.size === 0) throw error
+      break
+    }
   }
   return replayOthers(pool, changes, outcomes, now, () => ({ kind: 'unavailable', cause: undefined }))
 }
@@ -156,7 +166,11 @@ function changeAlone(pool: Pool, change: UpdateOrRemoval, now: number): Promise<
   })
 }
 
-async function changeTogether(pool: Pool, changes: readonly UpdateOrRemoval[], now: number): Promise<Outcomes> {
+async function changeTogether(
+  pool: Pool,
+  changes: readonly UpdateOrRemoval[],
+  now: number,
+): Promise<Outcomes> {
   const rows = await pool.rows(sql.CHANGE_ANIMALS, [
     ...changeColumns(changes),
     ...keyColumns(changes),

@@ -4,10 +4,10 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { createMigrationProgress } from '../migration-progress.ts'
-import { isDamaged, isLocked, isRetryableOpenError, isReadOnly } from './errors.ts'
+import { isDamaged, isLocked, isReadOnly, isRetryableOpenError } from './errors.ts'
 import { createFile, isWritable, MEMORY, requireFile } from './files.ts'
 import { blockThread, lockDeadline, waitForLocks } from './locks.ts'
-import { APPLICATION_ID, hasTablesOf, LATEST_SCHEMA, migrate, schemaVersion } from './migrate.ts'
+import { APPLICATION_ID, hasNoTables, hasTablesOf, LATEST_SCHEMA, migrate, schemaVersion } from './migrate.ts'
 import { type OpenDatabase, prepareStatements } from './statements.ts'
 
 /** How often a start tries again while another process creates or migrates the file. */
@@ -183,7 +183,7 @@ function inspectFileWith<Result>(
 
 /** Returns whether nobody has created tables, or marked the file as theirs. */
 export function isEmpty(database: DatabaseSync): boolean {
-  return applicationId(database) === 0 && schemaVersion(database) === 0 && hasTablesOf(0, database)
+  return applicationId(database) === 0 && schemaVersion(database) === 0 && hasNoTables(database)
 }
 
 /**

@@ -60,11 +60,19 @@ const LIST_TABLES = `
   where type = 'table' and name not like 'sqlite\\_%' escape '\\' and name not like '\\_litestream\\_%' escape '\\'
 `
 
-/** Returns whether the file has exactly the tables of this schema version. */
+export function hasNoTables(database: DatabaseSync): boolean {
+  return database.prepare(LIST_TABLES).get() === undefined
+}
+
+/** Returns whether the file has the tables of this schema version, and none of a later one. Others do no harm. */
 export function hasTablesOf(version: number, database: DatabaseSync): boolean {
-  const expected = MIGRATIONS.slice(0, version).flatMap(({ adds }) => adds)
-  const actual = database.prepare(LIST_TABLES).all()
-  return new Set(expected).symmetricDifference(new Set(actual.map(({ name }) => name))).size === 0
+  const tables = new Set(
+    database
+      .prepare(LIST_TABLES)
+      .all()
+      .map(({ name }) => name),
+  )
+  return MIGRATIONS.every(({ adds }, index) => adds.every(table => tables.has(table) === index < version))
 }
 
 export function schemaVersion(database: DatabaseSync): number {

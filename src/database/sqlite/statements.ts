@@ -18,7 +18,7 @@ export interface OpenDatabase {
   readonly statements: Statements
 }
 
-/** Renders the same JSON as `renderAnimal` in animal.ts; test/store.contract.ts compares the two. */
+/** Renders the same JSON as `renderAnimal` in animal-json.ts; test/store.contract.ts compares the two. */
 const ANIMAL_JSON = `
   iif(status is null,
     json_object('id', id, 'name', name, 'categoryId', category_id),

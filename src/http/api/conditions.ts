@@ -25,7 +25,7 @@ const OWN_TAG = new RegExp(`^"([0-9a-f]{${TAG_DIGITS}})"$`)
 interface RequestConditions {
   readonly conditions: Conditions
   /** The same as they were sent, but for the order, for the digest of the request. */
-  readonly sent: readonly unknown[]
+  readonly sent: Readonly<Record<string, unknown>>
 }
 
 /** Parses the conditions of a change or a removal. Throws `invalid_request` for a malformed one, and for any other parameter. */
@@ -43,7 +43,7 @@ export function parseConditions(request: Exchange['request'], query: string): Re
       ifNoneMatch: ifNoneMatch === '*' ? '*' : ifNoneMatch?.flatMap(ownTag),
       ifStatus,
     },
-    sent: [ifMatch, ifNoneMatch, ifStatus],
+    sent: { ifMatch, ifNoneMatch, ifStatus },
   }
 }
 

@@ -95,19 +95,19 @@ export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerO
     return { body, key: parseIdempotencyKey(joinedHeader(request, 'idempotency-key')) }
   }
 
-  /** `values` are those that tell two requests of the operation apart. */
+  /** `asked` is what tells two requests of the operation apart. */
   async function run(
     write: Write,
     context: RequestContext,
     key: string | undefined,
-    values: readonly unknown[],
+    asked: Readonly<Record<string, unknown>>,
   ): Promise<Reply> {
     const { apiKey } = context
     const idempotency = apiKey &&
       key !== undefined && {
         scope: apiKey.idempotencyScope,
         key,
-        request: requestDigest(write.kind, ...values),
+        request: requestDigest({ kind: write.kind, ...asked }),
       }
     const [outcome] = (await store.write([idempotency ? { ...write, idempotency } : write])) as [Outcome]
     return replyTo(write, outcome, context)
@@ -164,7 +164,8 @@ export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerO
       const { body, key } = await readWrite(exchange, JSON_BODY)
       if (body.length === 0) throw bodyMissing()
       const animal = parseNewAnimal(parseBody(body, text => parseAnimalJson(text, USED_INTEGERS)))
-      return run({ kind: 'create', animal }, context, key, [animal.name, animal.categoryId, animal.status])
+      const { name, categoryId, status } = animal
+      return run({ kind: 'create', animal }, context, key, { name, categoryId, status })
     },
 
     async getPet({ request }: Exchange, context: RequestContext): Promise<Reply> {
@@ -189,8 +190,8 @@ export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerO
       )
       if (id === undefined) throw animalNotFound()
       const { name, categoryId, status } = changes
-      const values = [id, { name, categoryId, status }, ...sent]
-      return run({ kind: 'update', id, changes, conditions }, context, key, values)
+      const asked = { id, name, categoryId, status, ...sent }
+      return run({ kind: 'update', id, changes, conditions }, context, key, asked)
     },
 
     /** A body is ignored. */
@@ -199,7 +200,7 @@ export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerO
       const { conditions, sent } = parseConditions(exchange.request, exchange.query)
       const id = canonicalInteger(context.parameter)
       if (id === undefined) throw animalNotFound()
-      return run({ kind: 'delete', id, conditions }, context, key, [id, ...sent])
+      return run({ kind: 'delete', id, conditions }, context, key, { id, ...sent })
     },
 
     async getInventory(): Promise<Reply> {

@@ -2,7 +2,7 @@
 // that enforces them.
 
 import { NAME_MAX_LENGTH, NAME_PATTERN, STATUSES } from '../../animal.ts'
-import { type ServiceError, HTTP_STATUS_OF, unavailable } from '../../error.ts'
+import { HTTP_STATUS_OF, type ServiceError, unavailable } from '../../error.ts'
 import { renderTag, TAG_DIGITS, tagOf } from '../../etag.ts'
 import { INT64_MAX, INT64_MIN } from '../../int64.ts'
 import {

@@ -1,4 +1,4 @@
-// An animal never changes, so a reference to it is enough to repeat the first response.
+// In version 1.0 an animal could not change, so a reference to it was enough to repeat the first answer. Migration 008 stores answers.
 export default `
   create table idempotency_keys (
     scope text not null,
