@@ -1,3 +1,3 @@
 // The version of the client, which build.js copies from package.json.
 
-export const VERSION = '1.1.0'
+export const VERSION = '1.2.0'
