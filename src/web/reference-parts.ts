@@ -58,7 +58,7 @@ interface Samples {
 /** One block for all languages. The style sheet shows the one whose button is selected, so it works without a script. */
 export function renderSamples({ id, file, title, sample }: Samples): Html {
   return html`<div class="block samples">${title !== undefined && html`<p>${title}</p>`}<fieldset class="languages row"><legend class="visually-hidden">Language of the sample</legend>${LANGUAGES.map(({ id: language, label }, index) => html`<label><input class="visually-hidden" type="radio" name="${id}-language" value="${language}"${index === 0 && html` checked`}>${label}</label>`)}</fieldset>
-${LANGUAGES.map(language => html`<p class="run" data-language="${language.id}">${describeRun(language, file)}${language.id === 'typescript' && html` · <a href="#install">needs the client</a>`}</p>`)}
+${LANGUAGES.map(language => html`<p class="run" data-language="${language.id}">${describeRun(language, file)}${language.id === 'typescript' && html` · needs Node.js 24 and <a href="#install">the client</a>`}</p>`)}
 ${COPY_BUTTON}${LANGUAGES.map(language => html`<pre data-language="${language.id}" tabindex="0"><code>${renderTokens(language.syntax, sample(language))}</code></pre>`)}</div>`
 }
 

@@ -6,6 +6,12 @@ import { KEY_VARIABLE } from './sample-request.ts'
 
 type GuideSamples = Readonly<Record<Language['id'], (baseUrl: string) => string>>
 
+/** The statuses after which a sample tries again, as our client does. */
+const RETRIED = [408, 429, 502, 503, 504].join(', ')
+
+/** How often a sample looks at an animal that others change all the time. */
+const ROUNDS = 5
+
 export const ERROR_SAMPLES: GuideSamples = {
   curl: baseUrl => `if ! answer=$(curl --silent --fail-with-body '${baseUrl}/pets?limit=0' \\
   -H "Authorization: Bearer $${KEY_VARIABLE}"); then
@@ -84,8 +90,8 @@ export const PAGING_SAMPLES: GuideSamples = {
 while [ "$url" ]; do
   curl --silent --fail-with-body --dump-header headers.txt "$url" \\
     -H "Authorization: Bearer $${KEY_VARIABLE}" || break
-  path=$(sed -n 's/^[Ll]ink:.*<\\([^>]*\\)>; rel="next".*/\\1/p' headers.txt)
-  url=\${path:+'${new URL(baseUrl).origin}'$path}
+  next=$(sed -n 's/^[Ll]ink:.*<\\([^>]*\\)>; rel="next".*/\\1/p' headers.txt)
+  url=\${next:+'${new URL(baseUrl).origin}'$next}
 done`,
 
   typescript: baseUrl =>
@@ -178,17 +184,20 @@ func main() {
 }`,
 }
 
-/** Looks at an animal, and changes it only if it is still the same. Each retry has the key of its first attempt. */
+/**
+ * Looks at an animal, and changes it only if it is still the same. Each retry has the key of its first attempt. Without a tag it
+ * changes nothing, and it gives up if the tag never matches, as behind a proxy that compresses the answers.
+ */
 export const CHANGE_SAMPLES: GuideSamples = {
   curl: baseUrl => `change() {
-  curl --silent --retry 5 --retry-all-errors -X PATCH '${baseUrl}/pets/1' \\
+  curl --silent --max-time 10 --retry 5 --retry-all-errors -X PATCH '${baseUrl}/pets/1' \\
     -H "Authorization: Bearer $${KEY_VARIABLE}" \\
     -H 'Content-Type: application/merge-patch+json' "$@"
 }
-change --dump-header headers.txt --data-raw '{}'
-tag=$(sed -n 's/^[Ee][Tt]ag: *\\(".*"\\).*/\\1/p' headers.txt)
-change -H "If-Match: $tag" -H "Idempotency-Key: $(date +%s)-$$" \\
-  --data-raw '{"name": "Bella (vaccinated)"}'`,
+change --dump-header headers.txt --data-raw '{}' &&
+  tag=$(sed -n 's/^[Ee][Tt]ag: *\\(.*"\\).*/\\1/p' headers.txt) && [ "$tag" ] &&
+  change -H "If-Match: $tag" -H "Idempotency-Key: $(date +%s)-$$" \\
+    --data-raw '{"name": "Bella (vaccinated)"}'`,
 
   typescript: baseUrl => `import { AnimalStore, AnimalStoreError } from 'animal-store-client'
 
@@ -196,7 +205,7 @@ const store = new AnimalStore({
   baseUrl: '${baseUrl}',
   apiKey: process.env.${KEY_VARIABLE} ?? '',
 })
-while (true) {
+for (let round = 1; ; round++) {
   const { name, etag } = await store.updateAnimal(1n, {})
   try {
     const changes = { name: \`\${name} (vaccinated)\` }
@@ -205,7 +214,8 @@ while (true) {
     break
   } catch (error) {
     // Somebody was faster: look again.
-    if (!(error instanceof AnimalStoreError) || error.code !== 'precondition_failed') throw error
+    const isOutdated = error instanceof AnimalStoreError && error.code === 'precondition_failed'
+    if (!isOutdated || round === ${ROUNDS}) throw error
   }
 }`,
 
@@ -220,27 +230,38 @@ while (true) {
     },
     body: JSON.stringify(changes),
   }
-  for (let attempt = 1; ; attempt++) {
-    const response = await fetch('${baseUrl}/pets/1', request).catch(console.error)
-    if (response && ![429, 503].includes(response.status)) return response
-    if (attempt === 6) throw new Error('There is no answer.')
-    const seconds = response?.headers.get('retry-after') ?? 2 ** attempt
+  for (let attempt = 1; attempt <= 6; attempt++) {
+    let seconds = 2 ** attempt
+    try {
+      const signal = AbortSignal.timeout(10_000)
+      const response = await fetch('${baseUrl}/pets/1', { ...request, signal })
+      const { status, headers } = response
+      const answer = await response.text()
+      if (![${RETRIED}].includes(status)) return { status, tag: headers.get('etag'), answer }
+      seconds = headers.get('retry-after') ?? seconds
+    } catch (error) {
+      console.error(error)
+    }
     await new Promise(resolve => setTimeout(resolve, seconds * 1000))
   }
+  throw new Error('There is no answer.')
 }
 
-let response
-do {
+for (let round = 1; ; round++) {
   const seen = await change({})
-  if (!seen.ok) throw new Error(await seen.text())
-  const { name } = await seen.json()
-  response = await change({ name: \`\${name} (vaccinated)\` }, { 'If-Match': seen.headers.get('etag') })
+  if (seen.status !== 200 || !seen.tag) throw new Error(seen.answer)
+  const { name } = JSON.parse(seen.answer)
+  const changed = await change({ name: \`\${name} (vaccinated)\` }, { 'If-Match': seen.tag })
+  if (changed.status === 200) {
+    console.log(changed.answer)
+    break
+  }
   // 412: somebody was faster, so look again.
-} while (response.status === 412)
-if (!response.ok) throw new Error(await response.text())
-console.log(await response.text())`,
+  if (changed.status !== 412 || round === ${ROUNDS}) throw new Error(changed.answer)
+}`,
 
-  python: baseUrl => `import json
+  python: baseUrl => `import http.client
+import json
 import os
 import time
 import urllib.error
@@ -265,22 +286,24 @@ def change(changes, condition={}):
             with urllib.request.urlopen(request, timeout=10) as response:
                 return json.load(response), response.headers["ETag"]
         except urllib.error.HTTPError as error:
-            if error.code not in (429, 503):
+            if error.code not in (${RETRIED}):
                 raise
             seconds = int(error.headers.get("Retry-After", seconds))
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             print(error)
         time.sleep(seconds)
     raise TimeoutError("There is no answer.")
 
-while True:
+for round in range(1, ${ROUNDS + 1}):
     animal, tag = change({})
+    if tag is None:
+        raise SystemExit("The answer has no ETag.")
     try:
         print(change({"name": animal["name"] + " (vaccinated)"}, {"If-Match": tag}))
         break
     except urllib.error.HTTPError as error:
         # 412: somebody was faster, so look again.
-        if error.code != 412:
+        if error.code != 412 or round == ${ROUNDS}:
             raise`,
 
   go: baseUrl => `package main
@@ -293,9 +316,14 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
+
+var client = http.Client{Timeout: 10 * time.Second}
+
+var retried = []int{${RETRIED}}
 
 // change returns the status, the tag and the body of the answer.
 func change(changes map[string]string, tag string) (int, string, []byte) {
@@ -314,12 +342,12 @@ func change(changes map[string]string, tag string) (int, string, []byte) {
 			request.Header.Set("If-Match", tag)
 		}
 		wait := time.Second << attempt
-		response, err := http.DefaultClient.Do(request)
+		response, err := client.Do(request)
 		if err == nil {
 			answer, err := io.ReadAll(response.Body)
 			response.Body.Close()
-			if status := response.StatusCode; err == nil && status != 429 && status != 503 {
-				return status, response.Header.Get("ETag"), answer
+			if err == nil && !slices.Contains(retried, response.StatusCode) {
+				return response.StatusCode, response.Header.Get("ETag"), answer
 			}
 			if seconds, err := time.ParseDuration(response.Header.Get("Retry-After") + "s"); err == nil {
 				wait = seconds
@@ -332,10 +360,10 @@ func change(changes map[string]string, tag string) (int, string, []byte) {
 }
 
 func main() {
-	for {
+	for round := 1; ; round++ {
 		status, tag, answer := change(map[string]string{}, "")
 		var animal struct{ Name string }
-		if err := json.Unmarshal(answer, &animal); err != nil || status != 200 {
+		if err := json.Unmarshal(answer, &animal); err != nil || status != 200 || tag == "" {
 			log.Fatal(string(answer))
 		}
 		changes := map[string]string{"name": animal.Name + " (vaccinated)"}
@@ -345,7 +373,7 @@ func main() {
 			return
 		}
 		// 412: somebody was faster, so look again.
-		if status != 412 {
+		if status != 412 || round == ${ROUNDS} {
 			log.Fatal(string(answer))
 		}
 	}
