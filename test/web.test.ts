@@ -136,7 +136,9 @@ suite('outside /v1, without a key', () => {
   test('/docs says of each sample as which file it is stored and how it runs, and shows how to install the client', async () => {
     const { text } = await service().send('GET', '/docs', WITHOUT_KEY)
     const runs = [
-      ...text.matchAll(/<p class="run" data-language="(\w+)">([^<]*?)( · <a href="#install">.*?)?<\/p>/g),
+      ...text.matchAll(
+        /<p class="run" data-language="(\w+)">([^<]*?)( · needs Node.js 24 and <a href="#install">.*?)?<\/p>/g,
+      ),
     ]
     const samples = [...text.matchAll(/<pre data-language="(\w+)"/g)]
     assert.deepEqual(

@@ -28,8 +28,8 @@ const COMMON_HEADERS = Object.entries({
   vary: 'Accept-Encoding',
 }).flat()
 
-/** The highest level makes the scripts hardly smaller, and takes much longer (bench/notes.md). */
-const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }
+/** One level more makes the scripts hardly smaller, and takes three times as long (bench/notes.md). */
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 10 } }
 const GZIP = { level: constants.Z_BEST_COMPRESSION }
 
 /** A document is rendered on the first request, because the server's own address is not known earlier. */

@@ -598,6 +598,8 @@ suite('with a key that may only read', () => {
     await page.getByLabel('API key').fill('as_read_live_abc')
     await output.getByText(`Not sent. ${REASON}`).waitFor()
     assert.equal(await output.getByRole('button').count(), 0)
+    await page.getByLabel('API key').fill(API_KEY)
+    await output.waitFor({ state: 'hidden' })
   })
 
   test('it is the same after a 403, if the prefix says nothing', async t => {

@@ -4,6 +4,7 @@ import { NAME_PATTERN, STATUS_NAMES } from '../../animal.ts'
 import { KEY_PREFIX, READ_ONLY_PREFIX } from '../../api-key.ts'
 import { formatNumber } from '../../count.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../../idempotency.ts'
+import { INT64_MAX } from '../../int64.ts'
 import { MAX_EXAMINED, PAGE_LIMIT, SEARCH_MAX_LENGTH } from '../../page.ts'
 import { MERGE_PATCH_BODY } from '../server/body.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/protocol-errors.ts'
@@ -47,7 +48,7 @@ const commonErrors = {
 const listPets = {
   operationId: 'listPets',
   summary: 'List animals',
-  description: `Animals by ascending id, in pages. \`Link\` has the URL of the next page with \`rel="next"\`, and that of the previous one with \`rel="prev"\`. For the newest animals, send the largest int64 as \`before\`. All filters combine. An unknown query parameter is rejected. A request with \`name\` or \`categoryId\` is a search, which examines at most ${formatNumber(MAX_EXAMINED)} animals (with \`status\`: of that status). So its page may be shorter than \`limit\`, or empty, although more matches follow: follow \`rel="next"\` until there is none.`,
+  description: `Animals by ascending id, in pages. \`Link\` has the URL of the next page with \`rel="next"\`, and that of the previous one with \`rel="prev"\`. For the newest animals, send \`before=${INT64_MAX}\`. All filters combine. An unknown query parameter is rejected. A request with \`name\` or \`categoryId\` is a search, which examines at most ${formatNumber(MAX_EXAMINED)} animals (with \`status\`: of that status). So its page may be shorter than \`limit\`, or empty, although more matches follow: follow \`rel="next"\` until there is none.`,
   tags: ['animals'],
   parameters: [
     query('limit', 'Maximum number of animals returned.', { ...int32, ...PAGE_LIMIT }),
@@ -213,7 +214,7 @@ const deletePet = {
   operationId: 'deletePet',
   summary: 'Remove an animal',
   description:
-    'Removes the animal for good. To a program that repeats a removal by itself, 404 means that it is done; a retry with the same `Idempotency-Key` gets 204 again. A body is ignored.',
+    'Removes the animal for good. A retry with the same `Idempotency-Key` gets 204 again; to one without a key, 404 means that the animal is gone. A body is ignored.',
   tags: ['animals'],
   parameters: [petId, ...conditions, idempotencyKey],
   responses: {

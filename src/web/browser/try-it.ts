@@ -67,6 +67,8 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     if (sendButton.disabled === isRefused()) return
     sendButton.disabled = isRefused()
     showEffect(readForm(form))
+    const isRefusal = output.textContent?.endsWith(READ_ONLY) === true
+    if (!sendButton.disabled && isRefusal) result.hidden = true
     // The field for the key may cover the reason beside "Send".
     const isCovered = sendRow.querySelector('#key') !== null
     if (sendButton.disabled && (withdraw !== undefined || isCovered)) sayFailure('Not sent.', READ_ONLY)
