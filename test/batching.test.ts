@@ -189,6 +189,37 @@ suite('batched calls', () => {
   })
 })
 
+suite('writes of one animal, where each needs a statement of its own', () => {
+  test('take turns in batches, in order, and those of other animals do not wait for them', async t => {
+    const store = memoryStore(t)
+    await createAnimals(store, [creation('hot'), creation('other')])
+    const batches = t.mock.method(store, 'write')
+    const batched = batchWrites(store, { hasOneWritePerAnimal: true })
+    const rename = (id: bigint, name: string) =>
+      batched.write([{ kind: 'update', id, changes: { name }, conditions: {} }])
+    const hot = ['first', 'second', 'third'].map(name => rename(1n, name))
+    await Promise.all([rename(2n, 'renamed'), createAnimals(batched, [creation('added')])])
+    assert.equal(batches.mock.callCount(), 1)
+    assert.deepEqual(await names(store), ['first', 'renamed', 'added'])
+    await Promise.all(hot)
+    assert.equal(batches.mock.callCount(), 3)
+    assert.deepEqual(await names(store), ['third', 'renamed', 'added'])
+  })
+
+  test('also take turns with those that have their idempotency key', async t => {
+    const store = memoryStore(t)
+    await createAnimals(store, [creation('one'), creation('other')])
+    const batches = t.mock.method(store, 'write')
+    const batched = batchWrites(store, { hasOneWritePerAnimal: true })
+    const idempotency = { scope: 's', key: 'k', request: 'r' }
+    const remove = (id: bigint) => batched.write([{ kind: 'delete', id, conditions: {}, idempotency }])
+    const [[first], [second]] = await Promise.all([remove(1n), remove(2n)])
+    assert.equal(batches.mock.callCount(), 2)
+    assert.deepEqual([first?.kind, second?.kind], ['deleted', 'replayed'])
+    assert.deepEqual(await names(store), ['other'])
+  })
+})
+
 suite('a creation that repeats the idempotency key of one that is being stored', () => {
   test('gets the same animal, or is rejected if it differs, in the same batch or a later one', async t => {
     const store = memoryStore(t)

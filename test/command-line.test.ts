@@ -215,6 +215,7 @@ suite('settings', { concurrency: 2 }, () => {
     [[], { ANIMAL_STORE_API_KEY: 'x'.repeat(256) }],
     [[], { ANIMAL_STORE_API_KEY: 'has a space in the middle' }],
     [[], { ANIMAL_STORE_API_KEY: 'abcdefghi'.repeat(3) }],
+    [[], { ANIMAL_STORE_API_KEY: 'as_read_live_0123456789ABCDEFabcdef0123456789' }],
     [[], { PRODUCTION_URL: 'https://user@example.test/v1' }],
     [[], { PRODUCTION_URL: 'https://:password@example.test/v1' }],
     [[], { PRODUCTION_URL: 'https://example.test/v1?x=1' }],

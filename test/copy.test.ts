@@ -123,7 +123,7 @@ suite('copy', { concurrency: 2 }, () => {
       assert.equal(code, 0, err)
       assert.match(
         err,
-        /^3 animals and 3 keys copied from .* to .* in [\d.]+ s, and compared\. Now set DATABASE_URL to the new database\.$/m,
+        /^3 animals and 3 keys copied from .* to .* in [\d.]+ s, and compared\. Now set DATABASE_URL to the new database: what is written to the old one from now on is missing there\.$/m,
       )
       assert.deepEqual(await json(target), await json(source))
       for (const table of ['animals', 'api_keys', 'idempotency_keys'])

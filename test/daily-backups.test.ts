@@ -108,6 +108,16 @@ suite('daily backups', { concurrency: 2 }, () => {
     assert.equal(line?.file, join(folder, 'shop.animals-20261119T020001Z.db'))
   })
 
+  test('are not pushed out by those of the far future', async t => {
+    const { path, folder } = await newDatabase()
+    mkdirSync(folder)
+    const future = ['shop.animals-20991230T000000Z.db', 'shop.animals-20991231T000000Z.db']
+    for (const name of future) writeFileSync(join(folder, name), '')
+    const line = await startMoved(t, path, folder, 1).untilLine(1)
+    assert.equal(line?.deleted, undefined)
+    assert.deepEqual(readdirSync(folder).sort(), ['shop.animals-20261119T020000Z.db', ...future])
+  })
+
   test('are tried again after an hour, with one error for each failure', async t => {
     const { path, folder } = await newDatabase()
     writeFileSync(folder, 'not a folder')

@@ -1,6 +1,7 @@
 // Which values the settings accept, and how they are parsed.
 
 import { availableParallelism } from 'node:os'
+import { READ_ONLY_PREFIX } from '../api-key.ts'
 import { formatDuration, UNIT_MS } from '../clock.ts'
 import type { RateLimit } from '../http/api/rate-limit.ts'
 
@@ -41,6 +42,8 @@ export function oneOf<Value extends string>(values: readonly Value[]): (text: st
 export function parseExtraKey(text: string): string {
   if (!/^[!-~]{20,255}$/.test(text) || new Set(text).size < MIN_DIFFERENT_CHARACTERS)
     throw new InvalidSetting(EXTRA_KEY)
+  if (Object.values(READ_ONLY_PREFIX).some(prefix => text.startsWith(prefix)))
+    throw new InvalidSetting('another text than a read-only key, which could write as this key')
   return text
 }
 

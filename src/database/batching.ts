@@ -27,6 +27,11 @@ export interface BatchOptions<Call, Result> {
   readonly queueTimeoutMs: number
   /** How many items a call counts for. The default is 1. */
   readonly sizeOf?: (call: Call) => number
+  /**
+   * What only one call in a batch may use. Another one that uses it waits for the next batch, and later calls pass it. By default
+   * calls do not exclude each other.
+   */
+  readonly usesOf?: (call: Call) => readonly string[]
   /** For how many event-loop turns, including the current one, a batch waits for further calls, unless it is full. */
   readonly turns: number
   /** What a call is rejected with if the queue is full, or if it waits in the queue too long. */
@@ -56,6 +61,7 @@ export function createBatcher<Call, Result>({
   limits,
   queueTimeoutMs,
   sizeOf = () => 1,
+  usesOf = () => [],
   turns,
   overloaded,
 }: BatchOptions<Call, Result>): Batcher<Call, Result> {
@@ -75,12 +81,21 @@ export function createBatcher<Call, Result>({
 
   function nextBatch(): Entry<Call, Result>[] {
     const batch: Entry<Call, Result>[] = []
+    const postponed: Entry<Call, Result>[] = []
+    const used = new Set<string>()
     let size = 0
     while (queue[0] !== undefined) {
-      size += queue[0].size
-      if (batch.length > 0 && size > limits.size) break
-      batch.push(dequeue() as Entry<Call, Result>)
+      if (batch.length > 0 && size + queue[0].size > limits.size) break
+      const entry = dequeue() as Entry<Call, Result>
+      const uses = usesOf(entry.call)
+      const isExcluded = uses.some(use => used.has(use))
+      // Those of a postponed call too, so that calls that use the same stay in order.
+      for (const use of uses) used.add(use)
+      if (!isExcluded) size += entry.size
+      ;(isExcluded ? postponed : batch).push(entry)
     }
+    queue.unshift(...postponed)
+    for (const entry of postponed) queued += entry.size
     return batch
   }
 
@@ -177,8 +192,22 @@ export interface BatchedStore extends Store {
   writesWaiting(): number
 }
 
+/** Returns what tells whether a statement can do two writes: the animal, if it exists already, and the idempotency key. */
+export function usesOfWrite(write: Write): readonly string[] {
+  const { idempotency } = write
+  return [
+    ...(write.kind === 'create' ? [] : [`${write.id}`]),
+    ...(idempotency === undefined ? [] : [JSON.stringify([idempotency.scope, idempotency.key])]),
+  ]
+}
+
 interface BatchedStoreOptions {
   readonly limits?: BatchLimits
+  /**
+   * Whether the store needs a statement and a commit of its own for each further write of one animal in a batch. Such writes then
+   * wait for the next batch, so that the writes of other animals need not wait for all of them.
+   */
+  readonly hasOneWritePerAnimal?: boolean
   readonly queueTimeoutMs?: number | undefined
   /** Gets the number of writes in each commit. */
   readonly onCommit?: ((writes: number) => void) | undefined
@@ -194,6 +223,7 @@ export function batchWrites(
   store: Store,
   {
     limits = WRITE_LIMITS,
+    hasOneWritePerAnimal = false,
     queueTimeoutMs = WRITE_QUEUE_TIMEOUT_MS,
     onCommit = () => {},
   }: BatchedStoreOptions = {},
@@ -211,6 +241,7 @@ export function batchWrites(
     limits,
     queueTimeoutMs,
     sizeOf: ({ length }) => length,
+    ...(hasOneWritePerAnimal && { usesOf: writes => writes.flatMap(usesOfWrite) }),
     turns: 2,
     overloaded: () => unavailable(undefined, 'The request could not be stored in time. Try again shortly.'),
   })

@@ -159,8 +159,12 @@ export async function openServiceStore(
   { timeouts = REQUEST_TIMEOUTS, onCommit, ...options }: ServiceStoreOptions,
 ): Promise<BatchedStore> {
   const opened = await open(address, { ...options, timeouts, create: true, isForService: true })
-  const queueTimeoutMs = address.kind === 'postgres' ? timeouts.queueMs : undefined
-  const batched = batchWrites(opened, { queueTimeoutMs, onCommit })
+  const isPostgres = address.kind === 'postgres'
+  const batched = batchWrites(opened, {
+    hasOneWritePerAnimal: isPostgres,
+    queueTimeoutMs: isPostgres ? timeouts.queueMs : undefined,
+    onCommit,
+  })
   const store: BatchedStore = { ...batched, close: () => stopCleanUp().then(batched.close) }
   const stopCleanUp = deleteExpiredIdempotencyKeys(store, options.log)
   return store

@@ -280,7 +280,10 @@ suite('restore', { concurrency: true }, () => {
     rmSync(join(cwd, 'data'), { recursive: true })
     const { code, err } = await runIn(cwd, 'restore', 'backup.db')
     assert.equal(code, 0, err)
-    assert.equal(err, 'Restored 1 animal from backup.db to data/production.db. The copy is verified.\n')
+    assert.equal(
+      err,
+      'Restored 1 animal from backup.db to data/production.db, where there was no database. The copy is verified.\n',
+    )
     assert.equal(namesIn(join(cwd, DATABASE)), 'a')
     assert.equal(statSync(join(cwd, 'data')).mode & 0o777, 0o700)
   })

@@ -59,8 +59,10 @@ export const restoreDatabase = command({
       if (oldDatabase !== undefined) {
         restrictFiles(oldDatabase, say)
         say(`The old database is at ${oldDatabase}.`)
+        say('Keys that were revoked after the backup work again: see animal-store keys list.')
       }
-      say(`Restored ${formatCount(animals, 'animal')} from ${file} to ${path}. The copy is verified.`)
+      const isNew = oldDatabase === undefined ? ', where there was no database' : ''
+      say(`Restored ${formatCount(animals, 'animal')} from ${file} to ${path}${isNew}. The copy is verified.`)
     })
   },
 })

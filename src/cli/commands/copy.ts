@@ -50,7 +50,7 @@ export const copyDatabase = command({
         })
         .finally(copying.end)
       say(
-        `${formatCount(animals, 'animal')} and ${formatCount(keys, 'key')} copied from ${nameOf(databaseUrl)} to ${nameOf(target)} in ${secondsSince(start)} s, and compared. Now set DATABASE_URL to the new database.`,
+        `${formatCount(animals, 'animal')} and ${formatCount(keys, 'key')} copied from ${nameOf(databaseUrl)} to ${nameOf(target)} in ${secondsSince(start)} s, and compared. Now set DATABASE_URL to the new database: what is written to the old one from now on is missing there.`,
       )
     })
   },

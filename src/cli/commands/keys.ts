@@ -72,8 +72,12 @@ export const revokeKey = command({
       const id = given ?? findId(await store.listKeys(environment), keyName, environment, databaseUrl)
       const key = await store.revokeKey(id, environment, new Date())
       if (key === undefined) throw noSuchKey(id, environment, databaseUrl)
-      if (json) await print(stdout, JSON.stringify(describe(key), null, 2))
-      else say(`Revoked ${key.id} (${key.name}) in ${nameOf(databaseUrl)}.`)
+      if (json) return print(stdout, JSON.stringify(describe(key), null, 2))
+      say(`Revoked ${key.id} (${key.name}) in ${nameOf(databaseUrl)}.`)
+      for (const old of findValidPredecessors(await store.listKeys(environment), key.id))
+        say(
+          `${old.id}, from which it was rotated, works until ${old.expiresAt?.toISOString()}. To end it now: animal-store keys revoke ${old.id}`,
+        )
     })
   },
 })
@@ -98,7 +102,7 @@ export const rotateKey = command({
       const successor = successorOf(old, keys)
       if (successor !== undefined)
         throw new CommandFailed(
-          `Key ${id} was rotated already: its successor is ${successor.id}. If that one is lost, revoke it, and rotate ${id} again.`,
+          `Key ${id} was rotated already: its successor is ${successor.id}. If that one is lost, revoke it, and rotate ${id} again. To end ${id} now, revoke it.`,
         )
       // A successor that was revoked has the lifetime that this key had before it was rotated.
       const { createdAt, expiresAt } = successorsOf(old, keys).at(-1) ?? old
@@ -227,6 +231,14 @@ function later(time: Date, duration: number): Date {
 function findValid(keys: readonly ApiKey[], name: string): ApiKey[] {
   const now = Date.now()
   return keys.filter(key => key.name === name && isActive(key, now) && successorOf(key, keys) === undefined)
+}
+
+/** Returns the keys that are still valid and that were rotated to this one. */
+function findValidPredecessors(keys: readonly ApiKey[], id: string): ApiKey[] {
+  const now = Date.now()
+  return keys.filter(
+    key => isActive(key, now) && successorsOf(key, keys).some(successor => successor.id === id),
+  )
 }
 
 function describeNamesakes(name: string, keys: readonly ApiKey[]): string {

@@ -57,9 +57,13 @@ export async function findNewestBackup(
   return newestOf(backups, now)
 }
 
-/** A backup of the day after tomorrow was made while the clock was wrong. It must not put off all others. */
 function newestOf(backups: readonly Backup[], now: number): number | undefined {
-  return backups.findLast(({ time }) => time <= now + UNIT_MS.d)?.time
+  return untilTomorrow(backups, now).at(-1)?.time
+}
+
+/** A later backup was made while the clock was wrong. It must neither put off the others nor push them out. */
+function untilTomorrow(backups: readonly Backup[], now: number): readonly Backup[] {
+  return backups.filter(({ time }) => time <= now + UNIT_MS.d)
 }
 
 async function findBackups(folder: string, database: string): Promise<Found> {
@@ -129,7 +133,9 @@ export function startDailyBackups(
     await runBackup(database, file, stopping.signal)
     const seconds = Number(((performance.now() - start) / 1_000).toFixed(1))
     const { backups } = await findBackups(folder, database)
-    const deleted = backups.slice(0, -backupKeep).map(({ file }) => file)
+    const deleted = untilTomorrow(backups, now)
+      .slice(0, -backupKeep)
+      .map(({ file }) => file)
     await deleteAll(deleted)
     log.info({ file, seconds, ...(deleted.length > 0 && { deleted }) }, 'the daily backup is written')
   }

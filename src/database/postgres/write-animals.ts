@@ -7,6 +7,7 @@ import type { Clock } from '../../clock.ts'
 import { IDEMPOTENCY_WINDOW_MS, type Idempotency, type StoredAnswer } from '../../idempotency.ts'
 import type { Store, Warn } from '../../store.ts'
 import { type Conditions, failedCondition, type Outcome, replay, type Write } from '../../write.ts'
+import { usesOfWrite } from '../batching.ts'
 import { toAnimal } from '../rows.ts'
 import { isUnsupportedStatement } from './errors.ts'
 import type { Pool } from './pool.ts'
@@ -69,12 +70,9 @@ function splitConflicting(writes: readonly Write[]): Write[][] {
   const found: Write[][] = []
   const last = new Map<string, number>()
   for (const write of writes) {
-    const names = [
-      ...(write.kind === 'create' ? [] : [`${write.id}`]),
-      ...(write.idempotency === undefined ? [] : [keyOf(write.idempotency)]),
-    ]
-    const round = Math.max(0, ...names.map(name => (last.get(name) ?? -1) + 1))
-    for (const name of names) last.set(name, round)
+    const uses = usesOfWrite(write)
+    const round = Math.max(0, ...uses.map(use => (last.get(use) ?? -1) + 1))
+    for (const use of uses) last.set(use, round)
     found[round] ??= []
     found[round].push(write)
   }
