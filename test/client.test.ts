@@ -193,6 +193,12 @@ suite('the client', () => {
     const { proxy, store } = await startProxy(t, service, [])
     const bella = await store.createAnimal(BELLA)
     assert.deepEqual(await store.updateAnimal(bella.id, bella), bella)
+    // A change of nothing needs no key, which the service would have to store.
+    assert.deepEqual(await store.updateAnimal(bella.id, {}), bella)
+    assert.deepEqual(
+      proxy.seen.map(({ headers }) => headers['idempotency-key'] !== undefined),
+      [true, true, false],
+    )
     assert.deepEqual(await store.updateAnimal(bella.id, { ...bella, name: 'Kim' }), { ...bella, name: 'Kim' })
     const [, { method, path, headers } = assert.fail()] = proxy.seen
     assert.deepEqual([method, path], ['PATCH', '/v1/pets/1'])
@@ -200,7 +206,7 @@ suite('the client', () => {
     const message = 'the id of an animal cannot be changed'
     for (const id of [2n, 1, null] as bigint[])
       await assert.rejects(store.updateAnimal(1n, { id, name: 'x' }), { name: 'TypeError', message })
-    assert.equal(proxy.seen.length, 3)
+    assert.equal(proxy.seen.length, 4)
   })
 
   test('lets one of many sell an animal, and tells the others', async t => {

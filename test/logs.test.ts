@@ -10,7 +10,7 @@ import { pino } from 'pino'
 import { renderAnimal } from '../src/animal-json.ts'
 import { createLogOutput, formatForTerminal } from '../src/cli/service/log-stream.ts'
 import { unavailable } from '../src/error.ts'
-import { createOutages } from '../src/http/outages.ts'
+import { createOutageLog } from '../src/http/outage-log.ts'
 import { startTestServer } from './support/http-server.ts'
 import { requestHead } from './support/raw-http.ts'
 import { API_KEY, errorCode, sendRaw, startTestService, temporaryFolder } from './support/service.ts'
@@ -181,7 +181,7 @@ suite('the log of outages', () => {
       const checkDatabase = async () => {
         if (!isWorking) throw unavailable(new Error('x'))
       }
-      const outages = createOutages(log, checkDatabase, () => seconds * 1_000)
+      const outages = createOutageLog(log, checkDatabase, () => seconds * 1_000)
       const happen: Record<What, () => void> = {
         'read fails': () => outages.failed(unavailable(new Error('x')), { requestId: 'id' }),
         'write fails': () => outages.failed(unavailable(new Error('x')), { requestId: 'id', isWrite: true }),

@@ -8,7 +8,7 @@ import { pino } from 'pino'
 import { batchWrites } from '../src/database/batching.ts'
 import { openSqliteStore } from '../src/database/sqlite/sqlite-store.ts'
 import { createApp } from '../src/http/app.ts'
-import { createOutages } from '../src/http/outages.ts'
+import { createOutageLog } from '../src/http/outage-log.ts'
 import { jsonReply } from '../src/http/server/reply.ts'
 import type { Store } from '../src/store.ts'
 import { startTestServer } from './support/http-server.ts'
@@ -69,7 +69,7 @@ suite('requests that wait for the database', () => {
     const log = pino({ level: 'silent' })
     const { server } = createApp({
       store,
-      outages: createOutages(log, stored.ping),
+      outages: createOutageLog(log, stored.ping),
       checkReadiness: stored.ping,
       clock: Date.now,
       environment: 'production',

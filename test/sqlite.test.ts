@@ -217,7 +217,7 @@ suite('a SQLite file', () => {
     }
     await addAnimal(store, 'b')
     assert.ok(walSize() >= MAX_WAL_BYTES)
-    const problem = `${path}-wal grows and cannot be truncated: another process has a long read transaction.`
+    const problem = `${path}-wal grows and cannot be truncated: a reader has a long transaction.`
     await waitUntil(() => messages.length > 0, { what: 'the problem is reported' })
     assert.deepEqual(messages, [problem])
     reader.exec('commit')

@@ -399,7 +399,8 @@ export class AnimalStore {
     options: ConditionalOptions,
     parse: (value: unknown, response: ApiResponse) => Value,
   ): Promise<Value> {
-    const { idempotencyKey = newIdempotencyKey() } = options
+    // A change of nothing writes nothing, so a retry needs no key.
+    const { idempotencyKey = request.body === '{}' ? undefined : newIdempotencyKey() } = options
     // Undefined is rejected: `ifStatus: animal.status` must not lose its condition when the animal has no status.
     const ifMatch = 'ifMatch' in options && { 'if-match': checkTags('ifMatch', options.ifMatch) }
     const ifStatus =
@@ -408,7 +409,9 @@ export class AnimalStore {
       ...request,
       path: ifStatus ? `${request.path}?${ifStatus}` : request.path,
       headers: { ...request.headers, ...ifMatch },
-      idempotencyKey: checkHeaderValue('idempotencyKey', idempotencyKey),
+      ...(idempotencyKey !== undefined && {
+        idempotencyKey: checkHeaderValue('idempotencyKey', idempotencyKey),
+      }),
     }
     return this.#call(operation, write, options, parse)
   }

@@ -41,6 +41,7 @@ export interface BatchOptions<Call, Result> {
 interface Entry<Call, Result> {
   readonly call: Call
   readonly size: number
+  readonly uses: readonly string[]
   readonly resolve: (result: Result) => void
   readonly reject: (error: unknown) => void
   readonly expiresAt: number
@@ -87,10 +88,9 @@ export function createBatcher<Call, Result>({
     while (queue[0] !== undefined) {
       if (batch.length > 0 && size + queue[0].size > limits.size) break
       const entry = dequeue() as Entry<Call, Result>
-      const uses = usesOf(entry.call)
-      const isExcluded = uses.some(use => used.has(use))
+      const isExcluded = entry.uses.some(use => used.has(use))
       // Those of a postponed call too, so that calls that use the same stay in order.
-      for (const use of uses) used.add(use)
+      for (const use of entry.uses) used.add(use)
       if (!isExcluded) size += entry.size
       ;(isExcluded ? postponed : batch).push(entry)
     }
@@ -140,7 +140,8 @@ export function createBatcher<Call, Result>({
     const size = sizeOf(call)
     if (queued + size > limits.queueLength) return Promise.reject(overloaded())
     return new Promise((resolve, reject) => {
-      queue.push({ call, size, resolve, reject, expiresAt: performance.now() + queueTimeoutMs })
+      const expiresAt = performance.now() + queueTimeoutMs
+      queue.push({ call, size, uses: usesOf(call), resolve, reject, expiresAt })
       queued += size
       startTimer()
       sendBatches()

@@ -1,4 +1,4 @@
-// Opens the store of a database URL. Nothing outside this folder needs to know which database it has.
+// Opens the store of a database URL. Only the commands and settings for backups know, too, which database it is.
 
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'

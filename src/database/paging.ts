@@ -44,7 +44,7 @@ export function toPageScan(page: Page): PageScan {
   return { isBackward: false, bound, limit: after === INT64_MAX ? 0 : limit, status, search }
 }
 
-/** Spans of the same form have the same statement, with other values. There are eight forms. */
+/** Scans of the same form have the same statement, with other values. There are eight forms. */
 export function formOf({ isBackward, status, search }: PageScan): number {
   return (isBackward ? 1 : 0) + (status === undefined ? 0 : 2) + (search === undefined ? 0 : 4)
 }

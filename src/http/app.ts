@@ -18,7 +18,7 @@ import {
 import { allowedMethods, isDeprecated, OPERATIONS, type OperationId, withHead } from './api/operations.ts'
 import { type RateLimiter, rateLimited } from './api/rate-limit.ts'
 import { type Document, documentRoute } from './documents.ts'
-import type { Outages } from './outages.ts'
+import type { OutageLog } from './outage-log.ts'
 import { createRequestIds } from './request-ids.ts'
 import { createClientAddress } from './server/client-address.ts'
 import { createCors } from './server/cors.ts'
@@ -37,7 +37,7 @@ type RequestObserver = (
 ) => void
 
 interface AppOptions extends AuthenticatorOptions, HandlerOptions {
-  readonly outages: Outages
+  readonly outages: OutageLog
   /** Rejects with `unavailable` if the service should get no requests. */
   readonly checkReadiness: () => Promise<void>
   /** For each API key. By default there is no limit. */

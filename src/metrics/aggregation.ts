@@ -27,7 +27,7 @@ interface Answer {
 }
 
 /** Called in a worker. */
-export function reportToPrimary({ values, checkReadiness }: Metrics): void {
+export function answerPrimary({ values, checkReadiness }: Metrics): void {
   const answers = {
     metrics: async () => (await values()).map(withoutGaps),
     isReady: () =>

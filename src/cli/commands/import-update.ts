@@ -81,7 +81,7 @@ export async function updateAll(task: UpdateTask, store: Store): Promise<void> {
       for (const row of open) {
         const decision = isEdit(row) ? planWrite(row, animals.get(row.id)) : row
         if (decision === 'unchanged') counts.unchanged++
-        else if ('rejected' in decision) reject(row as Rejected, decision.rejected)
+        else if ('rejected' in decision) reject(row as LineRange, decision.rejected)
         else {
           sent.push(row as Edit)
           writes.push(decision)

@@ -28,8 +28,8 @@ export async function startMetrics(
   const { createMetrics } = await import('../../metrics/metrics.ts')
   const metrics = createMetrics(logStream.droppedLines, cluster.isWorker ? undefined : describe(settings))
   if (cluster.isWorker) {
-    const { reportToPrimary } = await import('../../metrics/aggregation.ts')
-    reportToPrimary(metrics)
+    const { answerPrimary } = await import('../../metrics/aggregation.ts')
+    answerPrimary(metrics)
   } else await serveMetrics(settings, say, logStream, metrics)
   return metrics
 }

@@ -17,9 +17,9 @@ import { startMetrics, startMetricsOfWorkers } from './serve-metrics.ts'
 import { stopOnSignal } from './stop-signals.ts'
 import {
   createGrantRequester,
+  followPrimary,
   grantToWorkers,
   killWorkers,
-  reportToPrimary,
   startWorkers,
   tellPrimaryOfExpiry,
   warnOfExpiringKeys,
@@ -116,7 +116,7 @@ async function startServing(settings: ServiceSettings, streams: Streams): Promis
     service.log,
   )
   try {
-    if (cluster.isWorker) reportToPrimary(service, stop)
+    if (cluster.isWorker) followPrimary(service, stop)
     else {
       await greet(
         service.address,

@@ -11,7 +11,7 @@ import { createKeyUses, type ExpiringKey, warnOfExpiry } from '../../http/api/ke
 import { type BaseUrls, openApiDocument } from '../../http/api/openapi-document.ts'
 import { createRateLimiter, type RateLimit, type RateLimiter } from '../../http/api/rate-limit.ts'
 import { createApp } from '../../http/app.ts'
-import { createOutages } from '../../http/outages.ts'
+import { createOutageLog } from '../../http/outage-log.ts'
 import { renderJson } from '../../json.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 import type { Store, Warn } from '../../store.ts'
@@ -84,7 +84,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 
   const checkDatabase = shareCheck(() => store.ping())
-  const outages = createOutages(log, checkDatabase)
+  const outages = createOutageLog(log, checkDatabase)
   async function checkReadiness(): Promise<void> {
     if (state !== 'ready') throw unavailable(undefined, `The service is ${state}.`)
     await checkDatabase()

@@ -102,7 +102,7 @@ export async function startWorkers(count: number, log: Logger): Promise<Workers>
 }
 
 /** Called in a worker: reports that it listens, and stops it when the primary is gone. */
-export function reportToPrimary({ address, setReady }: Service, stop: () => void): void {
+export function followPrimary({ address, setReady }: Service, stop: () => void): void {
   // Otherwise Node ends the process as soon as the primary is gone.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   process.on('disconnect', stop)

@@ -133,7 +133,7 @@ export async function openPostgresStore({
   }
 }
 
-/** Migrates. */
+/** Checks the encoding, and migrates. */
 export async function prepareDatabase(pool: Pool, create: boolean, warn: Warn): Promise<void> {
   const { rows } = await pool.query('show server_encoding')
   if (rows[0].server_encoding !== 'UTF8') {

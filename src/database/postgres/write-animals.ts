@@ -67,16 +67,16 @@ export function createWrites(pool: Pool, clock: Clock, warn: Warn): Store['write
 
 /** Divides writes into groups with each animal and each idempotency key at most once. The order for each of them stays. */
 function splitConflicting(writes: readonly Write[]): Write[][] {
-  const found: Write[][] = []
+  const rounds: Write[][] = []
   const last = new Map<string, number>()
   for (const write of writes) {
     const uses = usesOfWrite(write)
     const round = Math.max(0, ...uses.map(use => (last.get(use) ?? -1) + 1))
     for (const use of uses) last.set(use, round)
-    found[round] ??= []
-    found[round].push(write)
+    rounds[round] ??= []
+    rounds[round].push(write)
   }
-  return found
+  return rounds
 }
 
 async function createAnimals(pool: Pool, creations: readonly Creation[], now: number): Promise<Outcomes> {
@@ -116,6 +116,7 @@ async function changeOneByOne(
   now: number,
 ): Promise<Outcomes> {
   const outcomes: Outcomes = new Map()
+  let cause: unknown
   for (const change of changes) {
     try {
       const outcome = await changeAlone(pool, change, now)
@@ -123,10 +124,11 @@ async function changeOneByOne(
     } catch (error) {
       // What is committed already must not fail with the rest.
       if (outcomes.size === 0) throw error
+      cause = error
       break
     }
   }
-  return replayOthers(pool, changes, outcomes, now, () => ({ kind: 'unavailable', cause: undefined }))
+  return replayOthers(pool, changes, outcomes, now, () => ({ kind: 'unavailable', cause }))
 }
 
 /** Returns undefined if the idempotency key is in use. Then nothing happens to the animal. */

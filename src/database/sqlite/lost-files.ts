@@ -29,7 +29,7 @@ export function watchFiles(database: DatabaseSync, files: OpenedFiles, log: Stor
     if (lost.length > 0) endUse(lost)
   }
 
-  /** Blocks the thread: no request can be served any more. */
+  /** Blocks the thread for a moment: no request under /v1 can be served any more. */
   function endUse(first: readonly LostFile[]): void {
     isLost = true
     process.once('exit', killProcess)

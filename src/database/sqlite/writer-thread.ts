@@ -98,7 +98,7 @@ function noteCheckpoint(problem: string | undefined): void {
 function tryCheckpoint(): string | undefined {
   try {
     const isDone = connection === undefined || truncateWal(connection.database)
-    return isDone ? undefined : 'another process has a long read transaction'
+    return isDone ? undefined : 'a reader has a long transaction'
   } catch (error) {
     return (error as Error).message
   }

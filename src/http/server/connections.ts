@@ -97,7 +97,7 @@ export function createConnections<Context>(limit: number, log: Logger) {
     sockets: () => connections.keys(),
     count: () => connections.size,
 
-    /** Returns the number of requests in flight on all connections. */
+    /** Returns how many requests are in flight on all connections, or answered behind one that is. */
     requestCount: () => requestCount,
   }
 }

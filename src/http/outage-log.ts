@@ -23,10 +23,10 @@ interface FailedRequest {
   readonly isWrite?: boolean
 }
 
-export type Outages = ReturnType<typeof createOutages>
+export type OutageLog = ReturnType<typeof createOutageLog>
 
 /** `checkDatabase` rejects if requests cannot be served. */
-export function createOutages(
+export function createOutageLog(
   log: Logger,
   checkDatabase: () => Promise<void>,
   now = () => performance.now(),
