@@ -139,7 +139,7 @@ function renderListMessage(): Html {
 function renderPanel(): Html {
   return html`<aside id="panel" aria-labelledby="details-name" hidden>
 ${renderDetails()}
-<div id="missing" hidden><div class="panel-heading"><h2 id="missing-title" tabindex="-1"></h2>${renderCloseButton()}</div><p class="hint">It was removed for good, or the number in this link is wrong.</p></div>
+<div id="missing" hidden><div class="panel-heading"><h2 id="missing-title" tabindex="-1"></h2>${renderCloseButton()}</div><p id="missing-hint" class="hint"></p></div>
 ${renderAddForm()}
 ${renderEditForm()}
 </aside>
@@ -160,7 +160,7 @@ function renderDetails(): Html {
 <dl><div class="row"><dt>JSON</dt><dd class="row">${renderCopyButton('json', 'Copy JSON')}</dd></div></dl>
 <pre id="details-json" tabindex="0" aria-label="JSON"></pre>
 <div id="removal" class="writes"><button id="remove" class="danger" type="button">Remove</button>
-<div id="question" role="group" aria-labelledby="question-text" hidden><p id="question-text"></p><div class="row"><button id="confirm-removal" class="danger" type="button">Remove</button><button id="keep" type="button">Keep</button></div></div></div>
+<div id="question" role="group" aria-labelledby="question-text" hidden><p id="question-text"></p><div class="row"><button id="keep" type="button">Keep</button><button id="confirm-removal" class="danger" type="button">Remove</button></div></div></div>
 </div>`
 }
 

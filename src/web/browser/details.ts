@@ -1,7 +1,7 @@
 // The animal in the panel, which the URL names: whole, with its link, id and JSON to copy, and with what can be done with it.
 
 import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../client/src/animal-store.ts'
-import { STATUS_NAMES, statusNameOf } from '../../animal.ts'
+import { isSameAnimal, STATUS_NAMES, statusNameOf } from '../../animal.ts'
 import type { AnimalTable } from './animal-table.ts'
 import { enableCopyButton } from './copy-button.ts'
 import { createElement, createStatusBadge, find } from './elements.ts'
@@ -11,7 +11,15 @@ import type { Navigation } from './navigation.ts'
 import { type Notice, shortenName } from './notice.ts'
 import { contentOf, type Panel } from './panel.ts'
 import type { Session } from './session.ts'
-import { applyAnimal, applyRemoval, type ChangeResult, cursorOf, findNext, type PageState } from './state.ts'
+import {
+  applyAnimal,
+  applyRemoval,
+  type ChangeResult,
+  cursorOf,
+  findNext,
+  type PageState,
+  type Question,
+} from './state.ts'
 import { describeStatusChange, type StatusChanges, WRITE_RETRIES } from './status-changes.ts'
 
 interface DetailsOptions {
@@ -40,8 +48,6 @@ export function createDetails(options: DetailsOptions) {
   const removeButton = find('#remove', HTMLButtonElement)
   const confirmButton = find('#confirm-removal', HTMLButtonElement)
   const keepButton = find('#keep', HTMLButtonElement)
-  /** The removal is sent again with the same key while its answer is lost. */
-  let removal: { readonly animal: Animal; readonly idempotencyKey: string } | undefined
   let rendered: Animal | undefined
 
   enableCopyButton(copyLink, () => {
@@ -65,13 +71,18 @@ export function createDetails(options: DetailsOptions) {
   undoButton.addEventListener('click', () => state.note?.undo?.())
   retryButton.addEventListener('click', () => state.note?.retry?.())
   removeButton.addEventListener('click', () => {
-    if (state.animal === undefined) return
-    state.question = `Remove ${shortenName(state.animal.name)} for good?`
+    const { animal } = state
+    if (animal === undefined) return
+    const text = `Remove ${shortenName(animal.name)} for good?`
+    state.question = { animal, text, idempotencyKey: newIdempotencyKey() }
     render()
     keepButton.focus()
   })
   keepButton.addEventListener('click', keep)
-  confirmButton.addEventListener('click', remove)
+  confirmButton.addEventListener('click', ({ detail }) => {
+    // A double click on the button that asks must not be the answer, too.
+    if (detail <= 1) remove()
+  })
   // The keyboard must reach a name that has to be scrolled.
   new ResizeObserver(() => {
     name.tabIndex = name.scrollHeight > name.clientHeight ? 0 : -1
@@ -112,9 +123,12 @@ export function createDetails(options: DetailsOptions) {
         applyAnimal(state, animal)
       } else {
         if (listed !== undefined) applyRemoval(state, listed)
-        const title =
-          listed === undefined ? `No animal has id ${id}` : `${shortenName(listed.name)} was removed`
-        state.missing = { id, title }
+        else
+          state.missing = {
+            id,
+            title: `No animal has id ${id}`,
+            hint: 'It was removed for good, or the number in this link is wrong.',
+          }
       }
       render()
     } catch (error) {
@@ -126,11 +140,18 @@ export function createDetails(options: DetailsOptions) {
   }
 
   function renderDetails(): void {
-    const { animal, note, waiting, question, missing, page } = state
-    if (missing !== undefined) missingTitle.textContent = missing.title
+    const { animal, waiting, missing, page } = state
+    if (missing !== undefined) {
+      missingTitle.textContent = missing.title
+      find('#missing-hint', HTMLElement).textContent = missing.hint
+    }
     if (animal === undefined) return
     const status = statusNameOf(animal)
     const isWaiting = waiting.has(animal.id)
+    // The question was about the animal as it was then.
+    if (state.question !== undefined && !isWaiting && !isSameAnimal(state.question.animal, animal))
+      withdrawQuestion(state.question.animal, animal)
+    const { note, question } = state
     // What has not changed stays as it is, for the text that the user has selected in it.
     if (animal !== rendered) {
       rendered = animal
@@ -149,8 +170,10 @@ export function createDetails(options: DetailsOptions) {
     find('#status', HTMLElement).ariaBusy = String(isWaiting)
     showNote(note?.written === undefined || note.written === status ? note : undefined)
     removeButton.hidden = question !== undefined
+    const hadFocus = confirmButton.matches(':focus') || keepButton.matches(':focus')
     find('#question', HTMLElement).hidden = question === undefined
-    find('#question p', HTMLElement).textContent = question ?? ''
+    find('#question p', HTMLElement).textContent = question?.text ?? ''
+    if (hadFocus && question === undefined) removeButton.focus()
     confirmButton.textContent = isWaiting ? 'Removing …' : 'Remove'
     confirmButton.ariaDisabled = keepButton.ariaDisabled = isWaiting ? 'true' : null
   }
@@ -171,47 +194,59 @@ export function createDetails(options: DetailsOptions) {
     removeButton.focus()
   }
 
-  /** On the condition of the status that the user sees. An animal that is removed already is a success. */
+  function withdrawQuestion(asked: Animal, now: Animal): void {
+    const text = describeMeanwhile(asked, now)
+    state.question = undefined
+    state.note = { text, note: text, written: undefined, undo: undefined, retry: undefined }
+    announce(text)
+  }
+
+  /** On the condition of the status that the animal had when the page asked. */
   async function remove(): Promise<void> {
-    const { animal, waiting } = state
-    const { store, signal } = session
-    if (animal === undefined || store === undefined || waiting.has(animal.id)) return
-    const isRetry = removal?.animal.id === animal.id && removal.animal.status === animal.status
-    if (removal === undefined || !isRetry) removal = { animal, idempotencyKey: newIdempotencyKey() }
-    const { idempotencyKey } = removal
-    const shownName = shortenName(animal.name)
+    const { question, waiting } = state
+    if (question === undefined || waiting.has(question.animal.id)) return
+    const { animal } = question
     waiting.set(animal.id, undefined)
     render()
+    let now: Animal | undefined
     let failure: unknown
     try {
-      const ifStatus = statusNameOf(animal)
-      await store.deleteAnimal(animal.id, { ifStatus, idempotencyKey, retries: WRITE_RETRIES, signal })
+      now = await sendRemoval(question)
     } catch (error) {
       failure = error
     }
     // The user has signed out meanwhile.
     if (state.waiting !== waiting) return
     waiting.delete(animal.id)
-    const code = failure instanceof AnimalStoreError ? failure.code : undefined
-    if (failure === undefined || code === 'not_found') {
-      applyRemoval(state, animal)
-      announce(`${shownName} was removed`)
-    } else if (code === 'conflict') {
-      state.question = undefined
-      await lookUp(animal.id, animal)
-      if (state.animal?.id === animal.id) {
-        const text = `${shownName} ${describeStatusChange(statusNameOf(state.animal))} meanwhile`
-        state.note = { text, note: text, written: undefined, undo: undefined, retry: undefined }
-        announce(text)
-      }
-    } else {
-      if (state.animal?.id === animal.id) state.question = `Not removed. ${describeFailure(failure)}`
+    if (failure !== undefined) {
+      const text = `Not removed. ${describeFailure(failure)}`
+      if (state.question === question) state.question = { ...question, text }
       session.noteFailure(failure)
+    } else if (now === undefined) {
+      applyRemoval(state, animal)
+      announce(`${shortenName(animal.name)} was removed`)
+    } else {
+      applyAnimal(state, now)
+      if (state.question === question) withdrawQuestion(animal, now)
     }
     render()
     if (state.missing?.id === animal.id) missingTitle.focus()
-    else if (document.activeElement === document.body) removeButton.focus()
     onChanged()
+  }
+
+  /** An animal that is removed already is a success. Returns the animal as it is now if somebody has changed it. */
+  async function sendRemoval({ animal, idempotencyKey }: Question): Promise<Animal | undefined> {
+    const { store, signal } = session
+    const ifStatus = statusNameOf(animal)
+    try {
+      await store?.deleteAnimal(animal.id, { ifStatus, idempotencyKey, retries: WRITE_RETRIES, signal })
+      return undefined
+    } catch (error) {
+      const code = error instanceof AnimalStoreError ? error.code : undefined
+      if (code === 'not_found') return undefined
+      if (code !== 'conflict') throw error
+    }
+    return store?.findAnimal(animal.id, { signal })
   }
 
   /** The link keeps the filter, which may change while the animal is shown. */
@@ -251,6 +286,12 @@ export function createDetails(options: DetailsOptions) {
       if (contentOf(state) === 'details') copyLink.click()
     },
   }
+}
+
+function describeMeanwhile(before: Animal, now: Animal): string {
+  const status = statusNameOf(now)
+  const change = status === statusNameOf(before) ? 'was changed' : describeStatusChange(status)
+  return `${shortenName(now.name)} ${change} meanwhile`
 }
 
 /** Written by hand, because `JSON.stringify` cannot render exact integers in every browser. */

@@ -4,6 +4,7 @@ import type { Animal, Inventory } from '../../../client/src/animal-store.ts'
 import type { StatusName } from '../../animal.ts'
 import type { ListPage } from './list-page.ts'
 import { parseListLocation } from './location.ts'
+import { shortenName } from './notice.ts'
 
 export type PageState = ReturnType<typeof createState>
 
@@ -22,6 +23,15 @@ export interface ChangeResult {
   readonly retry: (() => void) | undefined
 }
 
+/** Whether the animal in the panel should be removed. */
+export interface Question {
+  /** The animal as it was when the page asked. */
+  readonly animal: Animal
+  readonly text: string
+  /** The removal is sent again with the same key. */
+  readonly idempotencyKey: string
+}
+
 export function createState() {
   return {
     /** The last valid location of the URL. */
@@ -37,12 +47,11 @@ export function createState() {
     newCount: 0 as number | undefined,
     /** The animal in the panel. */
     animal: undefined as Animal | undefined,
-    /** The id of the URL if it names no animal, with the heading of the panel. */
-    missing: undefined as { readonly id: bigint; readonly title: string } | undefined,
+    /** The id of the URL if it names no animal, with what the panel says then. */
+    missing: undefined as { readonly id: bigint; readonly title: string; readonly hint: string } | undefined,
     /** The form in the panel. */
     form: undefined as 'add-animal' | 'edit-animal' | undefined,
-    /** The panel asks whether the animal should be removed, in these words. */
-    question: undefined as string | undefined,
+    question: undefined as Question | undefined,
     /** The outcome of the last change of the animal in the panel. */
     note: undefined as ChangeResult | undefined,
     /** The row where the keyboard goes on while no animal is in the panel. */
@@ -92,11 +101,11 @@ export function applyAnimal(state: PageState, animal: Animal): void {
 export function applyRemoval(state: PageState, { id, name }: Pick<Animal, 'id' | 'name'>): void {
   state.rowNotes.set(id, 'removed')
   state.marked.delete(id)
-  if (state.animal?.id !== id) return
+  if (state.location.animal !== id) return
   state.animal = undefined
   state.form = undefined
   state.question = undefined
-  state.missing = { id, title: `${name} was removed` }
+  state.missing = { id, title: `${shortenName(name)} was removed`, hint: 'It cannot be brought back.' }
 }
 
 /** The animal of the open panel, otherwise the row that was last focused or left. */
