@@ -8,6 +8,7 @@ import { generateKey } from '../../src/api-key.ts'
 import type { TestService } from '../support/service.ts'
 import {
   changeAnimal,
+  holdRequests,
   INTERVAL_MS,
   newAnimals,
   openAddForm,
@@ -45,6 +46,13 @@ async function waitForSelected(page: Page, id: number): Promise<void> {
   )
 }
 
+async function waitForFocusedRow(page: Page, id: number): Promise<void> {
+  await page.waitForFunction(
+    id => document.activeElement?.closest('tr')?.querySelector('.id')?.textContent === id,
+    String(id),
+  )
+}
+
 /** The id of the row that has the focus. */
 function focusedRow(page: Page): Promise<string | null | undefined> {
   return page.evaluate(() => document.activeElement?.closest('tr')?.querySelector('.id')?.textContent)
@@ -56,9 +64,7 @@ suite('s and a number', () => {
     const { page } = await open(t, service)
     await readRows(page)
     await press(page, 'j', 'j', 'Escape')
-    await page.waitForFunction(
-      () => document.activeElement?.closest('tr')?.querySelector('.id')?.textContent === '4',
-    )
+    await waitForFocusedRow(page, 4)
     await press(page, '3')
     await press(page, 's')
     await shownIn(page, 'Animal 4').waitFor()
@@ -79,6 +85,45 @@ suite('s and a number', () => {
   })
 })
 
+suite('a key before the number', () => {
+  test('is forgotten after another key, in a field, and when another animal is opened', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service)
+    await readRows(page)
+    page.on('request', request => assert.equal(request.method(), 'GET'))
+    const bar = page.locator('#marks')
+    const others = [
+      () => press(page, '/'),
+      () => press(page, 'n'),
+      () => rowOf(page, 2).locator('.name').click(),
+      () => press(page, 'f'),
+    ]
+    for (const other of others) {
+      await rowOf(page, 4).locator('.name').focus()
+      await press(page, 's')
+      await shownIn(page, 'Animal 4').waitFor()
+      await other()
+      await bar.waitFor({ state: 'hidden' })
+      await press(page, 'Escape')
+    }
+  })
+
+  test('does nothing to the list behind the form for a new animal', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service)
+    await rowOf(page, 4).locator('.name').focus()
+    await press(page, 's', '3')
+    await shownIn(page, 'Animal 4 is sold, was available').waitFor()
+    page.on('request', request => assert.equal(request.method(), 'GET'))
+    await openAddForm(page)
+    await page.getByRole('radio', { name: 'pending' }).focus()
+    await press(page, 'z', 'x', 'e', 's', '1')
+    assert.equal(await page.locator('#rows :checked').count(), 0)
+    assert.equal(await page.getByRole('heading', { name: 'New animal' }).isVisible(), true)
+    assert.equal((await statusesOf(service))[3], 'sold')
+  })
+})
+
 suite('marked animals', () => {
   test('get a status together, with one line of outcome and Undo', async t => {
     const service = await startWithAnimals(t, newAnimals(14, ['available', 'available', 'available', 'sold']))
@@ -91,10 +136,7 @@ suite('marked animals', () => {
     await changeAnimal(service, 2, { status: 'sold' })
     await service.send('DELETE', '/v1/pets/3')
     await page.getByRole('group', { name: 'Set the status' }).getByRole('button', { name: 'sold' }).click()
-    await shownIn(
-      page,
-      '6 are sold, 4 were sold before, 1 was changed by somebody else, 1 was removed',
-    ).waitFor()
+    await shownIn(page, '6 are sold, 4 were sold before, 1 became pending meanwhile, 1 was removed').waitFor()
     assert.equal(await page.locator('#rows :checked').count(), 0)
     await page.locator('#marks').getByRole('button', { name: 'Undo' }).click()
     await shownIn(page, '6 are as they were').waitFor()
@@ -127,6 +169,44 @@ suite('marked animals', () => {
     await page.getByRole('checkbox', { name: 'Mark Animal 4' }).check()
     await page.getByRole('button', { name: 'Clear' }).click()
     await page.locator('#marks').waitFor({ state: 'hidden' })
+  })
+
+  test('are changed only if they have the status that they had when they were marked', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await readRows(page)
+    await press(page, 'j', 'x', 'j', 'x', 'j', 'x', 'Escape')
+    await shownIn(page, '3 marked').waitFor()
+    await changeAnimal(service, 4, { status: 'sold' })
+    await page.clock.fastForward(INTERVAL_MS)
+    await rowOf(page, 4).getByText('sold').waitFor()
+    await press(page, 's', '2')
+    await shownIn(page, '2 are pending, 1 was sold meanwhile').waitFor()
+    assert.deepEqual(await statusesOf(service), ['available', 'available', 'pending', 'sold', 'pending'])
+    // The same for the row with the cursor.
+    await press(page, 'j', 'j', 'Escape')
+    await waitForFocusedRow(page, 1)
+    await press(page, 's')
+    await changeAnimal(service, 1, { status: 'sold' })
+    await page.clock.fastForward(INTERVAL_MS)
+    await rowOf(page, 1).getByText('sold').waitFor()
+    await press(page, '2')
+    await shownIn(page, 'Animal 1 was sold meanwhile').waitFor()
+    assert.equal((await statusesOf(service))[0], 'sold')
+  })
+
+  test('keep their marks while they wait, and the others are changed', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openAnimal(page, 3)
+    const { arrived, release } = await holdRequests(page, 'PATCH')
+    await statusButton(page, 'sold').click()
+    await arrived
+    await press(page, 'x', 'j', 'x', 'Escape', 's', '2')
+    await shownIn(page, '1 marked').waitFor()
+    release()
+    await shownIn(page, '1 marked. 1 is pending, 1 still waits').waitFor()
+    assert.deepEqual(await statusesOf(service), ['available', 'pending', 'sold'])
   })
 
   test('that could not be reached can be tried again', async t => {

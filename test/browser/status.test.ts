@@ -73,12 +73,14 @@ suite('one press', () => {
     assert.equal(writes, 1)
   })
 
-  test('does nothing if the animal has the status, and arrow keys write nothing', async t => {
+  test('says if the animal has the status already, and arrow keys write nothing', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
     const { page } = await open(t, service)
     await openAnimal(page, 2)
     page.on('request', request => assert.equal(request.method(), 'GET'))
     await statusButton(page, 'available').click()
+    await page.locator('#details').getByText('Animal 2 is available already').waitFor()
+    await waitForAnnouncement(page, 'Animal 2 is available already')
     await page.keyboard.press('ArrowRight')
     await waitForStatus(page, 'available')
     assert.equal(await page.getByRole('button', { name: 'Undo' }).count(), 0)
@@ -142,6 +144,24 @@ suite('a colleague who is faster', () => {
     await page.getByRole('button', { name: 'Undo' }).click()
     await page.locator('#details').getByText('Animal 2 became pending meanwhile').waitFor()
     await waitForStatus(page, 'pending')
+  })
+
+  test('is not undone either who came to the same status in the end', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await openAnimal(page, 2)
+    await statusButton(page, 'sold').click()
+    await page.getByRole('button', { name: 'Undo' }).waitFor()
+    for (const status of ['available', 'sold']) {
+      await changeAnimal(service, 2, { status })
+      await page.clock.fastForward(INTERVAL_MS)
+      await waitForStatus(page, status)
+    }
+    assert.equal(await page.getByRole('button', { name: 'Undo' }).count(), 0)
+    page.on('request', request => assert.equal(request.method(), 'GET'))
+    await page.keyboard.press('z')
+    await statusButton(page, 'sold').click()
+    await page.locator('#details').getByText('Animal 2 is sold already').waitFor()
   })
 
   test('may have removed the animal', async t => {

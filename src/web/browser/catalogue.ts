@@ -130,8 +130,8 @@ const searchField = createSearchField({
   onDone: () => details.focusRow(),
 })
 
-enableShortcuts(
-  {
+enableShortcuts({
+  shortcuts: {
     n: openForm,
     '/': () => searchField.focus(),
     j: () => details.move(1),
@@ -143,14 +143,17 @@ enableShortcuts(
     f: () => find('#filter [aria-pressed=true]', HTMLButtonElement).focus(),
     o: () => find('#view [aria-pressed=false]', HTMLButtonElement).click(),
     c: () => details.copyLink(),
-    e: edit,
-    s: () => marks.startChoosing(),
-    x: () => marks.toggle(cursorOf(state)),
-    z: () => state.undoable?.(),
+    e: besideList(edit),
+    s: besideList(() => marks.startChoosing()),
+    x: besideList(() => marks.toggle(cursorOf(state))),
+    z: besideList(() => state.undoable?.undo?.()),
     ...Object.fromEntries(STATUS_NAMES.map((_, index) => [index + 1, () => marks.choose(index)])),
   },
-  () => session.isCatalogueShown && !form.isSending && !editForm.isSending,
-)
+  isEnabled: () => session.isCatalogueShown && !form.isSending && !editForm.isSending,
+  onOther(key) {
+    if (!/^[s\d]$/.test(key ?? '')) marks.stopChoosing()
+  },
+})
 enableCsvDownload({ notice: exportNotice, pace, session, state })
 for (const button of document.querySelectorAll('.new-animal')) button.addEventListener('click', openForm)
 newAnimals.addEventListener('click', () => {
@@ -184,6 +187,13 @@ function render(): void {
   newAnimals.className = `quiet ${location.order}`
   const count = newCount === undefined ? 'New animals' : formatCount(newCount, 'new animal')
   find('#new-animals span', HTMLElement).textContent = newCount === 0 ? '' : count
+}
+
+/** A key that writes does nothing to the list behind the form for a new animal. */
+function besideList(action: () => void): () => void {
+  return () => {
+    if (state.form !== 'add-animal') action()
+  }
 }
 
 /** For screen readers. */
@@ -344,10 +354,8 @@ async function checkId(id: bigint): Promise<string | undefined> {
 /** One press closes one thing, the one in front. */
 function closeFront(isKey: boolean): void {
   const { animal } = state.location
-  if (isKey && state.isChoosing) {
-    state.isChoosing = false
-    render()
-  } else if (isKey && state.question !== undefined) details.keep()
+  if (isKey && state.choosing !== undefined) marks.stopChoosing()
+  else if (isKey && state.question !== undefined) details.keep()
   else if (state.form !== undefined) closeForm()
   else if (contentOf(state) !== undefined) {
     state.cursor = animal

@@ -66,7 +66,8 @@ export function createDetails(options: DetailsOptions) {
   for (const button of statusButtons)
     button.addEventListener('click', () => {
       const status = STATUS_NAMES.find(name => name === button.dataset.status)
-      if (state.animal !== undefined && status !== undefined) changes.set([state.animal], status)
+      if (state.animal !== undefined && status !== undefined)
+        changes.set([{ animal: state.animal, from: statusNameOf(state.animal) }], status)
     })
   undoButton.addEventListener('click', () => state.note?.undo?.())
   retryButton.addEventListener('click', () => state.note?.retry?.())
@@ -98,6 +99,7 @@ export function createDetails(options: DetailsOptions) {
     state.missing = undefined
     state.note = undefined
     state.question = undefined
+    state.choosing = undefined
     if (wasOpen || id !== undefined) state.form = undefined
     const listed = page?.animals.find(animal => animal.id === id)
     const isKnown = listed !== undefined && state.rowNotes.get(listed.id) === undefined
@@ -168,7 +170,7 @@ export function createDetails(options: DetailsOptions) {
       button.classList.toggle('waiting', isWaiting && button.dataset.status === waiting.get(animal.id))
     }
     find('#status', HTMLElement).ariaBusy = String(isWaiting)
-    showNote(note?.written === undefined || note.written === status ? note : undefined)
+    showNote(note)
     removeButton.hidden = question !== undefined
     const hadFocus = confirmButton.matches(':focus') || keepButton.matches(':focus')
     find('#question', HTMLElement).hidden = question === undefined
@@ -197,7 +199,7 @@ export function createDetails(options: DetailsOptions) {
   function withdrawQuestion(asked: Animal, now: Animal): void {
     const text = describeMeanwhile(asked, now)
     state.question = undefined
-    state.note = { text, note: text, written: undefined, undo: undefined, retry: undefined }
+    state.note = { text, note: text, written: new Map(), undo: undefined, retry: undefined }
     announce(text)
   }
 
@@ -278,7 +280,6 @@ export function createDetails(options: DetailsOptions) {
       const animals = state.page?.animals ?? []
       const isListed = animals.some(({ id }) => id === cursorOf(state))
       const next = findNext(state, animals, direction) ?? (isListed ? undefined : animals[0])
-      state.isChoosing = false
       if (next !== undefined) select(next.id, state.location.animal !== undefined)
       else if (isListed && navigation.turnPage(direction)) state.selectNext = direction
     },

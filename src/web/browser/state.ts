@@ -1,7 +1,7 @@
 // What the page shows and waits for. The parts of the page share this one object, and render from it.
 
 import type { Animal, Inventory } from '../../../client/src/animal-store.ts'
-import type { StatusName } from '../../animal.ts'
+import { type StatusName, statusNameOf } from '../../animal.ts'
 import type { ListPage } from './list-page.ts'
 import { parseListLocation } from './location.ts'
 import { shortenName } from './notice.ts'
@@ -17,8 +17,8 @@ export interface ChangeResult {
   readonly text: string
   /** For the panel, which has the name of the animal. */
   readonly note: string
-  /** The status that was written to the animal in the panel. When it has another one, the note is out of date. */
-  readonly written: StatusName | undefined
+  /** What was written and nobody has been seen to change since, by animal. Only this can be taken back. */
+  readonly written: Map<bigint, StatusName>
   readonly undo: (() => void) | undefined
   readonly retry: (() => void) | undefined
 }
@@ -56,13 +56,14 @@ export function createState() {
     note: undefined as ChangeResult | undefined,
     /** The row where the keyboard goes on while no animal is in the panel. */
     cursor: undefined as bigint | undefined,
-    marked: new Set<bigint>(),
-    /** The next key chooses a status. */
-    isChoosing: false,
+    /** The marked animals, with the status that each had when it was marked. */
+    marked: new Map<bigint, StatusName>(),
+    /** The next key chooses a status for these animals. */
+    choosing: undefined as ReadonlyMap<bigint, StatusName> | undefined,
     /** The outcome of the last change of what is not in the panel. */
     outcome: undefined as ChangeResult | undefined,
     /** What `z` takes back. */
-    undoable: undefined as (() => void) | undefined,
+    undoable: undefined as ChangeResult | undefined,
     /** Animals with a change in flight, and the status that they get, if it is that. */
     waiting: new Map<bigint, StatusName | undefined>(),
     /** How many animals there are, as far as the page knows. */
@@ -79,7 +80,7 @@ export function createState() {
 /** Forgets what lasts until the next navigation. */
 export function forgetChanges(state: PageState): void {
   state.marked.clear()
-  state.isChoosing = false
+  state.choosing = undefined
   state.outcome = undefined
   state.undoable = undefined
   state.newCount = 0
@@ -90,6 +91,7 @@ export function applyAnimal(state: PageState, animal: Animal): void {
   const { page } = state
   state.rowNotes.delete(animal.id)
   if (state.animal?.id === animal.id) state.animal = animal
+  forgetWritten(state, animal.id, statusNameOf(animal))
   if (page !== undefined)
     state.page = {
       ...page,
@@ -101,11 +103,21 @@ export function applyAnimal(state: PageState, animal: Animal): void {
 export function applyRemoval(state: PageState, { id, name }: Pick<Animal, 'id' | 'name'>): void {
   state.rowNotes.set(id, 'removed')
   state.marked.delete(id)
+  forgetWritten(state, id)
   if (state.location.animal !== id) return
   state.animal = undefined
   state.form = undefined
   state.question = undefined
   state.missing = { id, title: `${shortenName(name)} was removed`, hint: 'It cannot be brought back.' }
+}
+
+/** What somebody else has changed since cannot be taken back any more, also if it becomes again what was written. */
+function forgetWritten(state: PageState, id: bigint, now?: StatusName): void {
+  for (const result of [state.note, state.outcome, state.undoable]) {
+    if (!result?.written.has(id) || result.written.get(id) === now) continue
+    result.written.delete(id)
+    if (result === state.note) state.note = undefined
+  }
 }
 
 /** The animal of the open panel, otherwise the row that was last focused or left. */

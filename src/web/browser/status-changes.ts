@@ -2,7 +2,7 @@
 // its condition, so it never undoes what somebody else has done meanwhile.
 
 import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../client/src/animal-store.ts'
-import { type StatusName, statusNameOf } from '../../animal.ts'
+import { STATUS_NAMES, type StatusName, statusNameOf } from '../../animal.ts'
 import { formatNumber } from '../../count.ts'
 import { describeFailure } from './failures.ts'
 import { shortenName } from './notice.ts'
@@ -14,16 +14,23 @@ export const WRITE_RETRIES = 2
 
 const MOST_IN_FLIGHT = 4
 
-/** It is sent again as it is, so that the service carries it out once. */
-interface StatusChange {
+/** An animal whose status the user changes, and the status that the user saw. */
+export interface Target {
   readonly animal: Animal
   readonly from: StatusName
+}
+
+/** It is sent again as it is, so that the service carries it out once. */
+interface StatusChange extends Target {
   readonly to: StatusName
   readonly idempotencyKey: string
 }
 
-/** `same`: the animal has this status already. `other`: somebody else has given it another one. */
-type Result = 'changed' | 'same' | 'other' | 'removed' | 'failed'
+/**
+ * `same`: the animal has this status already. `other`: somebody else has given it another one. `busy`: the change before this
+ * one is still in flight.
+ */
+type Result = 'changed' | 'same' | 'other' | 'removed' | 'busy' | 'failed'
 
 interface RunOptions {
   readonly isUndo?: boolean
@@ -49,13 +56,13 @@ export function createStatusChanges({ state, session, render, announce, onChange
   async function run(changes: readonly StatusChange[], options: RunOptions = {}): Promise<void> {
     const { isUndo = false } = options
     const { waiting } = state
-    const isBusy = changes.some(({ animal }) => waiting.has(animal.id))
-    if (isBusy || session.isReadOnly) return
     const results = new Map(options.results)
+    const queue = changes.filter(({ animal }) => !waiting.has(animal.id))
+    if ((changes.length > 0 && queue.length === 0) || session.isReadOnly) return
+    for (const change of changes) if (waiting.has(change.animal.id)) results.set(change, 'busy')
     let failure: unknown
-    for (const { animal, to } of changes) waiting.set(animal.id, to)
+    for (const { animal, to } of queue) waiting.set(animal.id, to)
     render()
-    const queue = [...changes]
     async function work(): Promise<void> {
       for (let change = queue.shift(); change !== undefined; change = queue.shift()) {
         const { id } = change.animal
@@ -78,20 +85,26 @@ export function createStatusChanges({ state, session, render, announce, onChange
     const failed = having('failed').map(([change]) => change)
     const [only] = results.size === 1 ? results : []
     const isDone = only?.[1] === 'changed'
+    const written = new Map(changed.map(({ animal, to }) => [animal.id, to]))
     const text =
       only === undefined
-        ? describeMany(results, isUndo, failure)
-        : describeOne(...only, isUndo, findKnown(only[0].animal.id), failure)
+        ? describeMany(results, isUndo, statusOf, failure)
+        : describeOne(...only, isUndo, statusOf(only[0].animal), failure)
     const was = isDone && !isUndo ? describePastStatus(only[0].from) : undefined
     const outcome: ChangeResult = {
       text: was === undefined ? text : `${text}, ${was}`,
       note: was ?? text,
-      written: isDone ? only[0].to : undefined,
-      undo: isUndo || changed.length === 0 ? undefined : () => takeBack(changed),
+      written,
+      undo:
+        isUndo || changed.length === 0
+          ? undefined
+          : () => takeBack(changed.filter(({ animal }) => written.has(animal.id))),
       retry: failed.length === 0 ? undefined : () => run(failed, { isUndo, results }),
     }
-    if (isUndo || outcome.undo !== undefined) state.undoable = outcome.undo
-    if (only !== undefined && only[0].animal.id === state.location.animal) state.note = outcome
+    if (isUndo || outcome.undo !== undefined) state.undoable = outcome
+    const isKnown = only?.[1] === 'same' && state.note?.written.get(only[0].animal.id) === only[0].to
+    if (isKnown) state.note = { ...state.note, note: text } as ChangeResult
+    else if (only !== undefined && only[0].animal.id === state.location.animal) state.note = outcome
     else state.outcome = outcome
     session.noteFailure(failure)
     render()
@@ -101,6 +114,7 @@ export function createStatusChanges({ state, session, render, announce, onChange
 
   /** Takes back the changes of animals that still have the status that was written. */
   function takeBack(changes: readonly StatusChange[]): void {
+    if (changes.length === 0) return
     const back = changes.map(({ animal, from, to }) => createChange(animal, to, from))
     run(back, { isUndo: true })
   }
@@ -119,7 +133,7 @@ export function createStatusChanges({ state, session, render, announce, onChange
       const changed = await store.updateAnimal(id, changes, call)
       if (!isReplayed) {
         applyAnimal(state, changed)
-        return 'changed'
+        return from === to ? 'same' : 'changed'
       }
     } catch (error) {
       const code = error instanceof AnimalStoreError ? error.code : undefined
@@ -136,22 +150,26 @@ export function createStatusChanges({ state, session, render, announce, onChange
     return isReplayed ? 'changed' : 'same'
   }
 
-  function findKnown(id: bigint): Animal | undefined {
-    return [...(state.page?.animals ?? []), state.animal].find(animal => animal?.id === id)
+  /** As far as the page knows. */
+  function statusOf(animal: Animal): StatusName {
+    const known = [...(state.page?.animals ?? []), state.animal].find(known => known?.id === animal.id)
+    return statusNameOf(known ?? animal)
   }
 
   return {
-    /** Gives these animals a status. */
-    set(animals: readonly Animal[], to: StatusName): void {
-      const changes = animals.map(animal => {
+    /** Gives these animals a status, if they still have the one that the user saw. */
+    set(targets: readonly Target[], to: StatusName): void {
+      const changes = targets.map(({ animal, from }) => {
         const earlier = lost.get(animal.id)
-        const isRetry = earlier?.to === to && [earlier.from, to].includes(statusNameOf(animal))
-        return isRetry ? earlier : createChange(animal, statusNameOf(animal), to)
+        const isRetry = earlier?.to === to && [earlier.from, to].includes(from)
+        return isRetry ? earlier : createChange(animal, from, to)
       })
-      const isOpen = ({ from }: StatusChange) => from !== to
-      const had = changes.filter(change => !isOpen(change)).map(change => [change, 'same'] as const)
-      const open = changes.filter(isOpen)
-      if (open.length > 0 || animals.length > 1) run(open, { results: new Map(had) })
+      const hasStatus = ({ animal, from }: StatusChange) => from === to && statusNameOf(animal) === to
+      const had = changes.filter(hasStatus).map(change => [change, 'same'] as const)
+      run(
+        changes.filter(change => !hasStatus(change)),
+        { results: new Map(had) },
+      )
     },
   }
 }
@@ -164,7 +182,7 @@ function describeOne(
   { animal, to }: StatusChange,
   result: Result,
   isUndo: boolean,
-  known: Animal | undefined,
+  now: StatusName,
   failure: unknown,
 ): string {
   const name = shortenName(animal.name)
@@ -172,31 +190,44 @@ function describeOne(
   if (result === 'same') return `${name} ${describeStatus(to)} already`
   if (result === 'removed') return `${name} was removed meanwhile`
   if (result === 'failed') return describeFailure(failure)
-  return `${name} ${describeStatusChange(statusNameOf(known ?? animal))} meanwhile`
+  return `${name} ${describeStatusChange(now)} meanwhile`
 }
 
-function describeMany(results: ReadonlyMap<StatusChange, Result>, isUndo: boolean, failure: unknown): string {
+function describeMany(
+  results: ReadonlyMap<StatusChange, Result>,
+  isUndo: boolean,
+  statusOf: (animal: Animal) => StatusName,
+  failure: unknown,
+): string {
   const to = [...results.keys()][0]?.to ?? 'none'
-  const count = (wanted: Result, one: string, many: string) => {
-    const { length } = [...results.values()].filter(result => result === wanted)
-    return length === 0 ? [] : `${formatNumber(length)} ${length === 1 ? one : many}`
-  }
+  const describeCount = (length: number, one: string, many: string) =>
+    length === 0 ? [] : `${formatNumber(length)} ${length === 1 ? one : many}`
+  const count = (wanted: Result, one: string, many: string) =>
+    describeCount([...results.values()].filter(result => result === wanted).length, one, many)
+  const others = [...results].flatMap(([{ animal }, result]) => (result === 'other' ? statusOf(animal) : []))
   const has = to === 'none' ? ['has no status', 'have no status'] : [`is ${to}`, `are ${to}`]
   const had = to === 'none' ? ['had no status', 'had no status'] : [`was ${to}`, `were ${to}`]
   const [one = '', many = ''] = isUndo ? ['is as it was', 'are as they were'] : has
   const parts = [
     count('changed', one, many),
     count('same', `${had[0]} before`, `${had[1]} before`),
-    count('other', 'was changed by somebody else', 'were changed by somebody else'),
+    STATUS_NAMES.flatMap(status =>
+      describeCount(
+        others.filter(other => other === status).length,
+        `${describeStatusChange(status)} meanwhile`,
+        `${describeStatusChange(status, true)} meanwhile`,
+      ),
+    ),
     count('removed', 'was removed', 'were removed'),
+    count('busy', 'still waits', 'still wait'),
     count('failed', 'was not changed', 'were not changed'),
   ].flat()
   return `${parts.join(', ')}${failure === undefined ? '' : `. ${describeFailure(failure)}`}`
 }
 
-export function describeStatusChange(status: StatusName): string {
-  if (status === 'none') return 'lost its status'
-  return status === 'sold' ? 'was sold' : `became ${status}`
+export function describeStatusChange(status: StatusName, ofMany = false): string {
+  if (status === 'none') return `lost ${ofMany ? 'their' : 'its'} status`
+  return status === 'sold' ? `${ofMany ? 'were' : 'was'} sold` : `became ${status}`
 }
 
 function describeStatus(status: StatusName): string {
