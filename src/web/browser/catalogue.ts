@@ -111,6 +111,7 @@ const editForm = createEditAnimalForm({
   session,
   render,
   announce,
+  report,
   onOpen: () => navigation.enterForm(state.location),
 })
 const newAnimals = find('#new-animals', HTMLButtonElement)
@@ -187,6 +188,15 @@ function render(): void {
   newAnimals.className = `quiet ${location.order}`
   const count = newCount === undefined ? 'New animals' : formatCount(newCount, 'new animal')
   find('#new-animals span', HTMLElement).textContent = newCount === 0 ? '' : count
+}
+
+/** What became of a write whose panel the user has left. */
+function report(id: bigint, text: string): void {
+  const show = () => {
+    message.hide()
+    details.select(id)
+  }
+  message.show(text, { action: { label: 'Show', run: show } })
 }
 
 /** A key that writes does nothing to the list behind the form for a new animal. */

@@ -106,7 +106,7 @@ export function applyRemoval(state: PageState, { id, name }: Pick<Animal, 'id' |
   forgetWritten(state, id)
   if (state.location.animal !== id) return
   state.animal = undefined
-  state.form = undefined
+  // An open form stays, with what was typed.
   state.question = undefined
   state.missing = { id, title: `${shortenName(name)} was removed`, hint: 'It cannot be brought back.' }
 }
