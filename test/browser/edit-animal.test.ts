@@ -522,6 +522,32 @@ suite('removing', () => {
     assert.equal((await service.store.listAnimals({ limit: 9 })).length, 3)
   })
 
+  test('that fails when its panel was left is reported in a notice, and closes no other question', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service, { isClockStopped: true })
+    for (const [id, status, code, text] of [
+      [2, 400, 'invalid_request', 'Animal 2: Not removed. No.'],
+      [3, 409, 'conflict', 'Animal 3 was changed meanwhile and was not removed.'],
+    ] as const) {
+      const released = Promise.withResolvers<void>()
+      await page.route('**/v1/pets/**', async route => {
+        if (route.request().method() !== 'DELETE') return route.fallback()
+        await released.promise
+        await route.fulfill({ status, json: { code, message: 'No.', status } })
+      })
+      await openAnimal(page, id)
+      await removeButton(page).click()
+      await removeButton(page).click()
+      await page.getByRole('button', { name: 'Removing …' }).waitFor()
+      await openAnimal(page, 1)
+      await removeButton(page).click()
+      released.resolve()
+      await page.getByText(text).waitFor()
+      assert.equal(await page.getByText('Remove Animal 1 for good?').isVisible(), true)
+      await page.keyboard.press('Escape')
+    }
+  })
+
   test('succeeds if somebody else has removed the animal, and after a lost answer', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
     const { page } = await open(t, service)

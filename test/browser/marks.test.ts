@@ -8,6 +8,7 @@ import { generateKey } from '../../src/api-key.ts'
 import type { TestService } from '../support/service.ts'
 import {
   changeAnimal,
+  failAnswers,
   holdRequests,
   INTERVAL_MS,
   newAnimals,
@@ -228,6 +229,35 @@ suite('marked animals', () => {
     assert.deepEqual(await statusesOf(service), ['available', 'available', 'available'])
   })
 
+  test('that got no answer are told from those that were not changed', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await readRows(page)
+    await failAnswers(page, 'PATCH', '**/v1/pets/2?**')
+    await press(page, 'j', 'x', 'j', 'x', 'j', 'x', 'Escape', 's', '3')
+    const advice = 'The server cannot answer right now. Try again: nothing is done twice.'
+    await shownIn(page, `2 are sold, 1 got no answer. ${advice}`).waitFor()
+    await page.unroute('**/v1/pets/2?**')
+    await page.locator('#marks').getByRole('button', { name: 'Try again' }).click()
+    await shownIn(page, '3 are sold').waitFor()
+  })
+
+  test('keep their outcome when the key stops working and the user signs in again', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await readRows(page)
+    await page.route('**/v1/pets/2?**', route =>
+      route.fulfill({ status: 401, json: { code: 'unauthorized', message: 'No.', status: 401 } }),
+    )
+    await press(page, 'j', 'x', 'j', 'x', 'j', 'x', 'Escape', 's', '3')
+    await page.getByText('This key stopped working').waitFor()
+    await page.unroute('**/v1/pets/2?**')
+    await signIn(page)
+    await shownIn(page, '2 are sold, 1 was not changed. No.').waitFor()
+    await page.locator('#marks').getByRole('button', { name: 'Try again' }).click()
+    await shownIn(page, '3 are sold').waitFor()
+  })
+
   test('are always shown with their boxes on a touch screen, large enough for a finger', async t => {
     const service = await startWithAnimals(t, newAnimals(5))
     const context = { viewport: { width: 375, height: 700 }, hasTouch: true, isMobile: true }
@@ -334,6 +364,7 @@ suite('a key that can only read', () => {
     )
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.locator('#bar').getByText('read-only').waitFor()
+    await page.getByText('This key may only read. Nothing was stored.').waitFor()
     assert.equal(await page.locator('#panel').isVisible(), false)
     assert.equal(await page.locator('.writes:visible').count(), 0)
   })

@@ -44,11 +44,12 @@ const session = createSession({
   onSignIn: start,
   onPause: pausePage,
   onSignOut: clearPage,
-  onReadOnly() {
+  onReadOnly(isRejected) {
     forgetChanges(state)
     state.question = undefined
     state.form = undefined
     render()
+    if (isRejected) message.show('This key may only read. Nothing was stored.', { forMs: MESSAGE_MS })
   },
 })
 const table = createAnimalTable({
@@ -103,6 +104,7 @@ const details = createDetails({
   changes,
   render,
   announce,
+  report,
   onChanged: updateInventory,
 })
 const form = createAddAnimalForm({ state, session, render, onAdded: showAdded })
@@ -213,7 +215,8 @@ function announce(text: string): void {
 
 function start(): void {
   navigation.readUrl()
-  loadList()
+  // The user may have signed in again: what has happened before stays.
+  showList()
   const { signal } = session
   watch(signal).catch(error => {
     if (!signal.aborted) throw error
@@ -221,8 +224,12 @@ function start(): void {
 }
 
 function loadList(): void {
-  const { page, location } = state
   forgetChanges(state)
+  showList()
+}
+
+function showList(): void {
+  const { page, location } = state
   // The links to other pages of the old list must not be followed any more.
   if (page !== undefined && toListUrl(firstPage(page.location)) !== toListUrl(firstPage(location)))
     state.page = undefined

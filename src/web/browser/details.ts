@@ -5,7 +5,7 @@ import { isSameAnimal, STATUS_NAMES, statusNameOf } from '../../animal.ts'
 import type { AnimalTable } from './animal-table.ts'
 import { enableCopyButton } from './copy-button.ts'
 import { createElement, createStatusBadge, find } from './elements.ts'
-import { describeFailure } from './failures.ts'
+import { describeWriteFailure } from './failures.ts'
 import { pageFrom, parseListLocation, toCategoryUrl, toUrl } from './location.ts'
 import type { Navigation } from './navigation.ts'
 import { type Notice, shortenName } from './notice.ts'
@@ -20,7 +20,7 @@ import {
   type PageState,
   type Question,
 } from './state.ts'
-import { describeStatusChange, type StatusChanges, WRITE_RETRIES } from './status-changes.ts'
+import { BUSY, describeStatusChange, type StatusChanges, WRITE_RETRIES } from './status-changes.ts'
 
 interface DetailsOptions {
   readonly state: PageState
@@ -32,12 +32,15 @@ interface DetailsOptions {
   readonly changes: StatusChanges
   readonly render: () => void
   readonly announce: (text: string) => void
+  /** Shows what became of a removal that the user has left. */
+  readonly report: (id: bigint, text: string) => void
   /** The counts may have changed. */
   readonly onChanged: () => void
 }
 
 export function createDetails(options: DetailsOptions) {
-  const { state, table, panel, navigation, session, notice, changes, render, announce, onChanged } = options
+  const { state, table, panel, navigation, session, notice, changes, render, announce, report, onChanged } =
+    options
   const name = find('#details-name', HTMLElement)
   const json = find('#details-json', HTMLElement)
   const copyLink = find('#copy-link', HTMLButtonElement)
@@ -170,7 +173,8 @@ export function createDetails(options: DetailsOptions) {
       button.classList.toggle('waiting', isWaiting && button.dataset.status === waiting.get(animal.id))
     }
     find('#status', HTMLElement).ariaBusy = String(isWaiting)
-    showNote(note)
+    if (isWaiting && state.isSlow) find('#status-note span', HTMLElement).textContent = BUSY
+    else showNote(note)
     removeButton.hidden = question !== undefined
     const hadFocus = confirmButton.matches(':focus') || keepButton.matches(':focus')
     find('#question', HTMLElement).hidden = question === undefined
@@ -221,8 +225,10 @@ export function createDetails(options: DetailsOptions) {
     if (state.waiting !== waiting) return
     waiting.delete(animal.id)
     if (failure !== undefined) {
-      const text = `Not removed. ${describeFailure(failure)}`
+      const text = describeWriteFailure(failure, 'removed')
       if (state.question === question) state.question = { ...question, text }
+      else report(animal.id, `${shortenName(animal.name)}: ${text}`)
+      announce(text)
       session.noteFailure(failure)
     } else if (now === undefined) {
       applyRemoval(state, animal)
@@ -230,6 +236,7 @@ export function createDetails(options: DetailsOptions) {
     } else {
       applyAnimal(state, now)
       if (state.question === question) withdrawQuestion(animal, now)
+      else report(animal.id, `${describeMeanwhile(animal, now)} and was not removed.`)
     }
     render()
     if (state.missing?.id === animal.id) missingTitle.focus()
@@ -237,7 +244,7 @@ export function createDetails(options: DetailsOptions) {
   }
 
   /** An animal that is removed already is a success. Returns the animal as it is now if somebody has changed it. */
-  async function sendRemoval({ animal, idempotencyKey }: Question): Promise<Animal | undefined> {
+  async function sendRemoval({ animal, text, idempotencyKey }: Question): Promise<Animal | undefined> {
     const { store, signal } = session
     const ifStatus = statusNameOf(animal)
     try {
@@ -248,7 +255,9 @@ export function createDetails(options: DetailsOptions) {
       if (code === 'not_found') return undefined
       if (code !== 'conflict') throw error
     }
-    return store?.findAnimal(animal.id, { signal })
+    const now = await store?.findAnimal(animal.id, { signal })
+    if (now === undefined || !(await changes.isOwn(now))) return now
+    return sendRemoval({ animal: now, text, idempotencyKey: newIdempotencyKey() })
   }
 
   /** The link keeps the filter, which may change while the animal is shown. */

@@ -6,7 +6,7 @@ import { find } from './elements.ts'
 import { shortenName } from './notice.ts'
 import type { Session } from './session.ts'
 import { cursorOf, type PageState } from './state.ts'
-import type { StatusChanges, Target } from './status-changes.ts'
+import { BUSY, type StatusChanges, type Target } from './status-changes.ts'
 
 interface MarksOptions {
   readonly state: PageState
@@ -61,9 +61,11 @@ export function createMarks({ state, session, changes, render, onFocusLost }: Ma
 
   return {
     render(): void {
-      const { marked, choosing, outcome, waiting } = state
+      const { marked, choosing, outcome, waiting, location } = state
       const asks = choosing !== undefined || marked.size > 0
-      const isWaiting = !asks && waiting.size > 1
+      const isWaiting =
+        !asks &&
+        (waiting.size > 1 || (waiting.size === 1 && state.isSlow && !waiting.has(location.animal ?? 0n)))
       const hadFocus = bar.contains(document.activeElement)
       bar.hidden = !asks && !isWaiting && outcome === undefined
       bar.classList.toggle('choosing', choosing !== undefined)
@@ -73,7 +75,8 @@ export function createMarks({ state, session, changes, render, onFocusLost }: Ma
       clearButton.textContent = asks ? 'Clear' : 'Close'
       clearButton.hidden = isWaiting
       const [only] = targets()
-      if (isWaiting) text.textContent = `${formatNumber(waiting.size)} to go …`
+      if (isWaiting && state.isSlow && waiting.size === 1) text.textContent = BUSY
+      else if (isWaiting) text.textContent = `${formatNumber(waiting.size)} to go …`
       else if (marked.size > 0)
         text.textContent = [`${formatNumber(marked.size)} marked`, outcome?.text].filter(Boolean).join('. ')
       else if (choosing !== undefined) text.textContent = shortenName(only?.animal.name ?? '')

@@ -21,6 +21,8 @@ export interface ChangeResult {
   readonly written: Map<bigint, StatusName>
   readonly undo: (() => void) | undefined
   readonly retry: (() => void) | undefined
+  /** The status that the animal may have: the change of one animal has got no answer. */
+  readonly maybe?: { readonly id: bigint; readonly status: StatusName } | undefined
 }
 
 /** Whether the animal in the panel should be removed. */
@@ -66,6 +68,8 @@ export function createState() {
     undoable: undefined as ChangeResult | undefined,
     /** Animals with a change in flight, and the status that they get, if it is that. */
     waiting: new Map<bigint, StatusName | undefined>(),
+    /** They have been in flight for so long that the page says so. */
+    isSlow: false,
     /** How many animals there are, as far as the page knows. */
     inventory: undefined as Inventory | undefined,
     /** The user has moved beyond the end of a page in this direction: an animal of the next page gets selected. */
@@ -92,6 +96,10 @@ export function applyAnimal(state: PageState, animal: Animal): void {
   state.rowNotes.delete(animal.id)
   if (state.animal?.id === animal.id) state.animal = animal
   forgetWritten(state, animal.id, statusNameOf(animal))
+  const isStored = (result?: ChangeResult) =>
+    result?.maybe?.id === animal.id && result.maybe.status === statusNameOf(animal)
+  if (isStored(state.note)) state.note = undefined
+  if (isStored(state.outcome)) state.outcome = undefined
   if (page !== undefined)
     state.page = {
       ...page,

@@ -4,7 +4,7 @@
 import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../client/src/animal-store.ts'
 import { STATUS_NAMES, type StatusName, statusNameOf } from '../../animal.ts'
 import { formatNumber } from '../../count.ts'
-import { describeFailure } from './failures.ts'
+import { describeFailure, describeWriteFailure, mayBeStored } from './failures.ts'
 import { shortenName } from './notice.ts'
 import type { Session } from './session.ts'
 import { applyAnimal, applyRemoval, type ChangeResult, type PageState } from './state.ts'
@@ -13,6 +13,11 @@ import { applyAnimal, applyRemoval, type ChangeResult, type PageState } from './
 export const WRITE_RETRIES = 2
 
 const MOST_IN_FLIGHT = 4
+
+/** After this time, a change that waits says so. The server may have asked to wait. */
+const SLOW_MS = 1_000
+
+export const BUSY = 'Still waiting for the server …'
 
 /** An animal whose status the user changes, and the status that the user saw. */
 export interface Target {
@@ -28,9 +33,12 @@ interface StatusChange extends Target {
 
 /**
  * `same`: the animal has this status already. `other`: somebody else has given it another one. `busy`: the change before this
- * one is still in flight.
+ * one is still in flight. `lost`: there was no answer, so it may be changed.
  */
-type Result = 'changed' | 'same' | 'other' | 'removed' | 'busy' | 'failed'
+type Result = 'changed' | 'same' | 'other' | 'removed' | 'busy' | 'failed' | 'lost'
+
+/** `rejected`: the animal does not have the status of the condition, or does not exist. */
+type Answer = 'stored' | 'replayed' | 'rejected'
 
 interface RunOptions {
   readonly isUndo?: boolean
@@ -56,33 +64,41 @@ export function createStatusChanges({ state, session, render, announce, onChange
   async function run(changes: readonly StatusChange[], options: RunOptions = {}): Promise<void> {
     const { isUndo = false } = options
     const { waiting } = state
+    const isBusy = changes.some(({ animal }) => waiting.has(animal.id))
+    if (session.isReadOnly) return
+    if (isBusy) return announce(BUSY)
     const results = new Map(options.results)
-    const queue = changes.filter(({ animal }) => !waiting.has(animal.id))
-    if ((changes.length > 0 && queue.length === 0) || session.isReadOnly) return
-    for (const change of changes) if (waiting.has(change.animal.id)) results.set(change, 'busy')
     let failure: unknown
-    for (const { animal, to } of queue) waiting.set(animal.id, to)
+    for (const { animal, to } of changes) waiting.set(animal.id, to)
     render()
+    const timer = setTimeout(() => {
+      state.isSlow = true
+      render()
+      announce(BUSY)
+    }, SLOW_MS)
+    const queue = [...changes]
     async function work(): Promise<void> {
       for (let change = queue.shift(); change !== undefined; change = queue.shift()) {
         const { id } = change.animal
-        lost.set(id, change)
         const result = await send(change).catch(error => {
           failure = error
-          return 'failed' as const
+          return mayBeStored(error) ? 'lost' : 'failed'
         })
         results.set(change, result)
-        if (result !== 'failed') lost.delete(id)
+        if (result === 'lost') lost.set(id, change)
+        else if (result !== 'failed') lost.delete(id)
         waiting.delete(id)
         render()
       }
     }
     await Promise.all(Array.from({ length: MOST_IN_FLIGHT }, work))
+    clearTimeout(timer)
     // The user has signed out meanwhile.
     if (state.waiting !== waiting) return
+    state.isSlow = state.isSlow && waiting.size > 0
     const having = (wanted: Result) => [...results].filter(([, result]) => result === wanted)
     const changed = having('changed').map(([change]) => change)
-    const failed = having('failed').map(([change]) => change)
+    const failed = [...having('failed'), ...having('lost')].map(([change]) => change)
     const [only] = results.size === 1 ? results : []
     const isDone = only?.[1] === 'changed'
     const written = new Map(changed.map(({ animal, to }) => [animal.id, to]))
@@ -100,10 +116,13 @@ export function createStatusChanges({ state, session, render, announce, onChange
           ? undefined
           : () => takeBack(changed.filter(({ animal }) => written.has(animal.id))),
       retry: failed.length === 0 ? undefined : () => run(failed, { isUndo, results }),
+      maybe: only?.[1] === 'lost' ? { id: only[0].animal.id, status: only[0].to } : undefined,
     }
     if (isUndo || outcome.undo !== undefined) state.undoable = outcome
-    const isKnown = only?.[1] === 'same' && state.note?.written.get(only[0].animal.id) === only[0].to
-    if (isKnown) state.note = { ...state.note, note: text } as ChangeResult
+    const { note } = state
+    // The user has written it: that can still be taken back.
+    if (only?.[1] === 'same' && note?.written.get(only[0].animal.id) === only[0].to)
+      state.note = { ...note, note: text }
     else if (only !== undefined && only[0].animal.id === state.location.animal) state.note = outcome
     else state.outcome = outcome
     session.noteFailure(failure)
@@ -119,10 +138,29 @@ export function createStatusChanges({ state, session, render, announce, onChange
     run(back, { isUndo: true })
   }
 
-  async function send({ animal, from, to, idempotencyKey }: StatusChange): Promise<Result> {
+  async function send(change: StatusChange): Promise<Result> {
+    const { animal, from, to } = change
     const { store, signal } = session
     if (store === undefined) throw signal.reason
-    const { id } = animal
+    const answer = await write(change)
+    if (answer === 'stored') return from === to ? 'same' : 'changed'
+    // Somebody was faster, or the answer is an old one.
+    const now = await store.findAnimal(animal.id, { signal })
+    if (now === undefined) {
+      applyRemoval(state, animal)
+      return 'removed'
+    }
+    applyAnimal(state, now)
+    const status = statusNameOf(now)
+    if (status === to) return answer === 'replayed' ? 'changed' : 'same'
+    if (answer === 'rejected' && lost.get(animal.id) !== change && (await isOwn(now)))
+      return send(createChange(animal, status, to))
+    return 'other'
+  }
+
+  /** Throws if the request fails in another way. */
+  async function write({ animal, from, to, idempotencyKey }: StatusChange): Promise<Answer> {
+    const { store, signal } = session
     let isReplayed = false
     const onResponse = (response: { isReplayed: boolean }) => {
       isReplayed = response.isReplayed
@@ -130,24 +168,27 @@ export function createStatusChanges({ state, session, render, announce, onChange
     try {
       const changes = { status: to === 'none' ? null : to }
       const call = { ifStatus: from, idempotencyKey, retries: WRITE_RETRIES, signal, onResponse }
-      const changed = await store.updateAnimal(id, changes, call)
-      if (!isReplayed) {
-        applyAnimal(state, changed)
-        return from === to ? 'same' : 'changed'
-      }
+      const changed = await store?.updateAnimal(animal.id, changes, call)
+      if (isReplayed) return 'replayed'
+      if (changed !== undefined) applyAnimal(state, changed)
+      return 'stored'
     } catch (error) {
       const code = error instanceof AnimalStoreError ? error.code : undefined
       if (code !== 'conflict' && code !== 'not_found') throw error
+      return 'rejected'
     }
-    // Somebody was faster, or the answer is an old one.
-    const now = await store.findAnimal(id, { signal })
-    if (now === undefined) {
-      applyRemoval(state, animal)
-      return 'removed'
-    }
-    applyAnimal(state, now)
-    if (statusNameOf(now) !== to) return 'other'
-    return isReplayed ? 'changed' : 'same'
+  }
+
+  /**
+   * Whether the user has given the animal its status with a change whose answer was lost. The service answers the same change
+   * again if it has carried it out.
+   */
+  async function isOwn(animal: Animal): Promise<boolean> {
+    const earlier = lost.get(animal.id)
+    if (earlier?.to !== statusNameOf(animal)) return false
+    const answer = await write(earlier)
+    lost.delete(animal.id)
+    return answer !== 'rejected'
   }
 
   /** As far as the page knows. */
@@ -157,6 +198,7 @@ export function createStatusChanges({ state, session, render, announce, onChange
   }
 
   return {
+    isOwn,
     /** Gives these animals a status, if they still have the one that the user saw. */
     set(targets: readonly Target[], to: StatusName): void {
       const changes = targets.map(({ animal, from }) => {
@@ -164,12 +206,16 @@ export function createStatusChanges({ state, session, render, announce, onChange
         const isRetry = earlier?.to === to && [earlier.from, to].includes(from)
         return isRetry ? earlier : createChange(animal, from, to)
       })
-      const hasStatus = ({ animal, from }: StatusChange) => from === to && statusNameOf(animal) === to
-      const had = changes.filter(hasStatus).map(change => [change, 'same'] as const)
-      run(
-        changes.filter(change => !hasStatus(change)),
-        { results: new Map(had) },
-      )
+      const open: StatusChange[] = []
+      const results = new Map<StatusChange, Result>()
+      for (const change of changes) {
+        if (state.waiting.has(change.animal.id)) results.set(change, 'busy')
+        else if (change.from === to && statusNameOf(change.animal) === to) results.set(change, 'same')
+        else open.push(change)
+      }
+      const isBusy = [...results.values()].every(result => result === 'busy') && open.length === 0
+      if (isBusy) announce(BUSY)
+      else run(open, { results })
     },
   }
 }
@@ -189,7 +235,7 @@ function describeOne(
   if (result === 'changed') return `${name} ${describeStatus(to)}${isUndo ? ' again' : ''}`
   if (result === 'same') return `${name} ${describeStatus(to)} already`
   if (result === 'removed') return `${name} was removed meanwhile`
-  if (result === 'failed') return describeFailure(failure)
+  if (result === 'failed' || result === 'lost') return describeWriteFailure(failure, 'changed')
   return `${name} ${describeStatusChange(now)} meanwhile`
 }
 
@@ -221,8 +267,10 @@ function describeMany(
     count('removed', 'was removed', 'were removed'),
     count('busy', 'still waits', 'still wait'),
     count('failed', 'was not changed', 'were not changed'),
+    count('lost', 'got no answer', 'got no answer'),
   ].flat()
-  return `${parts.join(', ')}${failure === undefined ? '' : `. ${describeFailure(failure)}`}`
+  const advice = [...results.values()].includes('lost') ? ' Try again: nothing is done twice.' : ''
+  return `${parts.join(', ')}${failure === undefined ? '' : `. ${describeFailure(failure)}${advice}`}`
 }
 
 export function describeStatusChange(status: StatusName, ofMany = false): string {
