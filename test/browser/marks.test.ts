@@ -312,6 +312,38 @@ suite('the cursor', () => {
   })
 })
 
+suite('the focus', () => {
+  test('goes to the row or to the title when what had it disappears', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await openAnimal(page, 3)
+    await statusButton(page, 'sold').focus()
+    await page.goBack()
+    await waitForFocusedRow(page, 3)
+    await press(page, '/', 'Escape')
+    await waitForFocusedRow(page, 3)
+    await openAnimal(page, 4)
+    await statusButton(page, 'sold').focus()
+    await service.send('DELETE', '/v1/pets/4')
+    await page.clock.fastForward(INTERVAL_MS)
+    await page.waitForFunction(() => document.activeElement?.id === 'missing-title')
+    // A removed row has the focus like any other.
+    await press(page, 'k')
+    await waitForFocusedRow(page, 5)
+    await press(page, 'j')
+    await waitForFocusedRow(page, 4)
+  })
+
+  test('goes to the row when Back closes the sheet of a phone', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service, { context: { viewport: { width: 375, height: 700 } } })
+    await openAnimal(page, 3)
+    await statusButton(page, 'sold').focus()
+    await page.goBack()
+    await waitForFocusedRow(page, 3)
+  })
+})
+
 suite('a key that can only read', () => {
   async function createReadOnlyKey(service: TestService): Promise<string> {
     const key = generateKey({ name: 'r', environment: 'production', access: 'read', createdAt: new Date() })
@@ -366,6 +398,7 @@ suite('a key that can only read', () => {
     await page.locator('#bar').getByText('read-only').waitFor()
     await page.getByText('This key may only read. Nothing was stored.').waitFor()
     assert.equal(await page.locator('#panel').isVisible(), false)
+    await waitForFocusedRow(page, 5)
     assert.equal(await page.locator('.writes:visible').count(), 0)
   })
 

@@ -9,7 +9,7 @@ import { createAnimalTable } from './animal-table.ts'
 import { enableCsvDownload } from './csv-download.ts'
 import { createDetails } from './details.ts'
 import { createEditAnimalForm } from './edit-animal-form.ts'
-import { find, keepFocus } from './elements.ts'
+import { find, isFocusLost, keepFocus } from './elements.ts'
 import { showInventory } from './inventory-bar.ts'
 import { type ListPage, showsNewAnimals } from './list-page.ts'
 import { createListStatus } from './list-status.ts'
@@ -93,7 +93,7 @@ const loader = createPageLoader({
 })
 const panel = createPanel(state, closeFront)
 const changes = createStatusChanges({ state, session, render, announce, onChanged: updateInventory })
-const marks = createMarks({ state, session, changes, render, onFocusLost: () => details.focusRow() })
+const marks = createMarks({ state, session, changes, render })
 const details = createDetails({
   state,
   table,
@@ -131,6 +131,7 @@ const searchField = createSearchField({
     details.focusRow()
   },
   onDone: () => details.focusRow(),
+  onLeft: () => details.restoreFocus(),
 })
 
 enableShortcuts({
@@ -173,6 +174,7 @@ session.restore()
 /** Shows the state in all parts of the page. The texts in the fields of the forms are no part of it. */
 function render(): void {
   const { page, inventory, location, newCount } = state
+  const hadFocus = document.activeElement !== document.body
   table.render()
   panel.render()
   details.render()
@@ -190,6 +192,8 @@ function render(): void {
   newAnimals.className = `quiet ${location.order}`
   const count = newCount === undefined ? 'New animals' : formatCount(newCount, 'new animal')
   find('#new-animals span', HTMLElement).textContent = newCount === 0 ? '' : count
+  // What renders may move the focus itself.
+  if (hadFocus) queueMicrotask(() => isFocusLost() && details.restoreFocus())
 }
 
 /** What became of a write whose panel the user has left. */

@@ -4,7 +4,7 @@ import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../clien
 import { isSameAnimal, STATUS_NAMES, statusNameOf } from '../../animal.ts'
 import type { AnimalTable } from './animal-table.ts'
 import { enableCopyButton } from './copy-button.ts'
-import { createElement, createStatusBadge, find } from './elements.ts'
+import { createElement, createStatusBadge, find, isFocusLost } from './elements.ts'
 import { describeWriteFailure } from './failures.ts'
 import { pageFrom, parseListLocation, toCategoryUrl, toUrl } from './location.ts'
 import type { Navigation } from './navigation.ts'
@@ -108,14 +108,12 @@ export function createDetails(options: DetailsOptions) {
     const isKnown = listed !== undefined && state.rowNotes.get(listed.id) === undefined
     if (isKnown) state.animal = listed
     render()
-    // The browser's Back button closes the panel and leaves the focus nowhere.
-    if (wasOpen && document.activeElement === document.body) focusRow()
     if (id === undefined) return
     if (!isKnown) await lookUp(id, listed)
     if (state.location.animal !== id || state.form !== undefined) return
     // A sheet covers the list, which cannot have the focus then.
     if (!panel.isBesideList) (state.animal ? name : missingTitle).focus()
-    else if (state.animal !== undefined && listed !== undefined) table.focusRow(id)
+    else if (listed !== undefined) table.focusRow(id)
   }
 
   /** The link stays if there is no such animal: it may be shared again, or be corrected. */
@@ -274,6 +272,17 @@ export function createDetails(options: DetailsOptions) {
     if (id !== undefined) table.focusRow(id)
   }
 
+  /** What had the focus is gone: the keyboard goes on in the panel, otherwise from the row with the cursor. */
+  function restoreFocus(): void {
+    const { cursor } = state
+    if (contentOf(state) === 'missing') missingTitle.focus()
+    else if (contentOf(state) === 'details' && !panel.isBesideList) name.focus()
+    else focusRow()
+    if (isFocusLost()) find('#title', HTMLElement).focus({ preventScroll: true })
+    // The user has not moved.
+    state.cursor = cursor
+  }
+
   function select(id: bigint, replaces = false): void {
     navigation.goTo({ ...state.location, animal: id }, { replaces })
   }
@@ -281,6 +290,7 @@ export function createDetails(options: DetailsOptions) {
   return {
     follow,
     focusRow,
+    restoreFocus,
     select,
     keep,
     render: renderDetails,

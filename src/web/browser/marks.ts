@@ -13,11 +13,9 @@ interface MarksOptions {
   readonly session: Session
   readonly changes: StatusChanges
   readonly render: () => void
-  /** A control of the bar that has the focus disappears. */
-  readonly onFocusLost: () => void
 }
 
-export function createMarks({ state, session, changes, render, onFocusLost }: MarksOptions) {
+export function createMarks({ state, session, changes, render }: MarksOptions) {
   const bar = find('#marks', HTMLElement)
   const text = find('#marks p', HTMLElement)
   const buttons = find('#marks [role=group]', HTMLElement)
@@ -66,7 +64,6 @@ export function createMarks({ state, session, changes, render, onFocusLost }: Ma
       const isWaiting =
         !asks &&
         (waiting.size > 1 || (waiting.size === 1 && state.isSlow && !waiting.has(location.animal ?? 0n)))
-      const hadFocus = bar.contains(document.activeElement)
       bar.hidden = !asks && !isWaiting && outcome === undefined
       bar.classList.toggle('choosing', choosing !== undefined)
       buttons.hidden = !asks
@@ -81,8 +78,6 @@ export function createMarks({ state, session, changes, render, onFocusLost }: Ma
         text.textContent = [`${formatNumber(marked.size)} marked`, outcome?.text].filter(Boolean).join('. ')
       else if (choosing !== undefined) text.textContent = shortenName(only?.animal.name ?? '')
       else text.textContent = outcome?.text ?? ''
-      if (hadFocus && !(bar.contains(document.activeElement) && document.activeElement?.checkVisibility()))
-        onFocusLost()
     },
     clear,
     toggle(id: bigint | undefined): void {
