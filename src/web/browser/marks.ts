@@ -65,6 +65,7 @@ export function createMarks({ state, session, changes, render }: MarksOptions) {
         !asks &&
         (waiting.size > 1 || (waiting.size === 1 && state.isSlow && !waiting.has(location.animal ?? 0n)))
       bar.hidden = !asks && !isWaiting && outcome === undefined
+      bar.classList.toggle('asks', asks)
       bar.classList.toggle('choosing', choosing !== undefined)
       buttons.hidden = !asks
       undoButton.hidden = asks || isWaiting || !outcome?.undo || outcome.written.size === 0
