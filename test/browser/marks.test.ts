@@ -109,6 +109,17 @@ suite('a key before the number', () => {
     }
   })
 
+  test('is forgotten when somebody removes the animal', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await rowOf(page, 4).locator('.name').focus()
+    await press(page, 's')
+    await shownIn(page, 'Animal 4').waitFor()
+    await service.send('DELETE', '/v1/pets/4')
+    await page.clock.fastForward(INTERVAL_MS)
+    await page.locator('#marks').waitFor({ state: 'hidden' })
+  })
+
   test('does nothing to the list behind the form for a new animal', async t => {
     const service = await startWithAnimals(t, newAnimals(5))
     const { page } = await open(t, service)

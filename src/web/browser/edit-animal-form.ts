@@ -105,6 +105,7 @@ export function createEditAnimalForm(options: EditAnimalFormOptions) {
     if (!isResumed) onOpen()
     state.form = 'edit-animal'
     state.question = undefined
+    isUnanswered = false
     fields.clearProblems()
     render()
     fields.name.focus()
@@ -297,8 +298,9 @@ export function createEditAnimalForm(options: EditAnimalFormOptions) {
     )
     const isAsTyped = FIELDS.every(field => isSame(field, now[field], draft.typed[field]))
     // A change that got no answer turns out to be stored.
-    if (isUnanswered && isAsTyped && !fields.isSending) problem.textContent = ''
-    if (isAsTyped) isUnanswered = false
+    if (!isUnanswered || !isAsTyped || fields.isSending) return
+    isUnanswered = false
+    problem.textContent = ''
   }
 
   fields.form.addEventListener('input', () =>

@@ -110,6 +110,7 @@ export function applyAnimal(state: PageState, animal: Animal): void {
 /** The animal does not exist any more. */
 export function applyRemoval(state: PageState, { id, name }: Pick<Animal, 'id' | 'name'>): void {
   state.rowNotes.set(id, 'removed')
+  if (state.choosing?.has(id)) state.choosing = undefined
   state.marked.delete(id)
   forgetWritten(state, id)
   if (state.location.animal !== id) return
