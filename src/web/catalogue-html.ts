@@ -91,7 +91,7 @@ function renderSignIn(environment: Environment): Html {
 <div class="row"><input id="key" name="key" type="password" required autocomplete="off" spellcheck="false" placeholder="${KEY_PREFIX[environment]}…" aria-describedby="sign-in-problem"><button id="show-key" type="button" aria-controls="key">Show key</button></div>
 <p id="sign-in-problem" class="problem" role="alert"></p>
 <div class="check row"><input id="remember" type="checkbox" aria-describedby="remember-hint"><label for="remember">Remember on this device</label></div>
-<p id="remember-hint" class="hint"><span>The key is forgotten when you close the tabs of this catalogue.</span><span class="warning">Everybody who uses this browser can then see the catalogue and add to it, until you sign out. Leave this off on a shared computer.</span></p>
+<p id="remember-hint" class="hint"><span>The key is forgotten when you close the tabs of this catalogue.</span><span class="warning">Everybody who uses this browser can then see, change and remove animals, until you sign out. Leave this off on a shared computer.</span></p>
 <button class="primary">Sign in</button>
 </form>
 </section>`
@@ -119,7 +119,7 @@ function renderToolbar(): Html {
 </div>`
 }
 
-/** Covers the line above the table, so that no row moves. */
+/** Covers the line above the table, so that no row moves. An outcome covers only the left part of the line. */
 function renderMarks(): Html {
   return html`<div id="marks" class="writes" hidden><div class="row"><p></p>
 <div class="row" role="group" aria-label="Set the status">${STATUS_NAMES.map((status, index) => html`<button class="status-button ${status}" type="button">${labelOf(status)}<kbd aria-hidden="true">${String(index + 1)}</kbd></button>`)}</div>
@@ -139,7 +139,7 @@ function renderListMessage(): Html {
 function renderPanel(): Html {
   return html`<aside id="panel" aria-labelledby="details-name" hidden>
 ${renderDetails()}
-<div id="missing" hidden><div class="panel-heading"><h2 id="missing-title" tabindex="-1"></h2>${renderCloseButton()}</div><p class="hint">It was removed for good, or the number in this link is wrong.</p></div>
+<div id="missing" hidden><div class="panel-heading"><h2 id="missing-title" tabindex="-1"></h2>${renderCloseButton()}</div><p id="missing-hint" class="hint"></p></div>
 ${renderAddForm()}
 ${renderEditForm()}
 </aside>
@@ -158,9 +158,9 @@ function renderDetails(): Html {
 <div id="status" class="writes"><div class="row" role="group" aria-label="Status">${STATUS_NAMES.map(status => html`<button class="status-button ${status}" type="button" data-status="${status}" aria-pressed="false">${labelOf(status)}</button>`)}</div>
 <p id="status-note" class="hint"><span></span> <button id="undo" class="link" type="button" aria-keyshortcuts="z" hidden>Undo</button><button id="retry" class="link" type="button" hidden>Try again</button></p></div>
 <dl><div class="row"><dt>JSON</dt><dd class="row">${renderCopyButton('json', 'Copy JSON')}</dd></div></dl>
-<pre id="details-json" tabindex="0" aria-label="JSON"></pre>
+<pre id="details-json" tabindex="0" role="region" aria-label="JSON"></pre>
 <div id="removal" class="writes"><button id="remove" class="danger" type="button">Remove</button>
-<div id="question" role="group" aria-labelledby="question-text" hidden><p id="question-text"></p><div class="row"><button id="confirm-removal" class="danger" type="button">Remove</button><button id="keep" type="button">Keep</button></div></div></div>
+<div id="question" role="group" aria-labelledby="question-text" hidden><p id="question-text"></p><div class="row"><button id="keep" type="button">Keep</button><button id="confirm-removal" class="danger" type="button">Remove</button></div></div></div>
 </div>`
 }
 

@@ -174,13 +174,33 @@ suite('the form', () => {
       await route.abort()
     })
     await addButton(page).click()
-    await page.getByText('The server cannot be reached. Press Add to try again').waitFor()
+    await page
+      .getByText(
+        'The server cannot be reached. The animal may have been added. Press Add again: unchanged, it is added only once.',
+      )
+      .waitFor()
     await page.unroute('**/v1/pets')
     await addButton(page).click()
     await page.getByText('Added Kim').waitFor()
     await page.locator('#rows tr').first().waitFor()
     assert.deepEqual(await readIds(page), ['1'])
     assert.equal((await service.store.listAnimals({ limit: 100 })).length, 1)
+  })
+
+  test('says that the first animal may be in the list if it is changed after a lost answer', async t => {
+    const service = await startTestService(t)
+    const { page } = await open(t, service)
+    await fillIn(page, 'Kim', '8')
+    await page.route('**/v1/pets', route => route.abort())
+    await addButton(page).click()
+    await page.getByText('The animal may have been added.').waitFor()
+    await page.getByRole('textbox', { name: 'Name' }).fill('Kimm')
+    await page
+      .getByText('The animal before this change may be in the list already. Look there first.')
+      .waitFor()
+    await page.unroute('**/v1/pets')
+    await addButton(page).click()
+    await page.getByText('Added Kimm').waitFor()
   })
 
   test('cannot be closed or changed while the request is in flight', async t => {

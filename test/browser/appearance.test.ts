@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
+import { createAnimals } from '../support/animals.ts'
 import { shared } from '../support/service.ts'
 import { waitUntil } from '../support/wait.ts'
 import {
@@ -114,10 +115,51 @@ suite('the catalogue page', () => {
     }
   })
 
+  test('covers no row with the bar of marked animals, also on a narrow screen', async t => {
+    const { page } = await open(t, service())
+    await readRows(page)
+    await page.locator('#rows .box').first().click()
+    for (const width of [320, 375, 768, 1280]) {
+      await page.setViewportSize({ width, height: 667 })
+      const [bar, row] = [
+        await boxOf(page.locator('#marks > div')),
+        await boxOf(page.locator('#rows tr').first()),
+      ]
+      assert.ok(bar.bottom <= row.y, `the bar ends at ${bar.bottom}, the first row begins at ${row.y}`)
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true)
+    }
+  })
+
+  test('leaves new animals and the controls of the list visible beside an outcome', async t => {
+    const own = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, own)
+    await readRows(page)
+    for (const row of [0, 1]) await page.locator('#rows .box').nth(row).click()
+    await page.getByRole('group', { name: 'Set the status' }).getByRole('button', { name: 'sold' }).click()
+    await page.locator('#marks').getByText('2 are sold').waitFor()
+    await createAnimals(own.store, [{ animal: { name: 'New', categoryId: 1n } }])
+    await page.locator('#new-animals:not([hidden])').waitFor()
+    for (const width of [1000, 1280]) {
+      await page.setViewportSize({ width, height: 667 })
+      const bar = await boxOf(page.locator('#marks > div'))
+      const others = [await boxOf(page.locator('#new-animals')), await boxOf(page.locator('#view'))]
+      for (const other of others)
+        assert.ok(bar.right <= other.x || bar.bottom <= other.y, `the outcome covers a control at ${width}`)
+    }
+    await page.locator('#export').waitFor()
+    await page.locator('#new-animals').click()
+    await page.locator('#rows tr').nth(5).waitFor()
+  })
+
   test('marks what is selected without colours too', async t => {
     const { page } = await open(t, service(), { context: { forcedColors: 'active' } })
     await page.locator('#rows tr').first().click()
-    for (const selected of ['#filter [aria-pressed=true]', '#newest', '#rows tr[aria-current]'])
+    for (const selected of [
+      '#filter [aria-pressed=true]',
+      '#newest',
+      '#rows tr[aria-current]',
+      '#status [aria-pressed=true]',
+    ])
       assert.equal(await style(page, selected, 'outline-style'), 'solid', selected)
   })
 

@@ -227,6 +227,15 @@ export async function changeAnimal(service: TestService, id: number, changes: ob
   assert.equal(status, 200)
 }
 
+/** Replaces the next answers to this method by an error of the server, after the service has carried out the requests. */
+export async function failAnswers(page: Page, method: string, url = '**/v1/pets/**'): Promise<void> {
+  await page.route(url, async route => {
+    if (route.request().method() !== method) return route.fallback()
+    await route.fetch()
+    await route.fulfill({ status: 500, json: { code: 'internal_error', message: '', status: 500 } })
+  })
+}
+
 /** Lets the next answers to this method get lost, after the service has carried out the requests. */
 export async function loseAnswers(page: Page, method: string): Promise<void> {
   await page.route('**/v1/pets/**', async route => {

@@ -7,6 +7,7 @@ import type { TestService } from '../support/service.ts'
 import {
   changeAnimal,
   failRequests,
+  holdRequests,
   INTERVAL_MS,
   loseAnswers,
   newAnimals,
@@ -163,6 +164,15 @@ suite('editing', () => {
     await page.clock.fastForward(INTERVAL_MS)
     await page.getByText('Somebody has changed this animal meanwhile.').waitFor()
     assert.equal(await nameField(page).inputValue(), 'Mine')
+    // A screen reader would announce it again.
+    await page.evaluate(() =>
+      new MutationObserver(() => document.body.classList.add('repeated')).observe(
+        document.querySelector('#edit-note') as Element,
+        { childList: true },
+      ),
+    )
+    await nameField(page).pressSequentially('!')
+    assert.equal(await page.locator('.repeated').count(), 0)
   })
 
   test('keeps the draft when Escape closes the form and when the page is reloaded; Cancel drops it', async t => {
@@ -303,11 +313,78 @@ suite('editing', () => {
     })
     await loseAnswers(page, 'PATCH')
     await saveButton(page).click()
-    await page.getByText('Not saved. The server cannot be reached.').waitFor()
+    const problem = page.getByText(
+      'The server cannot be reached. It may be saved. Try again: nothing is done twice.',
+    )
+    await problem.waitFor()
     await page.unroute('**/v1/pets/**')
+    // The page reads the animal again, and it is as the user wanted it.
+    await problem.waitFor({ state: 'hidden' })
+    await changeAnimal(service, 2, { categoryId: 77 })
     await saveButton(page).click()
     await page.getByRole('heading', { name: 'Bella', exact: true }).waitFor()
     assert.equal(keys.size, 1)
+    // The answer was the old one.
+    assert.deepEqual((await readRows(page))[1], ['2', 'Bella', '77', 'available'])
+  })
+
+  test('shows in a notice what became of a form that was left', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openForm(page, 2)
+    await nameField(page).fill('Bella')
+    const released = Promise.withResolvers<void>()
+    await page.route('**/v1/pets/2', async route => {
+      await released.promise
+      await route.fulfill({ status: 400, json: { code: 'invalid_request', message: 'No.', status: 400 } })
+    })
+    await saveButton(page).click()
+    await page.getByRole('button', { name: 'Saving …' }).waitFor()
+    await openAnimal(page, 1)
+    released.resolve()
+    await page.getByText('Animal 2: Not saved. No.').waitFor()
+    await page.getByRole('button', { name: 'Show', exact: true }).click()
+    await page.getByRole('button', { name: 'Continue editing' }).click()
+    assert.equal(await nameField(page).inputValue(), 'Bella')
+  })
+
+  test('does not take another animal for the removed one', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await openAnimal(page, 2)
+    await service.send('DELETE', '/v1/pets/2')
+    const { arrived, release } = await holdRequests(page, 'PATCH')
+    await page.keyboard.press('e')
+    await arrived
+    await openAnimal(page, 1)
+    const answer = page.waitForResponse(response => response.request().method() === 'PATCH')
+    release()
+    assert.equal((await answer).status(), 404)
+    await page.clock.fastForward(INTERVAL_MS)
+    await rowOf(page, 2).getByText('removed').waitFor()
+    assert.equal(await page.getByRole('heading', { name: 'Animal 1', exact: true }).isVisible(), true)
+    await rowOf(page, 1).getByText('available').waitFor()
+  })
+
+  test('says if the newest values cannot be read, until they can', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openAnimal(page, 2)
+    await page.route('**/v1/**', route => route.abort())
+    await page.keyboard.press('e')
+    const problem = page.locator('#edit-problem', { hasText: 'The newest values cannot be read right now.' })
+    await problem.waitFor()
+    await page.unroute('**/v1/**')
+    await problem.waitFor({ state: 'hidden' })
+  })
+
+  test('is not continued if nothing was typed', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openForm(page, 2)
+    await openAnimal(page, 3)
+    await openAnimal(page, 2)
+    await page.getByRole('button', { name: 'Edit', exact: true }).waitFor()
   })
 
   test('loses nothing when the key stops working', async t => {
@@ -325,14 +402,32 @@ suite('editing', () => {
     await page.getByRole('heading', { name: 'Bella', exact: true }).waitFor()
   })
 
-  test('says that the animal was removed', async t => {
+  test('keeps what was typed when somebody removes the animal, which cannot be saved then', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
-    const { page } = await open(t, service)
-    await openForm(page, 2)
-    await nameField(page).fill('Bella')
-    await service.send('DELETE', '/v1/pets/2')
-    await saveButton(page).click()
-    await page.getByRole('heading', { name: 'Animal 2 was removed' }).waitFor()
+    // The first time the page notices it, the second time the user.
+    for (const [id, isRead] of [
+      [2, true],
+      [3, false],
+    ] as const) {
+      const { page } = await open(t, service, { isClockStopped: true })
+      await openForm(page, id)
+      await nameField(page).fill('Bella')
+      await service.send('DELETE', `/v1/pets/${id}`)
+      if (isRead) await page.clock.fastForward(INTERVAL_MS)
+      else await saveButton(page).click()
+      const note = page
+        .getByRole('status')
+        .getByText('This animal was removed meanwhile and cannot be saved.')
+      await note.first().waitFor()
+      assert.equal(await nameField(page).inputValue(), 'Bella')
+      await nameField(page).press('x')
+      assert.equal(await page.locator('#rows :checked').count(), 0)
+      await saveButton(page).click()
+      await waitForAnnouncement(page, 'This animal was removed meanwhile and cannot be saved.')
+      await page.keyboard.press('Escape')
+      await page.getByRole('heading', { name: `Animal ${id} was removed` }).waitFor()
+      assert.equal(await page.evaluate(() => document.activeElement?.id), 'missing-title')
+    }
   })
 })
 
@@ -357,6 +452,7 @@ suite('removing', () => {
     await removeButton(page).click()
     await removeButton(page).click()
     await page.getByRole('heading', { name: 'Animal 2 was removed' }).waitFor()
+    await page.getByText('It cannot be brought back.').waitFor()
     await waitForAnnouncement(page, 'Animal 2 was removed')
     assert.deepEqual((await readRows(page))[1], ['2', 'Animal 2', '1', 'removed'])
     const note = rowOf(page, 2).getByText('removed', { exact: true })
@@ -376,16 +472,80 @@ suite('removing', () => {
     await page.getByText('It was removed for good').waitFor()
   })
 
-  test('happens only if the animal has the status that the user sees', async t => {
+  test('needs more than a double click', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openAnimal(page, 2)
+    page.on('request', request => assert.equal(request.method(), 'GET'))
+    await removeButton(page).dblclick()
+    await page.getByText('Remove Animal 2 for good?').waitFor()
+    const { x: keep = 0 } = (await page.getByRole('button', { name: 'Keep' }).boundingBox()) ?? {}
+    const { x: confirm = 0 } = (await removeButton(page).boundingBox()) ?? {}
+    assert.ok(keep < confirm, 'Keep is not where Remove was')
+    await removeButton(page).dispatchEvent('click', { detail: 2 })
+    await removeButton(page).dispatchEvent('click', { detail: 3 })
+    assert.equal(await page.getByText('for good?').isVisible(), true)
+    assert.equal(await removeButton(page).textContent(), 'Remove')
+  })
+
+  test('is not asked about any more when the animal has changed meanwhile', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await openAnimal(page, 2)
+    await removeButton(page).click()
+    await page.getByText('Remove Animal 2 for good?').waitFor()
+    await changeAnimal(service, 2, { status: 'sold' })
+    await page.clock.fastForward(INTERVAL_MS)
+    await page.locator('#details').getByText('Animal 2 was sold meanwhile').waitFor()
+    await waitForAnnouncement(page, 'Animal 2 was sold meanwhile')
+    assert.equal(await page.getByText('for good?').isVisible(), false)
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'remove')
+    await removeButton(page).click()
+    await changeAnimal(service, 2, { name: 'Bella' })
+    await page.clock.fastForward(INTERVAL_MS)
+    await page.locator('#details').getByText('Bella was changed meanwhile').waitFor()
+    assert.equal((await service.store.listAnimals({ limit: 9 })).length, 3)
+  })
+
+  test('happens only if the animal has the status that it had when the page asked', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
     const { page } = await open(t, service, { isClockStopped: true })
     await openAnimal(page, 2)
     await changeAnimal(service, 2, { status: 'sold' })
-    await removeButton(page).click()
-    await removeButton(page).click()
+    await removeButton(page).focus()
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
     await page.locator('#details').getByText('Animal 2 was sold meanwhile').waitFor()
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'remove')
     await waitForStatus(page, 'sold')
     assert.equal((await service.store.listAnimals({ limit: 9 })).length, 3)
+  })
+
+  test('that fails when its panel was left is reported in a notice, and closes no other question', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service, { isClockStopped: true })
+    for (const [id, status, code, text] of [
+      [2, 400, 'invalid_request', 'Animal 2: Not removed. No.'],
+      [3, 409, 'conflict', 'Animal 3 was changed meanwhile and was not removed.'],
+    ] as const) {
+      const released = Promise.withResolvers<void>()
+      await page.route('**/v1/pets/**', async route => {
+        if (route.request().method() !== 'DELETE') return route.fallback()
+        await released.promise
+        await route.fulfill({ status, json: { code, message: 'No.', status } })
+      })
+      await openAnimal(page, id)
+      await removeButton(page).click()
+      await removeButton(page).click()
+      await page.getByRole('button', { name: 'Removing …' }).waitFor()
+      await openAnimal(page, 1)
+      await removeButton(page).click()
+      released.resolve()
+      await page.getByText(text).waitFor()
+      assert.equal(await page.getByText('Remove Animal 1 for good?').isVisible(), true)
+      await page.keyboard.press('Escape')
+    }
   })
 
   test('succeeds if somebody else has removed the animal, and after a lost answer', async t => {

@@ -8,6 +8,8 @@ import { generateKey } from '../../src/api-key.ts'
 import type { TestService } from '../support/service.ts'
 import {
   changeAnimal,
+  failAnswers,
+  holdRequests,
   INTERVAL_MS,
   newAnimals,
   openAddForm,
@@ -45,6 +47,13 @@ async function waitForSelected(page: Page, id: number): Promise<void> {
   )
 }
 
+async function waitForFocusedRow(page: Page, id: number): Promise<void> {
+  await page.waitForFunction(
+    id => document.activeElement?.closest('tr')?.querySelector('.id')?.textContent === id,
+    String(id),
+  )
+}
+
 /** The id of the row that has the focus. */
 function focusedRow(page: Page): Promise<string | null | undefined> {
   return page.evaluate(() => document.activeElement?.closest('tr')?.querySelector('.id')?.textContent)
@@ -56,9 +65,7 @@ suite('s and a number', () => {
     const { page } = await open(t, service)
     await readRows(page)
     await press(page, 'j', 'j', 'Escape')
-    await page.waitForFunction(
-      () => document.activeElement?.closest('tr')?.querySelector('.id')?.textContent === '4',
-    )
+    await waitForFocusedRow(page, 4)
     await press(page, '3')
     await press(page, 's')
     await shownIn(page, 'Animal 4').waitFor()
@@ -79,6 +86,56 @@ suite('s and a number', () => {
   })
 })
 
+suite('a key before the number', () => {
+  test('is forgotten after another key, in a field, and when another animal is opened', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service)
+    await readRows(page)
+    page.on('request', request => assert.equal(request.method(), 'GET'))
+    const bar = page.locator('#marks')
+    const others = [
+      () => press(page, '/'),
+      () => press(page, 'n'),
+      () => rowOf(page, 2).locator('.name').click(),
+      () => press(page, 'f'),
+    ]
+    for (const other of others) {
+      await rowOf(page, 4).locator('.name').focus()
+      await press(page, 's')
+      await shownIn(page, 'Animal 4').waitFor()
+      await other()
+      await bar.waitFor({ state: 'hidden' })
+      await press(page, 'Escape')
+    }
+  })
+
+  test('is forgotten when somebody removes the animal', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await rowOf(page, 4).locator('.name').focus()
+    await press(page, 's')
+    await shownIn(page, 'Animal 4').waitFor()
+    await service.send('DELETE', '/v1/pets/4')
+    await page.clock.fastForward(INTERVAL_MS)
+    await page.locator('#marks').waitFor({ state: 'hidden' })
+  })
+
+  test('does nothing to the list behind the form for a new animal', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service)
+    await rowOf(page, 4).locator('.name').focus()
+    await press(page, 's', '3')
+    await shownIn(page, 'Animal 4 is sold, was available').waitFor()
+    page.on('request', request => assert.equal(request.method(), 'GET'))
+    await openAddForm(page)
+    await page.getByRole('radio', { name: 'pending' }).focus()
+    await press(page, 'z', 'x', 'e', 's', '1')
+    assert.equal(await page.locator('#rows :checked').count(), 0)
+    assert.equal(await page.getByRole('heading', { name: 'New animal' }).isVisible(), true)
+    assert.equal((await statusesOf(service))[3], 'sold')
+  })
+})
+
 suite('marked animals', () => {
   test('get a status together, with one line of outcome and Undo', async t => {
     const service = await startWithAnimals(t, newAnimals(14, ['available', 'available', 'available', 'sold']))
@@ -91,10 +148,7 @@ suite('marked animals', () => {
     await changeAnimal(service, 2, { status: 'sold' })
     await service.send('DELETE', '/v1/pets/3')
     await page.getByRole('group', { name: 'Set the status' }).getByRole('button', { name: 'sold' }).click()
-    await shownIn(
-      page,
-      '6 are sold, 4 were sold before, 1 was changed by somebody else, 1 was removed',
-    ).waitFor()
+    await shownIn(page, '6 are sold, 4 were sold before, 1 became pending meanwhile, 1 was removed').waitFor()
     assert.equal(await page.locator('#rows :checked').count(), 0)
     await page.locator('#marks').getByRole('button', { name: 'Undo' }).click()
     await shownIn(page, '6 are as they were').waitFor()
@@ -129,6 +183,44 @@ suite('marked animals', () => {
     await page.locator('#marks').waitFor({ state: 'hidden' })
   })
 
+  test('are changed only if they have the status that they had when they were marked', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await readRows(page)
+    await press(page, 'j', 'x', 'j', 'x', 'j', 'x', 'Escape')
+    await shownIn(page, '3 marked').waitFor()
+    await changeAnimal(service, 4, { status: 'sold' })
+    await page.clock.fastForward(INTERVAL_MS)
+    await rowOf(page, 4).getByText('sold').waitFor()
+    await press(page, 's', '2')
+    await shownIn(page, '2 are pending, 1 was sold meanwhile').waitFor()
+    assert.deepEqual(await statusesOf(service), ['available', 'available', 'pending', 'sold', 'pending'])
+    // The same for the row with the cursor.
+    await press(page, 'j', 'j', 'Escape')
+    await waitForFocusedRow(page, 1)
+    await press(page, 's')
+    await changeAnimal(service, 1, { status: 'sold' })
+    await page.clock.fastForward(INTERVAL_MS)
+    await rowOf(page, 1).getByText('sold').waitFor()
+    await press(page, '2')
+    await shownIn(page, 'Animal 1 was sold meanwhile').waitFor()
+    assert.equal((await statusesOf(service))[0], 'sold')
+  })
+
+  test('keep their marks while they wait, and the others are changed', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await openAnimal(page, 3)
+    const { arrived, release } = await holdRequests(page, 'PATCH')
+    await statusButton(page, 'sold').click()
+    await arrived
+    await press(page, 'x', 'j', 'x', 'Escape', 's', '2')
+    await shownIn(page, '1 marked').waitFor()
+    release()
+    await shownIn(page, '1 marked. 1 is pending, 1 still waits').waitFor()
+    assert.deepEqual(await statusesOf(service), ['available', 'pending', 'sold'])
+  })
+
   test('that could not be reached can be tried again', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
     const { page } = await open(t, service)
@@ -146,6 +238,35 @@ suite('marked animals', () => {
     await press(page, 'z')
     await shownIn(page, '3 are as they were').waitFor()
     assert.deepEqual(await statusesOf(service), ['available', 'available', 'available'])
+  })
+
+  test('that got no answer are told from those that were not changed', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await readRows(page)
+    await failAnswers(page, 'PATCH', '**/v1/pets/2?**')
+    await press(page, 'j', 'x', 'j', 'x', 'j', 'x', 'Escape', 's', '3')
+    const advice = 'The server cannot answer right now. Try again: nothing is done twice.'
+    await shownIn(page, `2 are sold, 1 got no answer. ${advice}`).waitFor()
+    await page.unroute('**/v1/pets/2?**')
+    await page.locator('#marks').getByRole('button', { name: 'Try again' }).click()
+    await shownIn(page, '3 are sold').waitFor()
+  })
+
+  test('keep their outcome when the key stops working and the user signs in again', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await readRows(page)
+    await page.route('**/v1/pets/2?**', route =>
+      route.fulfill({ status: 401, json: { code: 'unauthorized', message: 'No.', status: 401 } }),
+    )
+    await press(page, 'j', 'x', 'j', 'x', 'j', 'x', 'Escape', 's', '3')
+    await page.getByText('This key stopped working').waitFor()
+    await page.unroute('**/v1/pets/2?**')
+    await signIn(page)
+    await shownIn(page, '2 are sold, 1 was not changed. No.').waitFor()
+    await page.locator('#marks').getByRole('button', { name: 'Try again' }).click()
+    await shownIn(page, '3 are sold').waitFor()
   })
 
   test('are always shown with their boxes on a touch screen, large enough for a finger', async t => {
@@ -202,6 +323,38 @@ suite('the cursor', () => {
   })
 })
 
+suite('the focus', () => {
+  test('goes to the row or to the title when what had it disappears', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await openAnimal(page, 3)
+    await statusButton(page, 'sold').focus()
+    await page.goBack()
+    await waitForFocusedRow(page, 3)
+    await press(page, '/', 'Escape')
+    await waitForFocusedRow(page, 3)
+    await openAnimal(page, 4)
+    await statusButton(page, 'sold').focus()
+    await service.send('DELETE', '/v1/pets/4')
+    await page.clock.fastForward(INTERVAL_MS)
+    await page.waitForFunction(() => document.activeElement?.id === 'missing-title')
+    // A removed row has the focus like any other.
+    await press(page, 'k')
+    await waitForFocusedRow(page, 5)
+    await press(page, 'j')
+    await waitForFocusedRow(page, 4)
+  })
+
+  test('goes to the row when Back closes the sheet of a phone', async t => {
+    const service = await startWithAnimals(t, newAnimals(5))
+    const { page } = await open(t, service, { context: { viewport: { width: 375, height: 700 } } })
+    await openAnimal(page, 3)
+    await statusButton(page, 'sold').focus()
+    await page.goBack()
+    await waitForFocusedRow(page, 3)
+  })
+})
+
 suite('a key that can only read', () => {
   async function createReadOnlyKey(service: TestService): Promise<string> {
     const key = generateKey({ name: 'r', environment: 'production', access: 'read', createdAt: new Date() })
@@ -254,7 +407,9 @@ suite('a key that can only read', () => {
     )
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.locator('#bar').getByText('read-only').waitFor()
+    await page.getByText('This key may only read. Nothing was stored.').waitFor()
     assert.equal(await page.locator('#panel').isVisible(), false)
+    await waitForFocusedRow(page, 5)
     assert.equal(await page.locator('.writes:visible').count(), 0)
   })
 

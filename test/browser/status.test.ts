@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import {
   changeAnimal,
+  failAnswers,
   holdRequests,
   INTERVAL_MS,
   loseAnswers,
@@ -73,12 +74,14 @@ suite('one press', () => {
     assert.equal(writes, 1)
   })
 
-  test('does nothing if the animal has the status, and arrow keys write nothing', async t => {
+  test('says if the animal has the status already, and arrow keys write nothing', async t => {
     const service = await startWithAnimals(t, newAnimals(3))
     const { page } = await open(t, service)
     await openAnimal(page, 2)
     page.on('request', request => assert.equal(request.method(), 'GET'))
     await statusButton(page, 'available').click()
+    await page.locator('#details').getByText('Animal 2 is available already').waitFor()
+    await waitForAnnouncement(page, 'Animal 2 is available already')
     await page.keyboard.press('ArrowRight')
     await waitForStatus(page, 'available')
     assert.equal(await page.getByRole('button', { name: 'Undo' }).count(), 0)
@@ -105,6 +108,25 @@ suite('one press', () => {
     await page.keyboard.press('z')
     await undo.click()
     await waitForStatus(page, 'available')
+  })
+})
+
+suite('a change that waits', () => {
+  test('says so after a second, in the panel or above the table', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await openAnimal(page, 2)
+    const { arrived, release } = await holdRequests(page, 'PATCH')
+    await statusButton(page, 'sold').click()
+    await arrived
+    await page.clock.fastForward(1_000)
+    await page.locator('#details').getByText('Still waiting for the server …').waitFor()
+    await waitForAnnouncement(page, 'Still waiting for the server …')
+    await page.keyboard.press('Escape')
+    await page.locator('#marks').getByText('Still waiting for the server …').waitFor()
+    release()
+    await rowOf(page, 2).getByText('sold').waitFor()
+    await page.getByText('Still waiting').first().waitFor({ state: 'hidden' })
   })
 })
 
@@ -142,6 +164,24 @@ suite('a colleague who is faster', () => {
     await page.getByRole('button', { name: 'Undo' }).click()
     await page.locator('#details').getByText('Animal 2 became pending meanwhile').waitFor()
     await waitForStatus(page, 'pending')
+  })
+
+  test('is not undone either who came to the same status in the end', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await openAnimal(page, 2)
+    await statusButton(page, 'sold').click()
+    await page.getByRole('button', { name: 'Undo' }).waitFor()
+    for (const status of ['available', 'sold']) {
+      await changeAnimal(service, 2, { status })
+      await page.clock.fastForward(INTERVAL_MS)
+      await waitForStatus(page, status)
+    }
+    assert.equal(await page.getByRole('button', { name: 'Undo' }).count(), 0)
+    page.on('request', request => assert.equal(request.method(), 'GET'))
+    await page.keyboard.press('z')
+    await statusButton(page, 'sold').click()
+    await page.locator('#details').getByText('Animal 2 is sold already').waitFor()
   })
 
   test('may have removed the animal', async t => {
@@ -188,6 +228,56 @@ suite('a lost answer', () => {
     await waitForStatus(page, 'sold')
     await statusButton(page, 'sold').click()
     await page.getByText('was available').waitFor()
+  })
+
+  test('is no news of a colleague when the user sets another status, or removes the animal', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service, { isClockStopped: true })
+    for (const id of [2, 1]) {
+      await openAnimal(page, id)
+      await failAnswers(page, 'PATCH')
+      await statusButton(page, 'sold').click()
+      const text = 'The server cannot answer right now. It may be changed. Try again: nothing is done twice.'
+      await page.locator('#details').getByText(text).waitFor()
+      await page.unroute('**/v1/pets/**')
+      assert.equal((await service.store.listAnimals({ limit: 3 }))[id - 1]?.status, 'sold')
+      if (id === 2) {
+        await statusButton(page, 'pending').click()
+        await page.getByText('was available').waitFor()
+        await waitForStatus(page, 'pending')
+      } else {
+        await page.getByRole('button', { name: 'Remove', exact: true }).click()
+        await page.getByRole('button', { name: 'Remove', exact: true }).click()
+        await page.getByRole('heading', { name: 'Animal 1 was removed' }).waitFor()
+      }
+    }
+  })
+
+  test('hides nothing that a colleague has done', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await openAnimal(page, 2)
+    await page.route('**/v1/pets/**', route => route.fulfill({ status: 500, body: '' }))
+    await statusButton(page, 'sold').click()
+    await page.locator('#details').getByText('It may be changed.').waitFor()
+    await page.unroute('**/v1/pets/**')
+    await changeAnimal(service, 2, { status: 'sold' })
+    await statusButton(page, 'pending').click()
+    await page.locator('#details').getByText('Animal 2 was sold meanwhile').waitFor()
+    assert.equal((await service.store.listAnimals({ limit: 3 }))[1]?.status, 'sold')
+  })
+
+  test('is not spoken of any more when the animal turns out to have the status', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service, { isClockStopped: true })
+    await openAnimal(page, 2)
+    await failAnswers(page, 'PATCH')
+    await statusButton(page, 'sold').click()
+    const note = page.locator('#details').getByText('It may be changed.')
+    await note.waitFor()
+    await page.clock.fastForward(INTERVAL_MS)
+    await waitForStatus(page, 'sold')
+    assert.equal(await note.isVisible(), false)
   })
 
   test('of an old change does not hide what happened since', async t => {

@@ -1,11 +1,11 @@
 // The form that adds an animal. It adds one animal even if it is sent twice.
 
-import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../client/src/animal-store.ts'
+import { type Animal, newIdempotencyKey } from '../../../client/src/animal-store.ts'
 import { isSameAnimal, isStatus, type NewAnimal } from '../../animal.ts'
 import { formatNumber } from '../../count.ts'
 import { createAnimalFields } from './animal-fields.ts'
-import { find } from './elements.ts'
-import { describeFailure } from './failures.ts'
+import { find, setText } from './elements.ts'
+import { describeFailure, mayBeStored } from './failures.ts'
 import type { Session } from './session.ts'
 import type { PageState } from './state.ts'
 
@@ -21,6 +21,8 @@ export function createAddAnimalForm({ state, session, render, onAdded }: AddAnim
   const { form, name, problem } = fields
   /** The same animal is sent again with the same key, so that the server adds it once. */
   let lastSent: { readonly animal: NewAnimal; readonly idempotencyKey: string } | undefined
+  /** The animal that was sent last may have been added. */
+  let isUnanswered = false
   let opener: Element | null = null
   /** How many animals were added since the form was opened. */
   let addedCount = 0
@@ -39,6 +41,7 @@ export function createAddAnimalForm({ state, session, render, onAdded }: AddAnim
       const added = await store.createAnimal(animal, { idempotencyKey: lastSent.idempotencyKey, signal })
       fields.setSending(false)
       lastSent = undefined
+      isUnanswered = false
       showAddedCount(addedCount + 1)
       if (find('#add-another', HTMLInputElement).checked) startNext()
       else {
@@ -50,11 +53,18 @@ export function createAddAnimalForm({ state, session, render, onAdded }: AddAnim
     } catch (error) {
       fields.setSending(false)
       session.noteFailure(error)
-      const isLost = error instanceof AnimalStoreError && error.status === undefined
-      const advice = isLost ? ' Press Add to try again: the animal is added only once.' : ''
+      isUnanswered = mayBeStored(error)
+      const advice = isUnanswered
+        ? ' The animal may have been added. Press Add again: unchanged, it is added only once.'
+        : ''
       if (!signal.aborted) problem.textContent = describeFailure(error) + advice
     }
   }
+
+  form.addEventListener('input', () => {
+    if (isUnanswered)
+      setText(problem, 'The animal before this change may be in the list already. Look there first.')
+  })
 
   /** Category and status stay: the next animal often has the same ones. */
   function startNext(): void {
@@ -65,6 +75,7 @@ export function createAddAnimalForm({ state, session, render, onAdded }: AddAnim
 
   function reset(): void {
     lastSent = undefined
+    isUnanswered = false
     form.reset()
     fields.clearProblems()
   }

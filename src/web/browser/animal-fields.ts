@@ -4,7 +4,7 @@
 import { NAME_MAX_LENGTH, textProblem } from '../../animal.ts'
 import { formatNumber } from '../../count.ts'
 import { INT64_MAX, INT64_MIN } from '../../int64.ts'
-import { find } from './elements.ts'
+import { find, setText } from './elements.ts'
 import { SLOW_MS } from './notice.ts'
 import { isInteger, parseInteger } from './typed-integer.ts'
 
@@ -88,7 +88,7 @@ function showHint(input: HTMLInputElement, problem: string | undefined): void {
   const hint = find(`#${input.id}-hint`, HTMLElement)
   const text = problem ?? hint.dataset.hint ?? ''
   input.ariaInvalid = String(problem !== undefined)
-  if (hint.textContent !== text) hint.textContent = text
+  setText(hint, text)
 }
 
 function checkName(name: string): string | undefined {

@@ -254,7 +254,8 @@ function describeEmpty(page: ListPage): ListMessage {
     const title = `No ${animal} matches “${search}”`
     if (status !== undefined) {
       const target = { ...firstPage(location), status: undefined }
-      return { title, text: 'Only these animals were searched.', link: 'Search all animals', target }
+      const searched = status === 'none' ? 'animals without a status' : `${status} animals`
+      return { title, text: `Only ${searched} were searched.`, link: 'Search all animals', target }
     }
     const text = 'The search finds parts of names. For a category, write category:7.'
     return { title, text, ...showAll(page) }

@@ -9,7 +9,7 @@ import { createAnimalTable } from './animal-table.ts'
 import { enableCsvDownload } from './csv-download.ts'
 import { createDetails } from './details.ts'
 import { createEditAnimalForm } from './edit-animal-form.ts'
-import { find, keepFocus } from './elements.ts'
+import { find, isFocusLost, keepFocus } from './elements.ts'
 import { showInventory } from './inventory-bar.ts'
 import { type ListPage, showsNewAnimals } from './list-page.ts'
 import { createListStatus } from './list-status.ts'
@@ -44,11 +44,12 @@ const session = createSession({
   onSignIn: start,
   onPause: pausePage,
   onSignOut: clearPage,
-  onReadOnly() {
+  onReadOnly(isRejected) {
     forgetChanges(state)
     state.question = undefined
     state.form = undefined
     render()
+    if (isRejected) message.show('This key may only read. Nothing was stored.', { forMs: MESSAGE_MS })
   },
 })
 const table = createAnimalTable({
@@ -92,7 +93,7 @@ const loader = createPageLoader({
 })
 const panel = createPanel(state, closeFront)
 const changes = createStatusChanges({ state, session, render, announce, onChanged: updateInventory })
-const marks = createMarks({ state, session, changes, render, onFocusLost: () => details.focusRow() })
+const marks = createMarks({ state, session, changes, render })
 const details = createDetails({
   state,
   table,
@@ -103,6 +104,7 @@ const details = createDetails({
   changes,
   render,
   announce,
+  report,
   onChanged: updateInventory,
 })
 const form = createAddAnimalForm({ state, session, render, onAdded: showAdded })
@@ -111,6 +113,7 @@ const editForm = createEditAnimalForm({
   session,
   render,
   announce,
+  report,
   onOpen: () => navigation.enterForm(state.location),
 })
 const newAnimals = find('#new-animals', HTMLButtonElement)
@@ -128,10 +131,11 @@ const searchField = createSearchField({
     details.focusRow()
   },
   onDone: () => details.focusRow(),
+  onLeft: () => details.restoreFocus(),
 })
 
-enableShortcuts(
-  {
+enableShortcuts({
+  shortcuts: {
     n: openForm,
     '/': () => searchField.focus(),
     j: () => details.move(1),
@@ -143,14 +147,17 @@ enableShortcuts(
     f: () => find('#filter [aria-pressed=true]', HTMLButtonElement).focus(),
     o: () => find('#view [aria-pressed=false]', HTMLButtonElement).click(),
     c: () => details.copyLink(),
-    e: edit,
-    s: () => marks.startChoosing(),
-    x: () => marks.toggle(cursorOf(state)),
-    z: () => state.undoable?.(),
+    e: besideList(edit),
+    s: besideList(() => marks.startChoosing()),
+    x: besideList(() => marks.toggle(cursorOf(state))),
+    z: besideList(() => state.undoable?.undo?.()),
     ...Object.fromEntries(STATUS_NAMES.map((_, index) => [index + 1, () => marks.choose(index)])),
   },
-  () => session.isCatalogueShown && !form.isSending && !editForm.isSending,
-)
+  isEnabled: () => session.isCatalogueShown && !form.isSending && !editForm.isSending,
+  onOther(key) {
+    if (!/^[s\d]$/.test(key ?? '')) marks.stopChoosing()
+  },
+})
 enableCsvDownload({ notice: exportNotice, pace, session, state })
 for (const button of document.querySelectorAll('.new-animal')) button.addEventListener('click', openForm)
 newAnimals.addEventListener('click', () => {
@@ -167,6 +174,7 @@ session.restore()
 /** Shows the state in all parts of the page. The texts in the fields of the forms are no part of it. */
 function render(): void {
   const { page, inventory, location, newCount } = state
+  const hadFocus = document.activeElement !== document.body
   table.render()
   panel.render()
   details.render()
@@ -184,6 +192,24 @@ function render(): void {
   newAnimals.className = `quiet ${location.order}`
   const count = newCount === undefined ? 'New animals' : formatCount(newCount, 'new animal')
   find('#new-animals span', HTMLElement).textContent = newCount === 0 ? '' : count
+  // What renders may move the focus itself.
+  if (hadFocus) queueMicrotask(() => isFocusLost() && details.restoreFocus())
+}
+
+/** What became of a write whose panel the user has left. */
+function report(id: bigint, text: string): void {
+  const show = () => {
+    message.hide()
+    details.select(id)
+  }
+  message.show(text, { action: { label: 'Show', run: show } })
+}
+
+/** A key that writes does nothing to the list behind the form for a new animal. */
+function besideList(action: () => void): () => void {
+  return () => {
+    if (state.form !== 'add-animal') action()
+  }
 }
 
 /** For screen readers. */
@@ -193,7 +219,8 @@ function announce(text: string): void {
 
 function start(): void {
   navigation.readUrl()
-  loadList()
+  // The user may have signed in again: what has happened before stays.
+  showList()
   const { signal } = session
   watch(signal).catch(error => {
     if (!signal.aborted) throw error
@@ -201,8 +228,12 @@ function start(): void {
 }
 
 function loadList(): void {
-  const { page, location } = state
   forgetChanges(state)
+  showList()
+}
+
+function showList(): void {
+  const { page, location } = state
   // The links to other pages of the old list must not be followed any more.
   if (page !== undefined && toListUrl(firstPage(page.location)) !== toListUrl(firstPage(location)))
     state.page = undefined
@@ -344,10 +375,8 @@ async function checkId(id: bigint): Promise<string | undefined> {
 /** One press closes one thing, the one in front. */
 function closeFront(isKey: boolean): void {
   const { animal } = state.location
-  if (isKey && state.isChoosing) {
-    state.isChoosing = false
-    render()
-  } else if (isKey && state.question !== undefined) details.keep()
+  if (isKey && state.choosing !== undefined) marks.stopChoosing()
+  else if (isKey && state.question !== undefined) details.keep()
   else if (state.form !== undefined) closeForm()
   else if (contentOf(state) !== undefined) {
     state.cursor = animal

@@ -1,18 +1,26 @@
 // The animal in the panel, which the URL names: whole, with its link, id and JSON to copy, and with what can be done with it.
 
 import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../client/src/animal-store.ts'
-import { STATUS_NAMES, statusNameOf } from '../../animal.ts'
+import { isSameAnimal, STATUS_NAMES, statusNameOf } from '../../animal.ts'
 import type { AnimalTable } from './animal-table.ts'
 import { enableCopyButton } from './copy-button.ts'
-import { createElement, createStatusBadge, find } from './elements.ts'
-import { describeFailure } from './failures.ts'
+import { createElement, createStatusBadge, find, isFocusLost } from './elements.ts'
+import { describeWriteFailure } from './failures.ts'
 import { pageFrom, parseListLocation, toCategoryUrl, toUrl } from './location.ts'
 import type { Navigation } from './navigation.ts'
 import { type Notice, shortenName } from './notice.ts'
 import { contentOf, type Panel } from './panel.ts'
 import type { Session } from './session.ts'
-import { applyAnimal, applyRemoval, type ChangeResult, cursorOf, findNext, type PageState } from './state.ts'
-import { describeStatusChange, type StatusChanges, WRITE_RETRIES } from './status-changes.ts'
+import {
+  applyAnimal,
+  applyRemoval,
+  type ChangeResult,
+  cursorOf,
+  findNext,
+  type PageState,
+  type Question,
+} from './state.ts'
+import { BUSY, describeStatusChange, type StatusChanges, WRITE_RETRIES } from './status-changes.ts'
 
 interface DetailsOptions {
   readonly state: PageState
@@ -24,12 +32,15 @@ interface DetailsOptions {
   readonly changes: StatusChanges
   readonly render: () => void
   readonly announce: (text: string) => void
+  /** Shows what became of a removal that the user has left. */
+  readonly report: (id: bigint, text: string) => void
   /** The counts may have changed. */
   readonly onChanged: () => void
 }
 
 export function createDetails(options: DetailsOptions) {
-  const { state, table, panel, navigation, session, notice, changes, render, announce, onChanged } = options
+  const { state, table, panel, navigation, session, notice, changes, render, announce, report, onChanged } =
+    options
   const name = find('#details-name', HTMLElement)
   const json = find('#details-json', HTMLElement)
   const copyLink = find('#copy-link', HTMLButtonElement)
@@ -40,8 +51,6 @@ export function createDetails(options: DetailsOptions) {
   const removeButton = find('#remove', HTMLButtonElement)
   const confirmButton = find('#confirm-removal', HTMLButtonElement)
   const keepButton = find('#keep', HTMLButtonElement)
-  /** The removal is sent again with the same key while its answer is lost. */
-  let removal: { readonly animal: Animal; readonly idempotencyKey: string } | undefined
   let rendered: Animal | undefined
 
   enableCopyButton(copyLink, () => {
@@ -60,18 +69,24 @@ export function createDetails(options: DetailsOptions) {
   for (const button of statusButtons)
     button.addEventListener('click', () => {
       const status = STATUS_NAMES.find(name => name === button.dataset.status)
-      if (state.animal !== undefined && status !== undefined) changes.set([state.animal], status)
+      if (state.animal !== undefined && status !== undefined)
+        changes.set([{ animal: state.animal, from: statusNameOf(state.animal) }], status)
     })
   undoButton.addEventListener('click', () => state.note?.undo?.())
   retryButton.addEventListener('click', () => state.note?.retry?.())
   removeButton.addEventListener('click', () => {
-    if (state.animal === undefined) return
-    state.question = `Remove ${shortenName(state.animal.name)} for good?`
+    const { animal } = state
+    if (animal === undefined) return
+    const text = `Remove ${shortenName(animal.name)} for good?`
+    state.question = { animal, text, idempotencyKey: newIdempotencyKey() }
     render()
     keepButton.focus()
   })
   keepButton.addEventListener('click', keep)
-  confirmButton.addEventListener('click', remove)
+  confirmButton.addEventListener('click', ({ detail }) => {
+    // A double click on the button that asks must not be the answer, too.
+    if (detail <= 1) remove()
+  })
   // The keyboard must reach a name that has to be scrolled.
   new ResizeObserver(() => {
     name.tabIndex = name.scrollHeight > name.clientHeight ? 0 : -1
@@ -87,19 +102,18 @@ export function createDetails(options: DetailsOptions) {
     state.missing = undefined
     state.note = undefined
     state.question = undefined
+    state.choosing = undefined
     if (wasOpen || id !== undefined) state.form = undefined
     const listed = page?.animals.find(animal => animal.id === id)
     const isKnown = listed !== undefined && state.rowNotes.get(listed.id) === undefined
     if (isKnown) state.animal = listed
     render()
-    // The browser's Back button closes the panel and leaves the focus nowhere.
-    if (wasOpen && document.activeElement === document.body) focusRow()
     if (id === undefined) return
     if (!isKnown) await lookUp(id, listed)
     if (state.location.animal !== id || state.form !== undefined) return
     // A sheet covers the list, which cannot have the focus then.
     if (!panel.isBesideList) (state.animal ? name : missingTitle).focus()
-    else if (state.animal !== undefined && listed !== undefined) table.focusRow(id)
+    else if (listed !== undefined) table.focusRow(id)
   }
 
   /** The link stays if there is no such animal: it may be shared again, or be corrected. */
@@ -112,9 +126,12 @@ export function createDetails(options: DetailsOptions) {
         applyAnimal(state, animal)
       } else {
         if (listed !== undefined) applyRemoval(state, listed)
-        const title =
-          listed === undefined ? `No animal has id ${id}` : `${shortenName(listed.name)} was removed`
-        state.missing = { id, title }
+        else
+          state.missing = {
+            id,
+            title: `No animal has id ${id}`,
+            hint: 'It was removed for good, or the number in this link is wrong.',
+          }
       }
       render()
     } catch (error) {
@@ -126,11 +143,18 @@ export function createDetails(options: DetailsOptions) {
   }
 
   function renderDetails(): void {
-    const { animal, note, waiting, question, missing, page } = state
-    if (missing !== undefined) missingTitle.textContent = missing.title
+    const { animal, waiting, missing, page } = state
+    if (missing !== undefined) {
+      missingTitle.textContent = missing.title
+      find('#missing-hint', HTMLElement).textContent = missing.hint
+    }
     if (animal === undefined) return
     const status = statusNameOf(animal)
     const isWaiting = waiting.has(animal.id)
+    // The question was about the animal as it was then.
+    if (state.question !== undefined && !isWaiting && !isSameAnimal(state.question.animal, animal))
+      withdrawQuestion(state.question.animal, animal)
+    const { note, question } = state
     // What has not changed stays as it is, for the text that the user has selected in it.
     if (animal !== rendered) {
       rendered = animal
@@ -147,10 +171,13 @@ export function createDetails(options: DetailsOptions) {
       button.classList.toggle('waiting', isWaiting && button.dataset.status === waiting.get(animal.id))
     }
     find('#status', HTMLElement).ariaBusy = String(isWaiting)
-    showNote(note?.written === undefined || note.written === status ? note : undefined)
+    if (isWaiting && state.isSlow) find('#status-note span', HTMLElement).textContent = BUSY
+    else showNote(note)
     removeButton.hidden = question !== undefined
+    const hadFocus = confirmButton.matches(':focus') || keepButton.matches(':focus')
     find('#question', HTMLElement).hidden = question === undefined
-    find('#question p', HTMLElement).textContent = question ?? ''
+    find('#question p', HTMLElement).textContent = question?.text ?? ''
+    if (hadFocus && question === undefined) removeButton.focus()
     confirmButton.textContent = isWaiting ? 'Removing …' : 'Remove'
     confirmButton.ariaDisabled = keepButton.ariaDisabled = isWaiting ? 'true' : null
   }
@@ -171,47 +198,64 @@ export function createDetails(options: DetailsOptions) {
     removeButton.focus()
   }
 
-  /** On the condition of the status that the user sees. An animal that is removed already is a success. */
+  function withdrawQuestion(asked: Animal, now: Animal): void {
+    const text = describeMeanwhile(asked, now)
+    state.question = undefined
+    state.note = { text, note: text, written: new Map(), undo: undefined, retry: undefined }
+    announce(text)
+  }
+
+  /** On the condition of the status that the animal had when the page asked. */
   async function remove(): Promise<void> {
-    const { animal, waiting } = state
-    const { store, signal } = session
-    if (animal === undefined || store === undefined || waiting.has(animal.id)) return
-    const isRetry = removal?.animal.id === animal.id && removal.animal.status === animal.status
-    if (removal === undefined || !isRetry) removal = { animal, idempotencyKey: newIdempotencyKey() }
-    const { idempotencyKey } = removal
-    const shownName = shortenName(animal.name)
+    const { question, waiting } = state
+    if (question === undefined || waiting.has(question.animal.id)) return
+    const { animal } = question
     waiting.set(animal.id, undefined)
     render()
+    let now: Animal | undefined
     let failure: unknown
     try {
-      const ifStatus = statusNameOf(animal)
-      await store.deleteAnimal(animal.id, { ifStatus, idempotencyKey, retries: WRITE_RETRIES, signal })
+      now = await sendRemoval(question)
     } catch (error) {
       failure = error
     }
     // The user has signed out meanwhile.
     if (state.waiting !== waiting) return
     waiting.delete(animal.id)
-    const code = failure instanceof AnimalStoreError ? failure.code : undefined
-    if (failure === undefined || code === 'not_found') {
-      applyRemoval(state, animal)
-      announce(`${shownName} was removed`)
-    } else if (code === 'conflict') {
-      state.question = undefined
-      await lookUp(animal.id, animal)
-      if (state.animal?.id === animal.id) {
-        const text = `${shownName} ${describeStatusChange(statusNameOf(state.animal))} meanwhile`
-        state.note = { text, note: text, written: undefined, undo: undefined, retry: undefined }
-        announce(text)
-      }
-    } else {
-      if (state.animal?.id === animal.id) state.question = `Not removed. ${describeFailure(failure)}`
+    if (failure !== undefined) {
+      const text = describeWriteFailure(failure, 'removed')
+      if (state.question === question) state.question = { ...question, text }
+      else report(animal.id, `${shortenName(animal.name)}: ${text}`)
+      announce(text)
       session.noteFailure(failure)
+    } else if (now === undefined) {
+      applyRemoval(state, animal)
+      announce(`${shortenName(animal.name)} was removed`)
+    } else {
+      applyAnimal(state, now)
+      if (state.question === question) withdrawQuestion(animal, now)
+      else report(animal.id, `${describeMeanwhile(animal, now)} and was not removed.`)
     }
     render()
     if (state.missing?.id === animal.id) missingTitle.focus()
-    else if (document.activeElement === document.body) removeButton.focus()
     onChanged()
+  }
+
+  /** An animal that is removed already is a success. Returns the animal as it is now if somebody has changed it. */
+  async function sendRemoval({ animal, text, idempotencyKey }: Question): Promise<Animal | undefined> {
+    const { store, signal } = session
+    const ifStatus = statusNameOf(animal)
+    try {
+      await store?.deleteAnimal(animal.id, { ifStatus, idempotencyKey, retries: WRITE_RETRIES, signal })
+      return undefined
+    } catch (error) {
+      const code = error instanceof AnimalStoreError ? error.code : undefined
+      if (code === 'not_found') return undefined
+      if (code !== 'conflict') throw error
+    }
+    const now = await store?.findAnimal(animal.id, { signal })
+    if (now === undefined || !(await changes.isOwn(now))) return now
+    return sendRemoval({ animal: now, text, idempotencyKey: newIdempotencyKey() })
   }
 
   /** The link keeps the filter, which may change while the animal is shown. */
@@ -228,6 +272,17 @@ export function createDetails(options: DetailsOptions) {
     if (id !== undefined) table.focusRow(id)
   }
 
+  /** What had the focus is gone: the keyboard goes on in the panel, otherwise from the row with the cursor. */
+  function restoreFocus(): void {
+    const { cursor } = state
+    if (contentOf(state) === 'missing') missingTitle.focus()
+    else if (contentOf(state) === 'details' && !panel.isBesideList) name.focus()
+    else focusRow()
+    if (isFocusLost()) find('#title', HTMLElement).focus({ preventScroll: true })
+    // The user has not moved.
+    state.cursor = cursor
+  }
+
   function select(id: bigint, replaces = false): void {
     navigation.goTo({ ...state.location, animal: id }, { replaces })
   }
@@ -235,6 +290,7 @@ export function createDetails(options: DetailsOptions) {
   return {
     follow,
     focusRow,
+    restoreFocus,
     select,
     keep,
     render: renderDetails,
@@ -243,7 +299,6 @@ export function createDetails(options: DetailsOptions) {
       const animals = state.page?.animals ?? []
       const isListed = animals.some(({ id }) => id === cursorOf(state))
       const next = findNext(state, animals, direction) ?? (isListed ? undefined : animals[0])
-      state.isChoosing = false
       if (next !== undefined) select(next.id, state.location.animal !== undefined)
       else if (isListed && navigation.turnPage(direction)) state.selectNext = direction
     },
@@ -251,6 +306,12 @@ export function createDetails(options: DetailsOptions) {
       if (contentOf(state) === 'details') copyLink.click()
     },
   }
+}
+
+function describeMeanwhile(before: Animal, now: Animal): string {
+  const status = statusNameOf(now)
+  const change = status === statusNameOf(before) ? 'was changed' : describeStatusChange(status)
+  return `${shortenName(now.name)} ${change} meanwhile`
 }
 
 /** Written by hand, because `JSON.stringify` cannot render exact integers in every browser. */

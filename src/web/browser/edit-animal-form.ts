@@ -10,8 +10,8 @@ import {
 } from '../../../client/src/animal-store.ts'
 import { createAnimalFields } from './animal-fields.ts'
 import { tabValue } from './browser-storage.ts'
-import { find } from './elements.ts'
-import { describeFailure } from './failures.ts'
+import { find, setText } from './elements.ts'
+import { describeFailure, describeWriteFailure, mayBeStored } from './failures.ts'
 import { shortenName } from './notice.ts'
 import type { Session } from './session.ts'
 import { applyAnimal, applyRemoval, type PageState } from './state.ts'
@@ -38,6 +38,8 @@ interface Draft {
 /** With more, somebody else changes the animal all the time. */
 const MAX_ATTEMPTS = 5
 
+const REMOVED = 'was removed meanwhile and cannot be saved.'
+
 const storedDrafts = tabValue('animal-store-drafts')
 
 interface EditAnimalFormOptions {
@@ -45,11 +47,14 @@ interface EditAnimalFormOptions {
   readonly session: Session
   readonly render: () => void
   readonly announce: (text: string) => void
+  /** Shows what became of a form that the user has left. */
+  readonly report: (id: bigint, text: string) => void
   /** The form opens, but not when it is opened again after a reload. */
   readonly onOpen: () => void
 }
 
-export function createEditAnimalForm({ state, session, render, announce, onOpen }: EditAnimalFormOptions) {
+export function createEditAnimalForm(options: EditAnimalFormOptions) {
+  const { state, session, render, announce, report, onOpen } = options
   const fields = createAnimalFields('#edit-animal', { busyLabel: 'Saving …', onSubmit: save })
   const { problem } = fields
   const drafts = loadDrafts()
@@ -58,6 +63,17 @@ export function createEditAnimalForm({ state, session, render, announce, onOpen 
   let opener: Element | null = null
   /** The form of this animal is open, or was open last. */
   let id = 0n
+  /** Why the newest values could not be read when the form was opened. */
+  let unread: string | undefined
+  let isUnanswered = false
+
+  function isOpen(): boolean {
+    return state.form === 'edit-animal' && (state.animal ?? state.missing)?.id === id
+  }
+
+  function isRemoved(): boolean {
+    return isOpen() && state.animal === undefined
+  }
 
   function draftOf(animalId: bigint): Draft | undefined {
     return drafts.get(String(animalId))
@@ -89,10 +105,33 @@ export function createEditAnimalForm({ state, session, render, announce, onOpen 
     if (!isResumed) onOpen()
     state.form = 'edit-animal'
     state.question = undefined
+    isUnanswered = false
     fields.clearProblems()
     render()
     fields.name.focus()
-    readAnimal().catch(showFailure)
+    readNewest()
+  }
+
+  /** What was typed can wait for this. */
+  async function readNewest(): Promise<void> {
+    const readId = id
+    const shown = unread
+    unread = undefined
+    try {
+      await readAnimal()
+      if (problem.textContent === shown) problem.textContent = ''
+    } catch (error) {
+      // The user has closed this form, or has opened another one.
+      if (readId !== id || !isOpen()) return
+      if (isNotFound(error)) {
+        showRemoval()
+        return
+      }
+      session.noteFailure(error)
+      if (session.signal.aborted) return
+      unread = `The newest values cannot be read right now. ${describeFailure(error)}`
+      setText(problem, unread)
+    }
   }
 
   /** Reads the animal as it is now, and merges it with what was typed. */
@@ -123,6 +162,7 @@ export function createEditAnimalForm({ state, session, render, announce, onOpen 
   async function save(): Promise<void> {
     const typed = fields.read()
     if (typed === undefined || session.store === undefined || fields.isSending) return
+    if (isRemoved()) return announce(`This animal ${REMOVED}`)
     const [conflict] = draftOf(id)?.conflicts ?? []
     if (conflict !== undefined) return find(`#edit-${conflict}-conflict button`, HTMLElement).focus()
     fields.setSending(true)
@@ -130,11 +170,18 @@ export function createEditAnimalForm({ state, session, render, announce, onOpen 
       const saved = await send(typed)
       fields.setSending(false)
       if (saved) finish()
+      else if (!isOpen())
+        report(id, `${nameOf()} was not saved: somebody has changed the same. Edit it to choose.`)
       else find('#edit-animal .conflict:not([hidden]) button', HTMLElement).focus()
     } catch (error) {
       fields.setSending(false)
       showFailure(error)
     }
+  }
+
+  /** As the form has last seen it. */
+  function nameOf(): string {
+    return shortenName(draftOf(id)?.base.name ?? '')
   }
 
   /** Returns false if the user has to choose first. */
@@ -151,10 +198,18 @@ export function createEditAnimalForm({ state, session, render, announce, onOpen 
       const request = [etag, changes.name ?? '', String(changes.categoryId)].join('\n')
       const idempotencyKey = sent?.request === request ? sent.idempotencyKey : newIdempotencyKey()
       update({ sent: { request, idempotencyKey } })
-      const call = { ifMatch: etag, idempotencyKey, retries: WRITE_RETRIES, signal: session.signal }
+      const { store, signal } = session
+      let isReplayed = false
+      const onResponse = (response: { isReplayed: boolean }) => {
+        isReplayed = response.isReplayed
+      }
+      const call = { ifMatch: etag, idempotencyKey, retries: WRITE_RETRIES, signal, onResponse }
       try {
-        const saved = await session.store?.updateAnimal(id, changes, call)
-        if (saved !== undefined) applyAnimal(state, saved)
+        const saved = await store?.updateAnimal(id, changes, call)
+        // The answer may be an old one.
+        const now = isReplayed ? await store?.findAnimal(id, { signal }) : saved
+        if (now !== undefined) applyAnimal(state, now)
+        else if (isReplayed) applyRemoval(state, { id, name: nameOf() })
         return true
       } catch (error) {
         const isOutdated = error instanceof AnimalStoreError && error.code === 'precondition_failed'
@@ -170,44 +225,55 @@ export function createEditAnimalForm({ state, session, render, announce, onOpen 
     announce(`Saved ${name}`)
   }
 
+  function showRemoval(): void {
+    const name = nameOf()
+    applyRemoval(state, { id, name })
+    render()
+    if (isOpen()) return
+    report(id, `${name} ${REMOVED}`)
+    drafts.delete(String(id))
+    store()
+  }
+
   function showFailure(error: unknown): void {
-    const code = error instanceof AnimalStoreError ? error.code : undefined
-    if (code === 'not_found' && state.animal !== undefined) {
-      drafts.delete(String(id))
-      store()
-      applyRemoval(state, state.animal)
-      render()
-      find('#missing-title', HTMLElement).focus()
+    if (isNotFound(error)) {
+      showRemoval()
       return
     }
+    const text = describeWriteFailure(error, 'saved')
     session.noteFailure(error)
-    if (!session.signal.aborted) problem.textContent = `Not saved. ${describeFailure(error)}`
+    if (session.signal.aborted || session.isReadOnly) return
+    isUnanswered = mayBeStored(error)
+    if (isOpen()) problem.textContent = text
+    else report(id, `${nameOf()}: ${text}`)
   }
 
   /** Forgets what was typed. */
   function drop(): void {
     drafts.delete(String(id))
-    store()
     close()
   }
 
   /** Closes the form and keeps what was typed. */
   function close(): void {
     const draft = draftOf(id)
-    if (draft !== undefined && !isEdited(draft)) drafts.delete(String(id))
+    if (draft !== undefined && (!isEdited(draft) || isRemoved())) drafts.delete(String(id))
+    store()
     if (state.form !== 'edit-animal') return
     state.form = undefined
     render()
     const isReachable = opener?.checkVisibility() && opener.closest('[inert]') === null
-    const target = isReachable ? opener : editButton
+    const target =
+      state.missing !== undefined ? find('#missing-title', HTMLElement) : isReachable ? opener : editButton
     if (target instanceof HTMLElement) target.focus({ preventScroll: true })
   }
 
   function renderForm(): void {
     const { animal, form } = state
-    const hasDraft = animal !== undefined && draftOf(animal.id) !== undefined
-    editButton.textContent = hasDraft ? 'Continue editing' : 'Edit'
+    const shownDraft = animal && draftOf(animal.id)
+    editButton.textContent = shownDraft && isEdited(shownDraft) ? 'Continue editing' : 'Edit'
     const draft = draftOf(id)
+    if (isRemoved()) setText(note, `This animal ${REMOVED}`)
     if (form !== 'edit-animal' || draft === undefined || animal?.id !== id) return
     find('#edit-title', HTMLElement).textContent = `Edit ${shortenName(animal.name)}`
     for (const field of FIELDS) {
@@ -216,18 +282,25 @@ export function createEditAnimalForm({ state, session, render, announce, onOpen 
       if (input.value !== draft.typed[field]) input.value = draft.typed[field]
       const isConflict = draft.conflicts.includes(field)
       find(`#edit-${field}-conflict`, HTMLElement).hidden = !isConflict
-      find(`#edit-${field}-conflict span`, HTMLElement).textContent = isConflict
-        ? `Meanwhile somebody has changed it to “${draft.base[field]}”.`
-        : ''
+      const text = isConflict ? `Meanwhile somebody has changed it to “${draft.base[field]}”.` : ''
+      setText(find(`#edit-${field}-conflict span`, HTMLElement), text)
     }
     const now = textsOf(animal)
     const isOutdated = FIELDS.some(
       field =>
         !isSame(field, now[field], draft.base[field]) && !isSame(field, now[field], draft.typed[field]),
     )
-    note.textContent = isOutdated
-      ? 'Somebody has changed this animal meanwhile. Save keeps both changes, and asks where both changed the same.'
-      : ''
+    setText(
+      note,
+      isOutdated
+        ? 'Somebody has changed this animal meanwhile. Save keeps both changes, and asks where both changed the same.'
+        : '',
+    )
+    const isAsTyped = FIELDS.every(field => isSame(field, now[field], draft.typed[field]))
+    // A change that got no answer turns out to be stored.
+    if (!isUnanswered || !isAsTyped || fields.isSending) return
+    isUnanswered = false
+    problem.textContent = ''
   }
 
   fields.form.addEventListener('input', () =>
@@ -256,7 +329,11 @@ export function createEditAnimalForm({ state, session, render, announce, onOpen 
     },
     open,
     close,
-    render: renderForm,
+    render(): void {
+      renderForm()
+      // The page is rendered when the server has answered.
+      if (unread !== undefined && isOpen() && !fields.isSending) readNewest()
+    },
     /** Opens the form again if the animal in the panel has a draft: the page was reloaded. */
     resume(): void {
       if (state.animal !== undefined && draftOf(state.animal.id) !== undefined) open(true)
@@ -267,6 +344,10 @@ export function createEditAnimalForm({ state, session, render, announce, onOpen 
       store()
     },
   }
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof AnimalStoreError && error.code === 'not_found'
 }
 
 /** A field has one line only. */

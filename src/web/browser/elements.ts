@@ -23,6 +23,17 @@ export function createElement<Tag extends keyof HTMLElementTagNameMap>(
   return element
 }
 
+/** A screen reader would announce the same text again if it were set again. */
+export function setText(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text
+}
+
+/** What had the focus has disappeared, or has been left. */
+export function isFocusLost(): boolean {
+  const { activeElement } = document
+  return activeElement === document.body || activeElement?.checkVisibility() !== true
+}
+
 /** A hidden or disabled element loses the focus, and the keyboard would start at the top of the page again. */
 export function keepFocus(element: Element): void {
   if (document.activeElement === element) find('#title', HTMLElement).focus({ preventScroll: true })

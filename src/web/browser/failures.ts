@@ -18,7 +18,20 @@ export function describeOutage({ status }: AnimalStoreError): string {
 
 /** For the place where somebody waits for the answer. */
 export function describeFailure(error: unknown): string {
+  if (error instanceof DOMException) return 'The request was interrupted.'
   if (!(error instanceof AnimalStoreError)) return `Something went wrong on this page: ${error}`
   if (error.status === undefined || isTemporary(error)) return describeOutage(error)
   return `${error.message}${error.requestId === undefined ? '' : ` (request ${error.requestId})`}`
+}
+
+/** Nobody knows whether a write without an answer is stored. An answer such as 404 or 429 says that it is not. */
+export function mayBeStored(error: unknown): boolean {
+  return !(error instanceof AnimalStoreError) || isServerUnavailable(error)
+}
+
+/** For the place where somebody waits for a write. `done` says what it does, such as "saved". */
+export function describeWriteFailure(error: unknown, done: string): string {
+  const failure = describeFailure(error)
+  if (!mayBeStored(error)) return `Not ${done}. ${failure}`
+  return `${failure} It may be ${done}. Try again: nothing is done twice.`
 }

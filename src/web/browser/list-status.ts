@@ -3,7 +3,7 @@
 import type { Inventory } from '../../../client/src/animal-store.ts'
 import type { StatusName } from '../../animal.ts'
 import { formatNumber } from '../../count.ts'
-import { find, keepFocus } from './elements.ts'
+import { find, keepFocus, setText } from './elements.ts'
 import { countOf } from './inventory-bar.ts'
 import type { ListPage } from './list-page.ts'
 import type { Pace } from './pace.ts'
@@ -28,8 +28,7 @@ export function createListStatus({ state, pace, onClear, onPart }: ListStatusOpt
   let onStop = () => {}
 
   function show(shown: string, shownProgress = '', stopLabel?: string): void {
-    // Otherwise a screen reader would announce the same text again.
-    if (text.textContent !== shown) text.textContent = shown
+    setText(text, shown)
     progress.textContent = shownProgress
     if (stopLabel === undefined) keepFocus(stopButton)
     stopButton.textContent = stopLabel ?? ''

@@ -1,6 +1,6 @@
 // The notices at the bottom of the page: the server cannot be reached, a list is being saved, an animal was added.
 
-import { find, keepFocus } from './elements.ts'
+import { find, keepFocus, setText } from './elements.ts'
 
 /** After this time the page says that it is still waiting. */
 export const SLOW_MS = 3_000
@@ -57,11 +57,9 @@ export function createNotice(name: 'connection' | 'export' | 'message') {
     show(text: string, { seconds, action, forMs }: NoticeOptions = {}): void {
       clearTimeout(timer)
       current = action
-      if (textElement.textContent !== text) textElement.textContent = text
+      setText(textElement, text)
       secondsElement.textContent = seconds ?? ''
-      // A screen reader would read the button again, too.
-      const label = action?.label ?? ''
-      if (button.textContent !== label) button.textContent = label
+      setText(button, action?.label ?? '')
       button.hidden = action === undefined
       notice.hidden = false
       if (forMs !== undefined) hideLater(forMs)

@@ -17,9 +17,11 @@ interface SearchFieldOptions {
   readonly onGoToId: (id: bigint) => void
   /** The user leaves the field for the results. */
   readonly onDone: () => void
+  /** The user leaves the field for where the keyboard was before. */
+  readonly onLeft: () => void
 }
 
-export function createSearchField({ onSearch, checkId, onGoToId, onDone }: SearchFieldOptions) {
+export function createSearchField({ onSearch, checkId, onGoToId, onDone, onLeft }: SearchFieldOptions) {
   const form = find('#search', HTMLFormElement)
   const field = find('#search-field', HTMLInputElement)
   const hint = find('#search-hint', HTMLElement)
@@ -108,7 +110,11 @@ export function createSearchField({ onSearch, checkId, onGoToId, onDone }: Searc
     if (event.key !== 'ArrowDown' && event.key !== 'Escape') return
     event.preventDefault()
     if (event.key === 'ArrowDown') return onDone()
-    if (field.value === '') return field.blur()
+    if (field.value === '') {
+      field.blur()
+      onLeft()
+      return
+    }
     field.value = ''
     search()
   })

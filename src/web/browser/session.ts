@@ -17,8 +17,8 @@ interface SessionOptions {
   /** Requests stop, and the rest of the page stays as it is: the user may sign in again. */
   readonly onPause: () => void
   readonly onSignOut: () => void
-  /** The key can only read, as its prefix or an answer of the server says. */
-  readonly onReadOnly: () => void
+  /** The key can only read, as its prefix says, or the server, which has rejected a write. */
+  readonly onReadOnly: (isRejected: boolean) => void
 }
 
 export type Session = ReturnType<typeof createSession>
@@ -124,9 +124,9 @@ export function createSession({ pace, onSignIn, onPause, onSignOut, onReadOnly }
   }
 
   /** Style sheets hide what a key that can only read cannot do. */
-  function setReadOnly(isReadOnly: boolean): void {
+  function setReadOnly(isReadOnly: boolean, isRejected = false): void {
     document.documentElement.classList.toggle('read-only', isReadOnly)
-    if (isReadOnly) onReadOnly()
+    if (isReadOnly) onReadOnly(isRejected)
   }
 
   function setSigningIn(isSigningIn: boolean): void {
@@ -223,7 +223,7 @@ export function createSession({ pace, onSignIn, onPause, onSignOut, onReadOnly }
     noteFailure(error: unknown): void {
       const code = error instanceof AnimalStoreError ? error.code : undefined
       if (code === 'unauthorized') rejectKey()
-      if (code === 'forbidden') setReadOnly(true)
+      if (code === 'forbidden') setReadOnly(true, true)
     },
     /** The server cannot be reached, so nobody knows whether the key is valid. */
     failSignIn(message: string): void {

@@ -12,8 +12,15 @@ const TYPING = 'input:not([type=radio], [type=checkbox]), textarea, select'
 /** These elements use the arrow keys themselves. */
 const USES_ARROWS = 'input, pre'
 
-/** `isEnabled` is asked for each key, because the catalogue may be hidden. */
-export function enableShortcuts(shortcuts: Shortcuts, isEnabled: () => boolean): void {
+interface ShortcutsOptions {
+  readonly shortcuts: Shortcuts
+  /** Asked for each key, because the catalogue may be hidden. */
+  readonly isEnabled: () => boolean
+  /** Called before each shortcut, and without a key when the user goes to a field. A sequence of keys may end. */
+  readonly onOther: (key?: string) => void
+}
+
+export function enableShortcuts({ shortcuts, isEnabled, onOther }: ShortcutsOptions): void {
   const dialog = find('#shortcuts', HTMLDialogElement)
   const menu = find('#menu', HTMLElement)
   const showDialog = () => {
@@ -38,7 +45,11 @@ export function enableShortcuts(shortcuts: Shortcuts, isEnabled: () => boolean):
     if (!action) return
     // Otherwise the key would also be typed into the field that the action moves to, or scroll the page.
     event.preventDefault()
+    onOther(key)
     action()
+  })
+  addEventListener('focusin', ({ target }) => {
+    if (target instanceof Element && target.matches(TYPING)) onOther()
   })
 }
 

@@ -1,9 +1,10 @@
 // What the page shows and waits for. The parts of the page share this one object, and render from it.
 
 import type { Animal, Inventory } from '../../../client/src/animal-store.ts'
-import type { StatusName } from '../../animal.ts'
+import { type StatusName, statusNameOf } from '../../animal.ts'
 import type { ListPage } from './list-page.ts'
 import { parseListLocation } from './location.ts'
+import { shortenName } from './notice.ts'
 
 export type PageState = ReturnType<typeof createState>
 
@@ -16,10 +17,21 @@ export interface ChangeResult {
   readonly text: string
   /** For the panel, which has the name of the animal. */
   readonly note: string
-  /** The status that was written to the animal in the panel. When it has another one, the note is out of date. */
-  readonly written: StatusName | undefined
+  /** What was written and nobody has been seen to change since, by animal. Only this can be taken back. */
+  readonly written: Map<bigint, StatusName>
   readonly undo: (() => void) | undefined
   readonly retry: (() => void) | undefined
+  /** The status that the animal may have: the change of one animal has got no answer. */
+  readonly maybe?: { readonly id: bigint; readonly status: StatusName } | undefined
+}
+
+/** Whether the animal in the panel should be removed. */
+export interface Question {
+  /** The animal as it was when the page asked. */
+  readonly animal: Animal
+  readonly text: string
+  /** The removal is sent again with the same key. */
+  readonly idempotencyKey: string
 }
 
 export function createState() {
@@ -37,25 +49,27 @@ export function createState() {
     newCount: 0 as number | undefined,
     /** The animal in the panel. */
     animal: undefined as Animal | undefined,
-    /** The id of the URL if it names no animal, with the heading of the panel. */
-    missing: undefined as { readonly id: bigint; readonly title: string } | undefined,
+    /** The id of the URL if it names no animal, with what the panel says then. */
+    missing: undefined as { readonly id: bigint; readonly title: string; readonly hint: string } | undefined,
     /** The form in the panel. */
     form: undefined as 'add-animal' | 'edit-animal' | undefined,
-    /** The panel asks whether the animal should be removed, in these words. */
-    question: undefined as string | undefined,
+    question: undefined as Question | undefined,
     /** The outcome of the last change of the animal in the panel. */
     note: undefined as ChangeResult | undefined,
     /** The row where the keyboard goes on while no animal is in the panel. */
     cursor: undefined as bigint | undefined,
-    marked: new Set<bigint>(),
-    /** The next key chooses a status. */
-    isChoosing: false,
+    /** The marked animals, with the status that each had when it was marked. */
+    marked: new Map<bigint, StatusName>(),
+    /** The next key chooses a status for these animals. */
+    choosing: undefined as ReadonlyMap<bigint, StatusName> | undefined,
     /** The outcome of the last change of what is not in the panel. */
     outcome: undefined as ChangeResult | undefined,
     /** What `z` takes back. */
-    undoable: undefined as (() => void) | undefined,
+    undoable: undefined as ChangeResult | undefined,
     /** Animals with a change in flight, and the status that they get, if it is that. */
     waiting: new Map<bigint, StatusName | undefined>(),
+    /** They have been in flight for so long that the page says so. */
+    isSlow: false,
     /** How many animals there are, as far as the page knows. */
     inventory: undefined as Inventory | undefined,
     /** The user has moved beyond the end of a page in this direction: an animal of the next page gets selected. */
@@ -70,7 +84,7 @@ export function createState() {
 /** Forgets what lasts until the next navigation. */
 export function forgetChanges(state: PageState): void {
   state.marked.clear()
-  state.isChoosing = false
+  state.choosing = undefined
   state.outcome = undefined
   state.undoable = undefined
   state.newCount = 0
@@ -81,6 +95,11 @@ export function applyAnimal(state: PageState, animal: Animal): void {
   const { page } = state
   state.rowNotes.delete(animal.id)
   if (state.animal?.id === animal.id) state.animal = animal
+  forgetWritten(state, animal.id, statusNameOf(animal))
+  const isStored = (result?: ChangeResult) =>
+    result?.maybe?.id === animal.id && result.maybe.status === statusNameOf(animal)
+  if (isStored(state.note)) state.note = undefined
+  if (isStored(state.outcome)) state.outcome = undefined
   if (page !== undefined)
     state.page = {
       ...page,
@@ -91,12 +110,23 @@ export function applyAnimal(state: PageState, animal: Animal): void {
 /** The animal does not exist any more. */
 export function applyRemoval(state: PageState, { id, name }: Pick<Animal, 'id' | 'name'>): void {
   state.rowNotes.set(id, 'removed')
+  if (state.choosing?.has(id)) state.choosing = undefined
   state.marked.delete(id)
-  if (state.animal?.id !== id) return
+  forgetWritten(state, id)
+  if (state.location.animal !== id) return
   state.animal = undefined
-  state.form = undefined
+  // An open form stays, with what was typed.
   state.question = undefined
-  state.missing = { id, title: `${name} was removed` }
+  state.missing = { id, title: `${shortenName(name)} was removed`, hint: 'It cannot be brought back.' }
+}
+
+/** What somebody else has changed since cannot be taken back any more, also if it becomes again what was written. */
+function forgetWritten(state: PageState, id: bigint, now?: StatusName): void {
+  for (const result of [state.note, state.outcome, state.undoable]) {
+    if (!result?.written.has(id) || result.written.get(id) === now) continue
+    result.written.delete(id)
+    if (result === state.note) state.note = undefined
+  }
 }
 
 /** The animal of the open panel, otherwise the row that was last focused or left. */

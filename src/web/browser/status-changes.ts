@@ -2,9 +2,9 @@
 // its condition, so it never undoes what somebody else has done meanwhile.
 
 import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../client/src/animal-store.ts'
-import { type StatusName, statusNameOf } from '../../animal.ts'
+import { STATUS_NAMES, type StatusName, statusNameOf } from '../../animal.ts'
 import { formatNumber } from '../../count.ts'
-import { describeFailure } from './failures.ts'
+import { describeFailure, describeWriteFailure, mayBeStored } from './failures.ts'
 import { shortenName } from './notice.ts'
 import type { Session } from './session.ts'
 import { applyAnimal, applyRemoval, type ChangeResult, type PageState } from './state.ts'
@@ -14,16 +14,31 @@ export const WRITE_RETRIES = 2
 
 const MOST_IN_FLIGHT = 4
 
-/** It is sent again as it is, so that the service carries it out once. */
-interface StatusChange {
+/** After this time, a change that waits says so. The server may have asked to wait. */
+const SLOW_MS = 1_000
+
+export const BUSY = 'Still waiting for the server …'
+
+/** An animal whose status the user changes, and the status that the user saw. */
+export interface Target {
   readonly animal: Animal
   readonly from: StatusName
+}
+
+/** It is sent again as it is, so that the service carries it out once. */
+interface StatusChange extends Target {
   readonly to: StatusName
   readonly idempotencyKey: string
 }
 
-/** `same`: the animal has this status already. `other`: somebody else has given it another one. */
-type Result = 'changed' | 'same' | 'other' | 'removed' | 'failed'
+/**
+ * `same`: the animal has this status already. `other`: somebody else has given it another one. `busy`: the change before this
+ * one is still in flight. `lost`: there was no answer, so it may be changed.
+ */
+type Result = 'changed' | 'same' | 'other' | 'removed' | 'busy' | 'failed' | 'lost'
+
+/** `rejected`: the animal does not have the status of the condition, or does not exist. */
+type Answer = 'stored' | 'replayed' | 'rejected'
 
 interface RunOptions {
   readonly isUndo?: boolean
@@ -50,48 +65,65 @@ export function createStatusChanges({ state, session, render, announce, onChange
     const { isUndo = false } = options
     const { waiting } = state
     const isBusy = changes.some(({ animal }) => waiting.has(animal.id))
-    if (isBusy || session.isReadOnly) return
+    if (session.isReadOnly) return
+    if (isBusy) return announce(BUSY)
     const results = new Map(options.results)
     let failure: unknown
     for (const { animal, to } of changes) waiting.set(animal.id, to)
     render()
+    const timer = setTimeout(() => {
+      state.isSlow = true
+      render()
+      announce(BUSY)
+    }, SLOW_MS)
     const queue = [...changes]
     async function work(): Promise<void> {
       for (let change = queue.shift(); change !== undefined; change = queue.shift()) {
         const { id } = change.animal
-        lost.set(id, change)
         const result = await send(change).catch(error => {
           failure = error
-          return 'failed' as const
+          return mayBeStored(error) ? 'lost' : 'failed'
         })
         results.set(change, result)
-        if (result !== 'failed') lost.delete(id)
+        if (result === 'lost') lost.set(id, change)
+        else if (result !== 'failed') lost.delete(id)
         waiting.delete(id)
         render()
       }
     }
     await Promise.all(Array.from({ length: MOST_IN_FLIGHT }, work))
+    clearTimeout(timer)
     // The user has signed out meanwhile.
     if (state.waiting !== waiting) return
+    state.isSlow = state.isSlow && waiting.size > 0
     const having = (wanted: Result) => [...results].filter(([, result]) => result === wanted)
     const changed = having('changed').map(([change]) => change)
-    const failed = having('failed').map(([change]) => change)
+    const failed = [...having('failed'), ...having('lost')].map(([change]) => change)
     const [only] = results.size === 1 ? results : []
     const isDone = only?.[1] === 'changed'
+    const written = new Map(changed.map(({ animal, to }) => [animal.id, to]))
     const text =
       only === undefined
-        ? describeMany(results, isUndo, failure)
-        : describeOne(...only, isUndo, findKnown(only[0].animal.id), failure)
+        ? describeMany(results, isUndo, statusOf, failure)
+        : describeOne(...only, isUndo, statusOf(only[0].animal), failure)
     const was = isDone && !isUndo ? describePastStatus(only[0].from) : undefined
     const outcome: ChangeResult = {
       text: was === undefined ? text : `${text}, ${was}`,
       note: was ?? text,
-      written: isDone ? only[0].to : undefined,
-      undo: isUndo || changed.length === 0 ? undefined : () => takeBack(changed),
+      written,
+      undo:
+        isUndo || changed.length === 0
+          ? undefined
+          : () => takeBack(changed.filter(({ animal }) => written.has(animal.id))),
       retry: failed.length === 0 ? undefined : () => run(failed, { isUndo, results }),
+      maybe: only?.[1] === 'lost' ? { id: only[0].animal.id, status: only[0].to } : undefined,
     }
-    if (isUndo || outcome.undo !== undefined) state.undoable = outcome.undo
-    if (only !== undefined && only[0].animal.id === state.location.animal) state.note = outcome
+    if (isUndo || outcome.undo !== undefined) state.undoable = outcome
+    const { note } = state
+    // The user has written it: that can still be taken back.
+    if (only?.[1] === 'same' && note?.written.get(only[0].animal.id) === only[0].to)
+      state.note = { ...note, note: text }
+    else if (only !== undefined && only[0].animal.id === state.location.animal) state.note = outcome
     else state.outcome = outcome
     session.noteFailure(failure)
     render()
@@ -101,14 +133,34 @@ export function createStatusChanges({ state, session, render, announce, onChange
 
   /** Takes back the changes of animals that still have the status that was written. */
   function takeBack(changes: readonly StatusChange[]): void {
+    if (changes.length === 0) return
     const back = changes.map(({ animal, from, to }) => createChange(animal, to, from))
     run(back, { isUndo: true })
   }
 
-  async function send({ animal, from, to, idempotencyKey }: StatusChange): Promise<Result> {
+  async function send(change: StatusChange): Promise<Result> {
+    const { animal, from, to } = change
     const { store, signal } = session
     if (store === undefined) throw signal.reason
-    const { id } = animal
+    const answer = await write(change)
+    if (answer === 'stored') return from === to ? 'same' : 'changed'
+    // Somebody was faster, or the answer is an old one.
+    const now = await store.findAnimal(animal.id, { signal })
+    if (now === undefined) {
+      applyRemoval(state, animal)
+      return 'removed'
+    }
+    applyAnimal(state, now)
+    const status = statusNameOf(now)
+    if (status === to) return answer === 'replayed' ? 'changed' : 'same'
+    if (answer === 'rejected' && lost.get(animal.id) !== change && (await isOwn(now)))
+      return send(createChange(animal, status, to))
+    return 'other'
+  }
+
+  /** Throws if the request fails in another way. */
+  async function write({ animal, from, to, idempotencyKey }: StatusChange): Promise<Answer> {
+    const { store, signal } = session
     let isReplayed = false
     const onResponse = (response: { isReplayed: boolean }) => {
       isReplayed = response.isReplayed
@@ -116,42 +168,54 @@ export function createStatusChanges({ state, session, render, announce, onChange
     try {
       const changes = { status: to === 'none' ? null : to }
       const call = { ifStatus: from, idempotencyKey, retries: WRITE_RETRIES, signal, onResponse }
-      const changed = await store.updateAnimal(id, changes, call)
-      if (!isReplayed) {
-        applyAnimal(state, changed)
-        return 'changed'
-      }
+      const changed = await store?.updateAnimal(animal.id, changes, call)
+      if (isReplayed) return 'replayed'
+      if (changed !== undefined) applyAnimal(state, changed)
+      return 'stored'
     } catch (error) {
       const code = error instanceof AnimalStoreError ? error.code : undefined
       if (code !== 'conflict' && code !== 'not_found') throw error
+      return 'rejected'
     }
-    // Somebody was faster, or the answer is an old one.
-    const now = await store.findAnimal(id, { signal })
-    if (now === undefined) {
-      applyRemoval(state, animal)
-      return 'removed'
-    }
-    applyAnimal(state, now)
-    if (statusNameOf(now) !== to) return 'other'
-    return isReplayed ? 'changed' : 'same'
   }
 
-  function findKnown(id: bigint): Animal | undefined {
-    return [...(state.page?.animals ?? []), state.animal].find(animal => animal?.id === id)
+  /**
+   * Whether the user has given the animal its status with a change whose answer was lost. The service answers the same change
+   * again if it has carried it out.
+   */
+  async function isOwn(animal: Animal): Promise<boolean> {
+    const earlier = lost.get(animal.id)
+    if (earlier?.to !== statusNameOf(animal)) return false
+    const answer = await write(earlier)
+    lost.delete(animal.id)
+    return answer !== 'rejected'
+  }
+
+  /** As far as the page knows. */
+  function statusOf(animal: Animal): StatusName {
+    const known = [...(state.page?.animals ?? []), state.animal].find(known => known?.id === animal.id)
+    return statusNameOf(known ?? animal)
   }
 
   return {
-    /** Gives these animals a status. */
-    set(animals: readonly Animal[], to: StatusName): void {
-      const changes = animals.map(animal => {
+    isOwn,
+    /** Gives these animals a status, if they still have the one that the user saw. */
+    set(targets: readonly Target[], to: StatusName): void {
+      const changes = targets.map(({ animal, from }) => {
         const earlier = lost.get(animal.id)
-        const isRetry = earlier?.to === to && [earlier.from, to].includes(statusNameOf(animal))
-        return isRetry ? earlier : createChange(animal, statusNameOf(animal), to)
+        const isRetry = earlier?.to === to && [earlier.from, to].includes(from)
+        return isRetry ? earlier : createChange(animal, from, to)
       })
-      const isOpen = ({ from }: StatusChange) => from !== to
-      const had = changes.filter(change => !isOpen(change)).map(change => [change, 'same'] as const)
-      const open = changes.filter(isOpen)
-      if (open.length > 0 || animals.length > 1) run(open, { results: new Map(had) })
+      const open: StatusChange[] = []
+      const results = new Map<StatusChange, Result>()
+      for (const change of changes) {
+        if (state.waiting.has(change.animal.id)) results.set(change, 'busy')
+        else if (change.from === to && statusNameOf(change.animal) === to) results.set(change, 'same')
+        else open.push(change)
+      }
+      const isBusy = [...results.values()].every(result => result === 'busy') && open.length === 0
+      if (isBusy) announce(BUSY)
+      else run(open, { results })
     },
   }
 }
@@ -164,39 +228,54 @@ function describeOne(
   { animal, to }: StatusChange,
   result: Result,
   isUndo: boolean,
-  known: Animal | undefined,
+  now: StatusName,
   failure: unknown,
 ): string {
   const name = shortenName(animal.name)
   if (result === 'changed') return `${name} ${describeStatus(to)}${isUndo ? ' again' : ''}`
   if (result === 'same') return `${name} ${describeStatus(to)} already`
   if (result === 'removed') return `${name} was removed meanwhile`
-  if (result === 'failed') return describeFailure(failure)
-  return `${name} ${describeStatusChange(statusNameOf(known ?? animal))} meanwhile`
+  if (result === 'failed' || result === 'lost') return describeWriteFailure(failure, 'changed')
+  return `${name} ${describeStatusChange(now)} meanwhile`
 }
 
-function describeMany(results: ReadonlyMap<StatusChange, Result>, isUndo: boolean, failure: unknown): string {
+function describeMany(
+  results: ReadonlyMap<StatusChange, Result>,
+  isUndo: boolean,
+  statusOf: (animal: Animal) => StatusName,
+  failure: unknown,
+): string {
   const to = [...results.keys()][0]?.to ?? 'none'
-  const count = (wanted: Result, one: string, many: string) => {
-    const { length } = [...results.values()].filter(result => result === wanted)
-    return length === 0 ? [] : `${formatNumber(length)} ${length === 1 ? one : many}`
-  }
+  const describeCount = (length: number, one: string, many: string) =>
+    length === 0 ? [] : `${formatNumber(length)} ${length === 1 ? one : many}`
+  const count = (wanted: Result, one: string, many: string) =>
+    describeCount([...results.values()].filter(result => result === wanted).length, one, many)
+  const others = [...results].flatMap(([{ animal }, result]) => (result === 'other' ? statusOf(animal) : []))
   const has = to === 'none' ? ['has no status', 'have no status'] : [`is ${to}`, `are ${to}`]
   const had = to === 'none' ? ['had no status', 'had no status'] : [`was ${to}`, `were ${to}`]
   const [one = '', many = ''] = isUndo ? ['is as it was', 'are as they were'] : has
   const parts = [
     count('changed', one, many),
     count('same', `${had[0]} before`, `${had[1]} before`),
-    count('other', 'was changed by somebody else', 'were changed by somebody else'),
+    STATUS_NAMES.flatMap(status =>
+      describeCount(
+        others.filter(other => other === status).length,
+        `${describeStatusChange(status)} meanwhile`,
+        `${describeStatusChange(status, true)} meanwhile`,
+      ),
+    ),
     count('removed', 'was removed', 'were removed'),
+    count('busy', 'still waits', 'still wait'),
     count('failed', 'was not changed', 'were not changed'),
+    count('lost', 'got no answer', 'got no answer'),
   ].flat()
-  return `${parts.join(', ')}${failure === undefined ? '' : `. ${describeFailure(failure)}`}`
+  const advice = [...results.values()].includes('lost') ? ' Try again: nothing is done twice.' : ''
+  return `${parts.join(', ')}${failure === undefined ? '' : `. ${describeFailure(failure)}${advice}`}`
 }
 
-export function describeStatusChange(status: StatusName): string {
-  if (status === 'none') return 'lost its status'
-  return status === 'sold' ? 'was sold' : `became ${status}`
+export function describeStatusChange(status: StatusName, ofMany = false): string {
+  if (status === 'none') return `lost ${ofMany ? 'their' : 'its'} status`
+  return status === 'sold' ? `${ofMany ? 'were' : 'was'} sold` : `became ${status}`
 }
 
 function describeStatus(status: StatusName): string {
