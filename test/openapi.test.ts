@@ -48,6 +48,31 @@ suite('the OpenAPI document', () => {
       assert.equal(document.components.schemas.Animal.properties[field].format, 'int64')
   })
 
+  test('marks the operations and the parameters that versions after 1.0 have added', () => {
+    type Marked = { name: string; 'x-added-in'?: string }
+    const { paths } = JSON.parse(published) as {
+      paths: Record<string, Record<string, Marked & { operationId: string; parameters: Marked[] }>>
+    }
+    const marked = Object.values(paths)
+      .flatMap(methods => Object.values(methods))
+      .flatMap(operation => [
+        [operation.operationId, operation['x-added-in']],
+        ...operation.parameters.map(parameter => [
+          `${operation.operationId} ${parameter.name}`,
+          parameter['x-added-in'],
+        ]),
+      ])
+      .filter(([, version]) => version !== undefined)
+    assert.deepEqual(Object.fromEntries(marked), {
+      'listPets name': '1.1',
+      'listPets categoryId': '1.1',
+      getInventory: '1.1',
+      updatePet: '1.2',
+      deletePet: '1.2',
+      'getPet If-None-Match': '1.2',
+    })
+  })
+
   test('describes exactly the operations of the table, with the status of their success', () => {
     const { paths } = JSON.parse(published) as { paths: Record<string, Record<string, Described>> }
     const described = Object.entries(paths).flatMap(([path, methods]) =>

@@ -232,18 +232,18 @@ export const CHANGE_ANIMALS = `
 
 export const FIND_STORED_ANSWERS = `
   select scope, key, case when answered_at = created_at then request end, animal_id,
-    case when answered_at = created_at then answer
-      else (select ${ANIMAL_JSON} from animals where id = animal_id) end
+    case when answered_at = created_at then answer end, answered_at is not distinct from created_at
   from idempotency_keys
   where (scope, key) in (select * from unnest($1::text[], $2::text[])) and created_at > $3`
 
-/** For what version 1.1 has stored. Takes a number of rows. */
-export const FILL_IDEMPOTENCY_ANSWERS = `
-  update idempotency_keys set request = null, answered_at = created_at,
-    answer = (select ${ANIMAL_JSON} from animals where id = animal_id)
-  where (scope, key) in (
-    select scope, key from idempotency_keys where answered_at is distinct from created_at
-    limit $1 for update skip locked)`
+// For what version 1.1 has stored: only the animal.
+export const LOCK_UNANSWERED = `
+  select scope, key, animal_id from idempotency_keys where answered_at is distinct from created_at
+  limit $1 for update skip locked`
+export const FILL_ANSWERS = `
+  update idempotency_keys set request = null, answered_at = created_at, answer = filled.answer
+  from unnest($1::text[], $2::text[], $3::text[]) as filled (scope, key, answer)
+  where idempotency_keys.scope = filled.scope and idempotency_keys.key = filled.key`
 
 // For an engine that refuses CHANGE_ANIMALS: one animal in one transaction.
 export const LOCK_ANIMAL = 'select id, name, category_id, status from animals where id = $1 for update'

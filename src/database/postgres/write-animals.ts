@@ -110,6 +110,10 @@ async function createWithoutKeys(pool: Pool, creations: readonly Creation[]): Pr
   )
 }
 
+/** Fewer than the connections that a process may open, so that reads get one, too. */
+const CHANGES_AT_ONCE = 4
+
+/** One transaction for each change. No two of them have the same animal or idempotency key. */
 async function changeOneByOne(
   pool: Pool,
   changes: readonly UpdateOrRemoval[],
@@ -117,17 +121,16 @@ async function changeOneByOne(
 ): Promise<Outcomes> {
   const outcomes: Outcomes = new Map()
   let cause: unknown
-  for (const change of changes) {
-    try {
-      const outcome = await changeAlone(pool, change, now)
-      if (outcome !== undefined) outcomes.set(change, outcome)
-    } catch (error) {
-      // What is committed already must not fail with the rest.
-      if (outcomes.size === 0) throw error
-      cause = error
-      break
+  for (let from = 0; from < changes.length && cause === undefined; from += CHANGES_AT_ONCE) {
+    const some = changes.slice(from, from + CHANGES_AT_ONCE)
+    const settled = await Promise.allSettled(some.map(change => changeAlone(pool, change, now)))
+    for (const [index, result] of settled.entries()) {
+      if (result.status === 'rejected') cause ??= result.reason
+      else if (result.value !== undefined) outcomes.set(some[index] as UpdateOrRemoval, result.value)
     }
   }
+  // What is committed already must not fail with the rest.
+  if (cause !== undefined && outcomes.size === 0) throw cause
   return replayOthers(pool, changes, outcomes, now, () => ({ kind: 'unavailable', cause }))
 }
 
@@ -149,6 +152,7 @@ function changeAlone(pool: Pool, change: UpdateOrRemoval, now: number): Promise<
     const failed = failedCondition(animal, conditions)
     if (failed !== undefined) return failed
     const changed = change.kind === 'update' ? applyChanges(animal, change.changes) : undefined
+    // Before the animal is changed: Citus then commits both in two phases (docs/postgresql.md#citus).
     if (idempotency !== undefined) {
       const { scope, key, request } = idempotency
       const answer = changed === undefined ? '' : renderAnimal(changed)
@@ -227,10 +231,14 @@ async function findStoredAnswers(
   if (withKeys.length === 0) return new Map()
   const [scopes, keys] = keyColumns(withKeys)
   const rows = await pool.rows(sql.FIND_STORED_ANSWERS, [scopes, keys, now - IDEMPOTENCY_WINDOW_MS])
+  const animals = await findAnimals(
+    pool,
+    rows.filter(([, , , , , isAnswered]) => !isAnswered).map(([, , , id]) => id),
+  )
   const byKey = new Map(
-    rows.map(([scope, key, request, id, answer]) => [
+    rows.map(([scope, key, request, id, answer, isAnswered]) => [
       JSON.stringify([scope, key]),
-      { request, id, answer } as StoredAnswer,
+      { request, id, answer: isAnswered ? answer : (animals.get(id as bigint) ?? null) } as StoredAnswer,
     ]),
   )
   return new Map(
@@ -239,6 +247,12 @@ async function findStoredAnswers(
       return first === undefined ? [] : [[write, first] as const]
     }),
   )
+}
+
+/** For rows of version 1.1, which has stored only the animal. Citus refuses a statement that joins the keys and the animals. */
+async function findAnimals(pool: Pool, ids: readonly unknown[]): Promise<ReadonlyMap<bigint, string>> {
+  if (ids.length === 0) return new Map()
+  return new Map((await pool.rows(sql.FIND_ANIMALS, [ids])) as [bigint, string][])
 }
 
 function animalColumns(creations: readonly Creation[]): unknown[] {

@@ -57,12 +57,15 @@ const listPets = {
       'Keeps only animals with this availability status. Only a list without this filter has animals without a status.',
       schema('Status'),
     ),
-    query(
-      'name',
-      `Keeps only animals whose name contains this text, whatever its case and accents: \`zoe\` finds \`Zoë\`. No character is a wildcard. 1 to ${SEARCH_MAX_LENGTH} Unicode code points, not blank, and not only accents.`,
-      { type: 'string', minLength: 1, maxLength: SEARCH_MAX_LENGTH, pattern: NAME_PATTERN },
+    addedIn(
+      '1.1',
+      query(
+        'name',
+        `Keeps only animals whose name contains this text, whatever its case and accents: \`zoe\` finds \`Zoë\`. No character is a wildcard. 1 to ${SEARCH_MAX_LENGTH} Unicode code points, not blank, and not only accents.`,
+        { type: 'string', minLength: 1, maxLength: SEARCH_MAX_LENGTH, pattern: NAME_PATTERN },
+      ),
     ),
-    query('categoryId', 'Keeps only animals of this category.', int64),
+    addedIn('1.1', query('categoryId', 'Keeps only animals of this category.', int64)),
     query(
       'after',
       'The first animals with a larger id. For the next page, send the last id of this page; of a search, follow `Link`. Not together with `before`.',
@@ -172,7 +175,7 @@ const conditions = [
   ),
 ]
 
-const updatePet = {
+const updatePet = addedIn('1.2', {
   operationId: 'updatePet',
   summary: 'Change an animal',
   description:
@@ -208,9 +211,9 @@ const updatePet = {
     '415': withHeaders(RESPONSES.UnsupportedPatch, {}),
     '422': response('IdempotencyKeyReused'),
   },
-}
+})
 
-const deletePet = {
+const deletePet = addedIn('1.2', {
   operationId: 'deletePet',
   summary: 'Remove an animal',
   description:
@@ -230,7 +233,7 @@ const deletePet = {
     '412': response('PreconditionFailed'),
     '422': response('IdempotencyKeyReused'),
   },
-}
+})
 
 const getPet = {
   operationId: 'getPet',
@@ -240,12 +243,12 @@ const getPet = {
   tags: ['animals'],
   parameters: [
     petId,
-    {
+    addedIn('1.2', {
       ...ifNoneMatch,
       schema: { type: 'string' },
       description:
         'The answer is 304 without a body if the animal has one of these entity tags, or with `*`. A malformed value is ignored.',
-    },
+    }),
   ],
   responses: {
     '200': {
@@ -267,7 +270,7 @@ const getPet = {
   },
 }
 
-const getInventory = {
+const getInventory = addedIn('1.1', {
   operationId: 'getInventory',
   summary: 'Count animals by status',
   description:
@@ -287,7 +290,7 @@ const getInventory = {
     },
     ...commonErrors,
   },
-}
+})
 
 export function openApiDocument({ production, staging }: BaseUrls) {
   const { Gone, UnsupportedPatch, ...shared } = RESPONSES
@@ -298,7 +301,7 @@ export function openApiDocument({ production, staging }: BaseUrls) {
       version: '1.0.0',
       summary: "A store's catalogue of animals.",
       description:
-        'List and search animals, add, change and remove one, fetch one, count them. Every request needs an API key as a bearer token. HEAD is answered like GET, without the body. Ids are int64 and exact: do not read or write them as doubles.',
+        'List and search animals, add, change and remove one, fetch one, count them. Every request needs an API key as a bearer token. HEAD is answered like GET, without the body. Ids are int64 and exact: do not read or write them as doubles. `x-added-in` marks what the service has added since its version 1.0.',
       license: { name: 'MIT', identifier: 'MIT' },
       contact: { name: 'The Animal Store maintainers' },
     },
@@ -326,6 +329,11 @@ export function openApiDocument({ production, staging }: BaseUrls) {
       responses: shared,
     },
   }
+}
+
+/** Marks what a client of version 1.0 of the service does not know. */
+function addedIn<Described extends object>(version: string, described: Described) {
+  return { ...described, 'x-added-in': version }
 }
 
 function query(name: string, description: string, schema: object) {

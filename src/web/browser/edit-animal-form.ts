@@ -194,7 +194,8 @@ export function createEditAnimalForm(options: EditAnimalFormOptions) {
         ...(!isSame('name', typed.name, base.name) && { name }),
         ...(!isSame('category', typed.category, base.category) && { categoryId }),
       }
-      if (Object.keys(changes).length === 0 || etag === undefined) return true
+      if (Object.keys(changes).length === 0) return true
+      if (etag === undefined) throw new Error('the animal was answered without an ETag')
       const request = [etag, changes.name ?? '', String(changes.categoryId)].join('\n')
       const idempotencyKey = sent?.request === request ? sent.idempotencyKey : newIdempotencyKey()
       update({ sent: { request, idempotencyKey } })
