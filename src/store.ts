@@ -21,7 +21,7 @@ export interface StoreLog {
 
 type PageAfter = Pick<Page, 'limit' | 'after'>
 
-export interface Completion {
+export interface Repairs {
   /** The number of animals that searches find by their names from now on. */
   readonly searchNames: number
   /** The counts before and after, if they were wrong. */
@@ -97,10 +97,10 @@ export interface Store {
   storeKeyUses(ids: readonly string[], day: string): Promise<void>
 
   /**
-   * Completes what an older version, or another program that stores animals, has left out: search names and counts. Waits
+   * Repairs what an older version, or another program that stores animals, has left out: search names and counts. Waits
    * as long as it takes.
    */
-  completeAnimals(onProgress?: (completed: number) => void): Promise<Completion>
+  repairDerivedData(onProgress?: (completed: number) => void): Promise<Repairs>
 
   /** Resolves if requests can be served, as far as a check that writes nothing can tell. */
   ping(): Promise<void>

@@ -22,7 +22,7 @@ const DOMAIN = [
   'animal-json',
   'api-key',
   'clock',
-  'count',
+  'number-format',
   'csv',
   'error',
   'etag',

@@ -134,7 +134,7 @@ test('an interrupted import says what was stored and how to resume', async t => 
   assert.equal(await count(), 3_000)
   const { available, pending, sold, none } = await store.countAnimals()
   assert.equal(available + pending + sold + none, 3_000n)
-  assert.deepEqual(await store.completeAnimals(), { searchNames: 0, corrected: undefined })
+  assert.deepEqual(await store.repairDerivedData(), { searchNames: 0, corrected: undefined })
 })
 
 /** The entries of a CSV file from this line on, with their animals or what is wrong with them. */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import pg from 'pg'
 import { generateKey } from '../src/api-key.ts'
-import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS } from '../src/database/postgres/limits.ts'
+import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
 import { skipTime } from './support/clock.ts'
 import { administer, countRows, startPostgres } from './support/postgres.ts'
 import {

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { COMMAND_TIMEOUTS } from '../src/database/postgres/limits.ts'
 import { LATEST_SCHEMA } from '../src/database/postgres/migrate.ts'
 import { openPool } from '../src/database/postgres/pool.ts'
+import { COMMAND_TIMEOUTS } from '../src/database/postgres/timeouts.ts'
 import { type Store, UnusableDatabase } from '../src/store.ts'
 import { checkExtremeIds, INSERT_EXTREME_IDS, int64Contract, storeContract } from './store.contract.ts'
 import { createAnimals } from './support/animals.ts'

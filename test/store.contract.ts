@@ -242,7 +242,7 @@ export function storeContract(database: string, open: OpenStore): void {
       for (let count = 0; count < 2; count++)
         await createAnimals(store, [{ animal: animal('e', 'pending'), idempotency }])
       assert.deepEqual(await store.countAnimals(), { available: 1n, pending: 1n, sold: 2n, none: 1n })
-      assert.deepEqual(await store.completeAnimals(), { searchNames: 0, corrected: undefined })
+      assert.deepEqual(await store.repairDerivedData(), { searchNames: 0, corrected: undefined })
     })
 
     test('creates nothing for an empty batch', async t => {
@@ -415,7 +415,7 @@ export function storeContract(database: string, open: OpenStore): void {
       await createAnimals(store, [{ animal: bella }])
       await store.write([remove(first), remove(second), remove(third)])
       assert.equal(await counts(), '1,0,0,0')
-      assert.deepEqual(await store.completeAnimals(), { searchNames: 0, corrected: undefined })
+      assert.deepEqual(await store.repairDerivedData(), { searchNames: 0, corrected: undefined })
     })
 
     test('finds an animal by its new name only, whatever alphabet it had', async t => {
@@ -432,7 +432,7 @@ export function storeContract(database: string, open: OpenStore): void {
         assert.equal(await find(found), `[${renderAnimal({ id, name, categoryId: 1n })}]`)
         assert.equal(await find(notFound), '[]')
       }
-      assert.equal((await store.completeAnimals()).searchNames, 0)
+      assert.equal((await store.repairDerivedData()).searchNames, 0)
     })
 
     test('replays a change and a removal byte for byte, whatever happened to the animal since', async t => {

@@ -153,7 +153,7 @@ async function checkStores(stores: readonly Store[]): Promise<void> {
     }),
     { numRuns: RUNS },
   )
-  assert.deepEqual(await (stores[0] as Store).completeAnimals(), { searchNames: 0, corrected: undefined })
+  assert.deepEqual(await (stores[0] as Store).repairDerivedData(), { searchNames: 0, corrected: undefined })
 }
 
 suite('random writes have the outcomes of a model, and lists, searches and counts show them', () => {

@@ -1,6 +1,6 @@
 // Shows the progress of a long task: a bar on a terminal, otherwise a line every few seconds.
 
-import { formatNumber } from '../count.ts'
+import { formatNumber } from '../number-format.ts'
 import type { Output } from './command.ts'
 
 const REDRAW_MS = 100

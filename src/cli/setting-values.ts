@@ -11,7 +11,7 @@ export class InvalidSetting extends Error {}
 /** The shortest window of a rate limit. Its headers count in seconds. */
 const MIN_WINDOW_MS = UNIT_MS.s
 const MIN_DIFFERENT_CHARACTERS = 10
-export const EXTRA_KEY = `20 to 255 visible ASCII characters, at least ${MIN_DIFFERENT_CHARACTERS} of them different`
+export const EXTRA_KEY_RULE = `20 to 255 visible ASCII characters, at least ${MIN_DIFFERENT_CHARACTERS} of them different`
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 export const MAX_KEY_NAME_LENGTH = 100
 
@@ -41,7 +41,7 @@ export function oneOf<Value extends string>(values: readonly Value[]): (text: st
 
 export function parseExtraKey(text: string): string {
   if (!/^[!-~]{20,255}$/.test(text) || new Set(text).size < MIN_DIFFERENT_CHARACTERS)
-    throw new InvalidSetting(EXTRA_KEY)
+    throw new InvalidSetting(EXTRA_KEY_RULE)
   if (Object.values(READ_ONLY_PREFIX).some(prefix => text.startsWith(prefix)))
     throw new InvalidSetting('another text than a read-only key, which could write as this key')
   return text

@@ -7,7 +7,7 @@ import { DEFAULT_CONNECTIONS, defaultDatabase, parseDatabaseUrl } from '../datab
 import { FORMAT_NAMES } from './formats.ts'
 import {
   durationBetween,
-  EXTRA_KEY,
+  EXTRA_KEY_RULE,
   LOG_LEVELS,
   MAX_KEY_NAME_LENGTH,
   oneOf,
@@ -220,7 +220,7 @@ const SERVICE_SETTINGS = {
   // A secret has no flag: every user of the machine can see flags.
   apiKey: setting({
     variable: 'ANIMAL_STORE_API_KEY',
-    description: `one extra key, accepted in addition to the stored ones; ${EXTRA_KEY}`,
+    description: `one extra key, accepted in addition to the stored ones; ${EXTRA_KEY_RULE}`,
     parse: parseExtraKey,
     defaultText: 'none',
     isSecret: true,

@@ -1,6 +1,6 @@
 // How far a long migration is: a line every few seconds.
 
-import { formatNumber } from '../count.ts'
+import { formatNumber } from '../number-format.ts'
 
 const INTERVAL_MS = 5_000
 

@@ -9,13 +9,13 @@ import { type Clock, formatDuration } from '../clock.ts'
 import { type Store, type StoreLog, UnusableDatabase } from '../store.ts'
 import { type BatchedStore, batchWrites } from './batching.ts'
 import type { Snapshot, Target } from './copy-database.ts'
-import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS, type Timeouts } from './postgres/limits.ts'
+import { COMMAND_TIMEOUTS, REQUEST_TIMEOUTS, type Timeouts } from './postgres/timeouts.ts'
 import { MalformedUrl, parsePostgresUrl } from './postgres/url.ts'
-import { fillSqlite, readSqlite } from './sqlite/copying.ts'
+import { fillSqlite, withSqliteSnapshot } from './sqlite/copying.ts'
 import { isSameFile, MEMORY } from './sqlite/files.ts'
 import { openSqliteStore } from './sqlite/sqlite-store.ts'
 
-export { DEFAULT_CONNECTIONS } from './postgres/limits.ts'
+export { DEFAULT_CONNECTIONS } from './postgres/timeouts.ts'
 export { MalformedUrl } from './postgres/url.ts'
 
 export type DatabaseAddress =
@@ -89,15 +89,15 @@ export interface CopyingOptions {
 }
 
 /** Runs the work with a snapshot of a database, to which nobody can write meanwhile. Throws an UnusableDatabase. */
-export async function readDatabase<Result>(
+export async function withSnapshot<Result>(
   address: DatabaseAddress,
   options: CopyingOptions,
   work: (snapshot: Snapshot) => Promise<Result>,
 ): Promise<Result> {
-  if (address.kind === 'sqlite') return readSqlite(address.path, options.signal, work)
+  if (address.kind === 'sqlite') return withSqliteSnapshot(address.path, options.signal, work)
   if (address.kind === 'sqlite-memory') throw nothingInMemory()
-  const { readPostgres } = await import('./postgres/copying.ts')
-  return readPostgres({ url: address.url, ...options }, work)
+  const { withPostgresSnapshot } = await import('./postgres/copying.ts')
+  return withPostgresSnapshot({ url: address.url, ...options }, work)
 }
 
 /**

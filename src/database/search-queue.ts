@@ -6,6 +6,12 @@ import type { JsonPage } from '../page.ts'
 import { createBatcher } from './batching.ts'
 import type { PageScan } from './paging.ts'
 
+/**
+ * How many searches a process runs at once. SQLite blocks the thread: at most one in an event-loop turn, so that other requests are
+ * answered between two.
+ */
+export const SEARCHES_AT_ONCE = { sqlite: 1, postgres: 2 }
+
 const QUEUE_LENGTH = 1_024
 const QUEUE_TIMEOUT_MS = 1_000
 

@@ -17,7 +17,7 @@ export interface Document {
   readonly body: () => string | Promise<string>
 }
 
-const COMMON_HEADERS = Object.entries({
+const DOCUMENT_HEADERS = Object.entries({
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
   'cross-origin-opener-policy': 'same-origin',
@@ -41,7 +41,7 @@ export function documentRoute({ path, mediaType, body }: Document) {
     const etag = etagOf(rendered)
     const reply = (body: Buffer, ...headers: string[]): Reply => {
       const content = ['content-type', mediaType, 'content-length', String(body.length)]
-      return { status: 200, headers: [...content, 'etag', etag, ...COMMON_HEADERS, ...headers], body }
+      return { status: 200, headers: [...content, 'etag', etag, ...DOCUMENT_HEADERS, ...headers], body }
     }
     const replies = {
       br: reply(await promisify(brotliCompress)(rendered, BROTLI), 'content-encoding', 'br'),
@@ -61,7 +61,7 @@ export function documentRoute({ path, mediaType, body }: Document) {
       })
       const { etag, replies } = await rendering
       if (hasCurrent(request, etag))
-        return { status: 304, headers: ['etag', etag, ...COMMON_HEADERS], body: '' }
+        return { status: 304, headers: ['etag', etag, ...DOCUMENT_HEADERS], body: '' }
       return replies[chooseEncoding(joinedHeader(request, 'accept-encoding'))]
     },
   }

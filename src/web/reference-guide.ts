@@ -1,11 +1,11 @@
 // The guide of the API reference: what all operations have in common.
 
 import { KEY_PREFIX } from '../api-key.ts'
-import { formatNumber } from '../count.ts'
 import { HTTP_STATUS_OF } from '../error.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../idempotency.ts'
 import { INT64_MAX } from '../int64.ts'
 import { renderJson } from '../json.ts'
+import { formatNumber } from '../number-format.ts'
 import { MAX_EXAMINED, PAGE_LIMIT } from '../page.ts'
 import { type ApiDescription, bodyOf, commonHeaders, operationsOf, type Response } from './api-description.ts'
 import { type Html, html } from './html.ts'

@@ -63,7 +63,7 @@ async function countMatches(store: Store, nameContains: string): Promise<number>
 async function assertMigrated(store: Store): Promise<void> {
   assert.deepEqual(await store.countAnimals(), EXPECTED)
   assert.equal(await countMatches(store, 'zoe 1'), 5_555)
-  assert.deepEqual(await store.completeAnimals(), { searchNames: 0, corrected: undefined })
+  assert.deepEqual(await store.repairDerivedData(), { searchNames: 0, corrected: undefined })
 }
 
 suite('a SQLite file of 1.0.0', () => {
@@ -359,7 +359,7 @@ for (const [name, kind, create] of [
         update animals set name = 'c', status = 'sold' where name = 'b';
         delete from animals where name = 'a'`)
       assert.deepEqual(await store.countAnimals(), { available: 0n, pending: 1n, sold: 1n, none: 0n })
-      assert.equal((await store.completeAnimals()).corrected, undefined)
+      assert.equal((await store.repairDerivedData()).corrected, undefined)
       await database.run('update animals set id = id + 1000')
       assert.deepEqual(await store.countAnimals(), { available: 0n, pending: 1n, sold: 1n, none: 0n })
       await createAnimals(store, [{ animal: BELLA }])
@@ -377,11 +377,11 @@ for (const [name, kind, create] of [
       const find = async (nameContains: string) =>
         (await store.listAnimalsAsJson({ limit: 5, nameContains })).json
       await database.run("update animals set name = 'Çelik', search_name = null")
-      assert.deepEqual(await store.completeAnimals(), { searchNames: 1, corrected: undefined })
+      assert.deepEqual(await store.repairDerivedData(), { searchNames: 1, corrected: undefined })
       assert.notEqual(await find('celik'), '[]')
       await database.run("update animals set name = 'Rex'")
       assert.equal(await find('rex'), '[]')
-      assert.deepEqual(await store.completeAnimals(), { searchNames: 1, corrected: undefined })
+      assert.deepEqual(await store.repairDerivedData(), { searchNames: 1, corrected: undefined })
       assert.notEqual(await find('rex'), '[]')
     })
   })

@@ -1,6 +1,6 @@
 // How long tests wait for PostgreSQL.
 
-import { REQUEST_TIMEOUTS, type Timeouts } from '../../src/database/postgres/limits.ts'
+import { REQUEST_TIMEOUTS, type Timeouts } from '../../src/database/postgres/timeouts.ts'
 
 /** Ten times as long as the service, so that a busy machine fails no test. Tests of outages use the service's own time-outs. */
 export const PATIENT_TIMEOUTS: Timeouts = {

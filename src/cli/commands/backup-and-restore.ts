@@ -1,10 +1,10 @@
 // `animal-store backup` and `animal-store restore`: copies of a SQLite database. PostgreSQL has its own tools.
 
-import { formatCount } from '../../count.ts'
 import { type DatabaseAddress, isInMemory } from '../../database/open.ts'
 import { backUp, restore } from '../../database/sqlite/backup.ts'
 import { isDamaged } from '../../database/sqlite/errors.ts'
 import { restrictFiles } from '../../database/sqlite/files.ts'
+import { formatCount } from '../../number-format.ts'
 import { CommandFailed, cannotWrite, command, Interrupted, interruptible } from '../command.ts'
 import { createProgress } from '../progress.ts'
 

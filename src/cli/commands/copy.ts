@@ -1,14 +1,14 @@
 // `animal-store copy`: puts everything of one database into another, with all ids and keys.
 
-import { formatCount } from '../../count.ts'
 import { copySnapshot } from '../../database/copy-database.ts'
 import {
   type DatabaseAddress,
   fillDatabase,
   isSameDatabase,
   nameOf,
-  readDatabase,
+  withSnapshot,
 } from '../../database/open.ts'
+import { formatCount } from '../../number-format.ts'
 import { command, Interrupted, interruptible } from '../command.ts'
 import { createProgress, type Progress, secondsSince } from '../progress.ts'
 
@@ -33,7 +33,7 @@ export const copyDatabase = command({
     const start = performance.now()
     await interruptible(async signal => {
       const options = { signal, say }
-      const { animals, keys } = await readDatabase(databaseUrl, options, snapshot =>
+      const { animals, keys } = await withSnapshot(databaseUrl, options, snapshot =>
         fillDatabase(target, options, filled =>
           copySnapshot(snapshot, filled, {
             signal,

@@ -2,10 +2,10 @@
 
 import { isUtf8 } from 'node:buffer'
 import { parseAnimalJson } from '../../animal-json.ts'
-import { formatCount } from '../../count.ts'
 import type { Separator } from '../../csv.ts'
 import { canonicalInteger } from '../../int64.ts'
 import { isObject, parseNumbersAsText } from '../../json.ts'
+import { formatCount } from '../../number-format.ts'
 import type { FormatName } from '../formats.ts'
 
 /** Far more than an animal needs. Without a limit, a quote that is never closed would fill the memory. */

@@ -2,9 +2,9 @@
 // versions and other programs have stored.
 
 import type { Inventory } from '../../animal.ts'
-import { formatCount } from '../../count.ts'
 import { nameOf } from '../../database/open.ts'
-import type { Completion } from '../../store.ts'
+import { formatCount } from '../../number-format.ts'
+import type { Repairs } from '../../store.ts'
 import { command } from '../command.ts'
 import { createProgress } from '../progress.ts'
 import { withStore } from '../with-store.ts'
@@ -19,14 +19,14 @@ export const migrate = command({
     const progress = createProgress(stderr, 'filled in', 'search names')
     // Opening a store migrates its database.
     const completion = await withStore(databaseUrl, { create: true, waitMs: databaseWait, say }, store =>
-      store.completeAnimals(progress.update),
+      store.repairDerivedData(progress.update),
     ).finally(progress.end)
     for (const line of describeCompletion(completion)) say(line)
     say(`The schema of ${nameOf(databaseUrl)} is up to date.`)
   },
 })
 
-function describeCompletion({ searchNames, corrected }: Completion): string[] {
+function describeCompletion({ searchNames, corrected }: Repairs): string[] {
   const lines = searchNames === 0 ? [] : [`Filled in ${formatCount(searchNames, 'missing search name')}.`]
   if (corrected === undefined) return lines
   const members = Object.keys(corrected.to) as (keyof Inventory)[]

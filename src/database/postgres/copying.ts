@@ -7,13 +7,13 @@ import { UnusableDatabase, type Warn } from '../../store.ts'
 import type { IdempotencyRow, Snapshot, Target } from '../copy-database.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
 import { databaseError } from './errors.ts'
-import { COMMAND_TIMEOUTS } from './limits.ts'
 import { currentVersion, LATEST_SCHEMA, LOCK_NOT_AVAILABLE } from './migrate.ts'
 import { openPool, type Pool } from './pool.ts'
 import { prepareDatabase } from './postgres-store.ts'
-import { describeConnectFailure } from './start.ts'
 import * as sql from './statements.ts'
+import { COMMAND_TIMEOUTS } from './timeouts.ts'
 import { parsePostgresUrl } from './url.ts'
+import { describeConnectFailure } from './wait-for-server.ts'
 
 /** Every write waits behind a lock that waits, so one wait is short. */
 const LOCK_TIMEOUT_MS = 1_000
@@ -26,7 +26,7 @@ interface CopyingOptions {
 }
 
 /** Runs the work with a snapshot of the tables, while nobody can write to them. Migrates nothing. */
-export function readPostgres<Result>(
+export function withPostgresSnapshot<Result>(
   options: CopyingOptions,
   work: (snapshot: Snapshot) => Promise<Result>,
 ): Promise<Result> {

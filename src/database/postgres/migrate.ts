@@ -3,7 +3,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase, QueryConfig } from 'pg'
 import { UnusableDatabase, type Warn } from '../../store.ts'
-import { correctInventory, fillAnswers, fillSearchNames } from './complete.ts'
 import { databaseError } from './errors.ts'
 import animals from './migrations/001-animals.ts'
 import apiKeys from './migrations/002-api-keys.ts'
@@ -15,6 +14,7 @@ import answers from './migrations/008-answers.ts'
 import inventoryOfChanges from './migrations/009-inventory-of-changes.ts'
 import keyAccess from './migrations/011-key-access.ts'
 import type { Pool } from './pool.ts'
+import { correctInventory, fillAnswers, fillSearchNames } from './repair.ts'
 import { lockSchema, NO_TIMEOUT_MS, runWithoutTimeouts, warnWhileLocked } from './schema-lock.ts'
 
 interface Migration {

@@ -7,7 +7,7 @@ import { ServiceError, unavailable } from '../../error.ts'
 import type { Warn } from '../../store.ts'
 import { prepareIfSupported } from './compatibility.ts'
 import { isConnectionError, isReadOnly, ReadOnlyError, toConnectError, toServiceError } from './errors.ts'
-import { COMMAND_TIMEOUTS, type Timeouts } from './limits.ts'
+import { COMMAND_TIMEOUTS, type Timeouts } from './timeouts.ts'
 import { parsePostgresUrl } from './url.ts'
 
 /** Connections are replaced after this time, so that after a failover none stays connected to the demoted server. */

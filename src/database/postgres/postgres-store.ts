@@ -8,16 +8,16 @@ import { IDEMPOTENCY_WINDOW_MS } from '../../idempotency.ts'
 import { INT64_MAX } from '../../int64.ts'
 import { type Store, UnusableDatabase, type Warn } from '../../store.ts'
 import { keyValues, toKey } from '../rows.ts'
-import { completeAnimals } from './complete.ts'
 import { ReadOnlyError, sequenceBehind } from './errors.ts'
-import { DEFAULT_CONNECTIONS, REQUEST_TIMEOUTS, type Timeouts } from './limits.ts'
 import { migrate } from './migrate.ts'
 import { openPool, type Pool } from './pool.ts'
 import { createAnimalReads, createKeyLookups } from './reads.ts'
+import { repairDerivedData } from './repair.ts'
 import { withSchemaLock } from './schema-lock.ts'
-import { describeConnectFailure, retryWhileStarting } from './start.ts'
 import * as sql from './statements.ts'
+import { DEFAULT_CONNECTIONS, REQUEST_TIMEOUTS, type Timeouts } from './timeouts.ts'
 import { parsePostgresUrl } from './url.ts'
+import { describeConnectFailure, retryWhileStarting } from './wait-for-server.ts'
 import { createWrites } from './write-animals.ts'
 
 export interface PostgresStoreOptions {
@@ -125,7 +125,7 @@ export async function openPostgresStore({
       await pool.query(sql.STORE_KEY_USES, [ids, day])
     },
 
-    completeAnimals: onProgress => completeAnimals(pool, warn, onProgress),
+    repairDerivedData: onProgress => repairDerivedData(pool, warn, onProgress),
 
     ping: () => ping(pool),
 

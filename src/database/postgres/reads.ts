@@ -11,7 +11,7 @@ import type { Store, Warn } from '../../store.ts'
 import { type BatchLimits, createBatcher } from '../batching.ts'
 import { EMPTY_PAGE, formOf, type PageScan, toPage, toPageScan } from '../paging.ts'
 import { toAnimal, toAnimalText, toInventory, toKey } from '../rows.ts'
-import { createSearchQueue } from '../search-queue.ts'
+import { createSearchQueue, SEARCHES_AT_ONCE } from '../search-queue.ts'
 import { countWithoutTriggers, createReadBatching, readPageUnbatched } from './compatibility.ts'
 import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
@@ -20,7 +20,6 @@ import * as sql from './statements.ts'
 const PAGES: BatchLimits = { size: 2_000, queueLength: 100_000, inFlight: 2 }
 const ANIMALS: BatchLimits = { size: 256, queueLength: 4_096, inFlight: 2 }
 
-const SEARCHES_IN_FLIGHT = 2
 /** Each search has a statement of its own: two in one would take twice as long. */
 const SEARCHES: BatchLimits = { ...PAGES, size: 1 }
 const COUNT_TIMEOUT_MS = 10_000
@@ -53,7 +52,7 @@ export function createAnimalReads(
     })
   }
 
-  const search = createSearchQueue(readPage, SEARCHES_IN_FLIGHT)
+  const search = createSearchQueue(readPage, SEARCHES_AT_ONCE.postgres)
 
   const readInventory = createBatcher<undefined, Inventory | undefined>({
     async run(calls) {

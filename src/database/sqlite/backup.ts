@@ -20,7 +20,7 @@ import { backup, DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { throwIfInterrupted } from '../copy-database.ts'
 import { inPrivateFolder, isLinkUnsupported, PRIVATE_FILE, publish } from '../new-file.ts'
-import { checkOwner, isEmpty } from './connection.ts'
+import { findSchemaProblem, isEmpty } from './connection.ts'
 import { isDamaged, isLocked } from './errors.ts'
 import {
   createFolderOf,
@@ -104,7 +104,9 @@ function verifyCopy(path: string, copy: string): Copied {
   const database = new DatabaseSync(copy)
   let animals: bigint
   try {
-    const problem = isEmpty(database) ? 'has no tables' : (checkOwner(database) ?? findDamage(database))
+    const problem = isEmpty(database)
+      ? 'has no tables'
+      : (findSchemaProblem(database) ?? findDamage(database))
     if (problem !== undefined) throw new UnusableDatabase(`The database ${path} ${problem}.`)
     // A database in WAL mode cannot be opened in a read-only folder.
     database.exec('pragma journal_mode = delete')
@@ -119,7 +121,7 @@ function verifyCopy(path: string, copy: string): Copied {
   return { animals, bytes: statSync(copy).size }
 }
 
-/** Reads everything, and compares the indexes with the rows. Returns the problem in the same form as `checkOwner`. */
+/** Reads everything, and compares the indexes with the rows. Returns the problem in the same form as `findSchemaProblem`. */
 function findDamage(database: DatabaseSync): string | undefined {
   const result = String(database.prepare('pragma integrity_check(1)').get()?.integrity_check)
   if (result === 'ok') return undefined

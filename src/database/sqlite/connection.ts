@@ -35,7 +35,7 @@ export function openConnection(path: string, create: boolean, say: Say = () => {
   const sayOnce = once(say)
   for (;;) {
     try {
-      if (!isChecked) checkOwnerOf(path)
+      if (!isChecked) requireOwnSchema(path)
       isChecked = true
       return connect(path, database => prepareDatabase(database, path, sayOnce))
     } catch (error) {
@@ -150,8 +150,8 @@ export function truncateWal(database: DatabaseSync, timeoutMs = READERS_TIMEOUT_
   })
 }
 
-export function checkOwnerOf(path: string): void {
-  const problem = inspectFile(path, database => (isEmpty(database) ? undefined : checkOwner(database)))
+export function requireOwnSchema(path: string): void {
+  const problem = inspectFile(path, database => (isEmpty(database) ? undefined : findSchemaProblem(database)))
   if (problem !== undefined) throw new UnusableDatabase(`The database ${path} ${problem}.`)
 }
 
@@ -190,7 +190,7 @@ export function isEmpty(database: DatabaseSync): boolean {
  * Returns the problem if the database is not one of ours, or a newer version of this program has created it, or a table is missing.
  * It is the end of a sentence that starts with "The database …".
  */
-export function checkOwner(database: DatabaseSync): string | undefined {
+export function findSchemaProblem(database: DatabaseSync): string | undefined {
   if (applicationId(database) !== APPLICATION_ID) return 'belongs to another program'
   const version = schemaVersion(database)
   if (version > LATEST_SCHEMA)

@@ -8,22 +8,22 @@ import { ServiceError } from '../../error.ts'
 import { UnusableDatabase, type Warn } from '../../store.ts'
 import type { IdempotencyRow, Snapshot, Target } from '../copy-database.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
-import { correctInventory } from './complete.ts'
-import { checkOwnerOf, inspectFile, openConnection } from './connection.ts'
+import { inspectFile, openConnection, requireOwnSchema } from './connection.ts'
 import { fileStats, requireFile, restrictFiles } from './files.ts'
 import { COMMAND_LOCK_TIMEOUT_MS, retryWhileLocked } from './locks.ts'
 import { LATEST_SCHEMA, schemaVersion } from './migrate.ts'
+import { correctInventory } from './repair.ts'
 import { type OpenDatabase, prepareExact, prepareRows, prepareStatements } from './statements.ts'
 
 /** Runs the work with a snapshot of the file, while nobody can write to it. Migrates nothing. */
-export async function readSqlite<Result>(
+export async function withSqliteSnapshot<Result>(
   path: string,
   signal: AbortSignal,
   work: (snapshot: Snapshot) => Promise<Result>,
 ): Promise<Result> {
   requireFile(path)
   try {
-    await retryWhileLocked(() => checkOwnerOf(resolve(path)))
+    await retryWhileLocked(() => requireOwnSchema(resolve(path)))
     const database = new DatabaseSync(resolve(path), { timeout: 0 })
     try {
       await begin(database, signal)
@@ -80,7 +80,7 @@ export async function fillSqlite<Result>(
   try {
     // Before anything is written to it.
     if ((fileStats(absolute)?.size ?? 0) > 0) {
-      await retryWhileLocked(() => checkOwnerOf(absolute))
+      await retryWhileLocked(() => requireOwnSchema(absolute))
       await retryWhileLocked(() => inspectFile(absolute, database => requireEmpty(database, path)))
     }
     const connection = openConnection(absolute, true, say)

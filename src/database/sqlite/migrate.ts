@@ -1,7 +1,6 @@
 // Migrates a database file to the latest schema. Migrations run forward only, each in its own transaction.
 
 import type { DatabaseSync } from 'node:sqlite'
-import { fillSearchNames } from './complete.ts'
 import animals from './migrations/001-animals.ts'
 import apiKeys from './migrations/002-api-keys.ts'
 import idempotencyKeys from './migrations/003-idempotency-keys.ts'
@@ -9,8 +8,9 @@ import pagesByStatus from './migrations/004-pages-by-status.ts'
 import addSearchNames from './migrations/005-search-names.ts'
 import inventory from './migrations/006-inventory.ts'
 import searchByStatus from './migrations/007-search-by-status.ts'
-import writes from './migrations/008-writes.ts'
+import answersAndInventory from './migrations/008-answers-and-inventory.ts'
 import keyAccess from './migrations/009-key-access.ts'
+import { fillSearchNames } from './repair.ts'
 import { transact } from './statements.ts'
 
 interface Migration {
@@ -30,7 +30,7 @@ const MIGRATIONS: readonly Migration[] = [
   { run: addSearchNames, adds: [] },
   { run: inventory, adds: ['inventory'] },
   { prepare: fillSearchNames, run: searchByStatus, adds: [] },
-  { run: writes, adds: [] },
+  { run: answersAndInventory, adds: [] },
   { run: keyAccess, adds: [] },
 ]
 

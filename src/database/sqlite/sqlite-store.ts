@@ -7,16 +7,16 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import { unavailable } from '../../error.ts'
 import type { JsonPage } from '../../page.ts'
-import type { Completion, Store, StoreLog } from '../../store.ts'
+import type { Repairs, Store, StoreLog } from '../../store.ts'
 import { EMPTY_PAGE, type PageScan, toPage, toPageScan } from '../paging.ts'
 import { toAnimal, toInventory, toKey } from '../rows.ts'
-import { createSearchQueue } from '../search-queue.ts'
-import { completeAnimals } from './complete.ts'
+import { createSearchQueue, SEARCHES_AT_ONCE } from '../search-queue.ts'
 import { openConnection } from './connection.ts'
 import { isLocked, toServiceError } from './errors.ts'
 import { identifyFiles, MEMORY, type OpenedFiles, restrictFiles, restrictFolder } from './files.ts'
 import { retryWhileLocked } from './locks.ts'
 import { watchFiles } from './lost-files.ts'
+import { repairDerivedData } from './repair.ts'
 import {
   animalColumns,
   type OpenDatabase,
@@ -72,7 +72,7 @@ interface Reader {
 interface Access extends Pick<Reader, 'read' | 'revision'> {
   readonly write: RunWrite
   /** For commands: blocks the thread. */
-  complete(onProgress: (completed: number) => void): Completion
+  repair(onProgress: (completed: number) => void): Repairs
   close(): Promise<void>
 }
 
@@ -91,9 +91,9 @@ function openInMemory(connection: OpenDatabase): Access {
     read,
     revision: () => undefined,
     write: write as RunWrite,
-    complete(onProgress) {
+    repair(onProgress) {
       refresh()
-      return completeAnimals(connection, onProgress)
+      return repairDerivedData(connection, onProgress)
     },
     close: async () => close(),
   }
@@ -126,10 +126,10 @@ function openFile(
       requireFiles()
       return writer.write(name, ...args)
     },
-    complete(onProgress) {
+    repair(onProgress) {
       reader.refresh()
       requireFiles()
-      return completeAnimals(connection, onProgress)
+      return repairDerivedData(connection, onProgress)
     },
     // The connection that closes last copies the WAL to the database and deletes it, which waits for the disk. So that is the one
     // of the writer thread.
@@ -236,13 +236,12 @@ function createReader({ database, statements }: OpenDatabase, requireFiles: () =
   }
 }
 
-function createStore({ read, revision, write, complete, close }: Access, clock: Clock): Store {
+function createStore({ read, revision, write, repair, close }: Access, clock: Clock): Store {
   const readPage = (scan: PageScan) => read(statements => runPage(statements, scan))
   const search = createSearchQueue(async scan => {
-    // At most one search in an event-loop turn, so that other requests are answered between two.
     await nextTurn()
     return readPage(scan)
-  }, 1)
+  }, SEARCHES_AT_ONCE.sqlite)
 
   return {
     listAnimals(page) {
@@ -310,9 +309,9 @@ function createStore({ read, revision, write, complete, close }: Access, clock: 
 
     storeKeyUses: (ids, day) => write('storeKeyUses', ids, day),
 
-    async completeAnimals(onProgress = () => {}) {
+    async repairDerivedData(onProgress = () => {}) {
       try {
-        return complete(onProgress)
+        return repair(onProgress)
       } catch (error) {
         throw toServiceError(error)
       }

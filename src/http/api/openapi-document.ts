@@ -2,9 +2,9 @@
 
 import { NAME_PATTERN, STATUS_NAMES } from '../../animal.ts'
 import { KEY_PREFIX, READ_ONLY_PREFIX } from '../../api-key.ts'
-import { formatNumber } from '../../count.ts'
 import { IDEMPOTENCY_WINDOW_HOURS } from '../../idempotency.ts'
 import { INT64_MAX } from '../../int64.ts'
+import { formatNumber } from '../../number-format.ts'
 import { MAX_EXAMINED, PAGE_LIMIT, SEARCH_MAX_LENGTH } from '../../page.ts'
 import { MERGE_PATCH_BODY } from '../server/body.ts'
 import { inKib, MAX_BODY_BYTES } from '../server/protocol-errors.ts'

@@ -2,7 +2,7 @@
 
 import { type Animal, newIdempotencyKey } from '../../../client/src/animal-store.ts'
 import { isSameAnimal, isStatus, type NewAnimal } from '../../animal.ts'
-import { formatNumber } from '../../count.ts'
+import { formatNumber } from '../../number-format.ts'
 import { createAnimalFields } from './animal-fields.ts'
 import { find, setText } from './elements.ts'
 import { describeFailure, mayBeStored } from './failures.ts'

@@ -2,8 +2,8 @@
 // the user has left it, in words that do not assume any knowledge of the API.
 
 import { NAME_MAX_LENGTH, textProblem } from '../../animal.ts'
-import { formatNumber } from '../../count.ts'
 import { INT64_MAX, INT64_MIN } from '../../int64.ts'
+import { formatNumber } from '../../number-format.ts'
 import { find, setText } from './elements.ts'
 import { SLOW_MS } from './notice.ts'
 import { isInteger, parseInteger } from './typed-integer.ts'

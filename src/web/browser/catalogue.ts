@@ -3,7 +3,7 @@
 import { type Animal, AnimalStoreError, MAX_ID, type Page } from '../../../client/src/animal-store.ts'
 import { wait } from '../../../client/src/wait.ts'
 import { isSameAnimal, STATUS_NAMES } from '../../animal.ts'
-import { formatCount } from '../../count.ts'
+import { formatCount } from '../../number-format.ts'
 import { createAddAnimalForm } from './add-animal-form.ts'
 import { createAnimalTable } from './animal-table.ts'
 import { enableCsvDownload } from './csv-download.ts'

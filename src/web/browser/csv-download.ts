@@ -1,8 +1,8 @@
 // Saves the filtered list as a CSV file. It fetches one page after another and shows its progress.
 
 import type { AnimalStore, Inventory, ListOptions, Page } from '../../../client/src/animal-store.ts'
-import { formatCount, formatNumber } from '../../count.ts'
 import { CSV_COLUMNS, renderCsvLine, spreadsheetSafe } from '../../csv.ts'
+import { formatCount, formatNumber } from '../../number-format.ts'
 import { PAGE_LIMIT } from '../../page.ts'
 import { createElement, find } from './elements.ts'
 import { countOf } from './inventory-bar.ts'

@@ -2,7 +2,7 @@
 
 import type { Inventory } from '../../../client/src/animal-store.ts'
 import { STATUS_NAMES, type StatusName } from '../../animal.ts'
-import { formatCount, formatNumber } from '../../count.ts'
+import { formatCount, formatNumber } from '../../number-format.ts'
 import { find } from './elements.ts'
 
 export function countOf(inventory: Inventory, status: StatusName | undefined): bigint {

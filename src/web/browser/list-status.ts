@@ -2,7 +2,7 @@
 
 import type { Inventory } from '../../../client/src/animal-store.ts'
 import type { StatusName } from '../../animal.ts'
-import { formatNumber } from '../../count.ts'
+import { formatNumber } from '../../number-format.ts'
 import { find, keepFocus, setText } from './elements.ts'
 import { countOf } from './inventory-bar.ts'
 import type { ListPage } from './list-page.ts'

@@ -1,7 +1,7 @@
 // The bar above the table: gives the marked animals a status, or that of the row with the cursor, and says what became of it.
 
 import { STATUS_NAMES, statusNameOf } from '../../animal.ts'
-import { formatNumber } from '../../count.ts'
+import { formatNumber } from '../../number-format.ts'
 import { find } from './elements.ts'
 import { shortenName } from './notice.ts'
 import type { Session } from './session.ts'

@@ -3,7 +3,7 @@
 
 import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../client/src/animal-store.ts'
 import { STATUS_NAMES, type StatusName, statusNameOf } from '../../animal.ts'
-import { formatNumber } from '../../count.ts'
+import { formatNumber } from '../../number-format.ts'
 import { describeFailure, describeWriteFailure, mayBeStored } from './failures.ts'
 import { shortenName } from './notice.ts'
 import type { Session } from './session.ts'

@@ -1,6 +1,6 @@
 // The forms of the API reference: the samples follow their values, and "Send" shows the response in place of the example.
 
-import { formatCount, formatNumber } from '../../count.ts'
+import { formatCount, formatNumber } from '../../number-format.ts'
 import { NO_BODY, tokenizeLines } from '../samples/highlight.ts'
 import { LANGUAGES } from '../samples/languages.ts'
 import { buildRequest, fillIn, type SampleRequest } from '../samples/sample-request.ts'

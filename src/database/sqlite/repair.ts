@@ -1,10 +1,10 @@
-// Completes what an older version, or another program that stores animals, has left out: search names, and the counts of the
+// Repairs what an older version, or another program that stores animals, has left out: search names, and the counts of the
 // inventory. Blocks the thread, so only migrations and commands use it.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { searchName } from '../../animal.ts'
 import { INT64_MAX, INT64_MIN } from '../../int64.ts'
-import type { Completion } from '../../store.ts'
+import type { Repairs } from '../../store.ts'
 import { toInventory } from '../rows.ts'
 import { COMMAND_LOCK_TIMEOUT_MS, waitForLocks } from './locks.ts'
 import { type OpenDatabase, prepareExact, transact } from './statements.ts'
@@ -45,10 +45,10 @@ export function fillSearchNames(database: DatabaseSync, onProgress: (filled: num
   }
 }
 
-export function completeAnimals(
+export function repairDerivedData(
   connection: OpenDatabase,
   onProgress: (completed: number) => void,
-): Completion {
+): Repairs {
   const { database } = connection
   return waitForLocks(database, COMMAND_LOCK_TIMEOUT_MS, () => {
     const searchNames = fillSearchNames(database, onProgress)
@@ -57,7 +57,7 @@ export function completeAnimals(
 }
 
 /** Runs in a transaction. */
-export function correctInventory({ statements }: Pick<OpenDatabase, 'statements'>): Completion['corrected'] {
+export function correctInventory({ statements }: Pick<OpenDatabase, 'statements'>): Repairs['corrected'] {
   // Otherwise each answer would count again what another program has stored.
   statements.countAdded.run()
   const [lastId, ...counts] = statements.compareInventory.get() as [bigint, ...bigint[]]

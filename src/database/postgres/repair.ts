@@ -1,10 +1,10 @@
-// Completes what an older version, or another program that stores animals, has left out: search names, and the counts of the
+// Repairs what an older version, or another program that stores animals, has left out: search names, and the counts of the
 // inventory. Migrations and commands use it.
 
 import type { ClientBase } from 'pg'
 import { searchName } from '../../animal.ts'
 import { INT64_MAX, INT64_MIN } from '../../int64.ts'
-import type { Completion, Warn } from '../../store.ts'
+import type { Repairs, Warn } from '../../store.ts'
 import { createMigrationProgress } from '../migration-progress.ts'
 import { toInventory } from '../rows.ts'
 import type { Pool } from './pool.ts'
@@ -14,11 +14,11 @@ import * as sql from './statements.ts'
 const NAMES_PER_TRANSACTION = 5_000
 const ANSWERS_PER_TRANSACTION = 1_000
 
-export async function completeAnimals(
+export async function repairDerivedData(
   pool: Pool,
   warn: Warn,
   onProgress?: (completed: number) => void,
-): Promise<Completion> {
+): Promise<Repairs> {
   const searchNames = await fillSearchNames(pool, warn, onProgress)
   return { searchNames, corrected: await withSchemaLock(pool, warn, correctInventory) }
 }
@@ -83,7 +83,7 @@ async function fillSomeAnswers(client: ClientBase): Promise<number> {
  * Adds what is missing in the inventory, in a transaction with the schema lock. Creations go on: one statement sees the animals and
  * the counts at the same moment, and only the difference is added.
  */
-export async function correctInventory(client: ClientBase): Promise<Completion['corrected']> {
+export async function correctInventory(client: ClientBase): Promise<Repairs['corrected']> {
   const [[isKept] = []] = await runWithoutTimeouts(client, sql.READ_INVENTORY)
   if (!isKept) return undefined
   const [row = []] = (await runWithoutTimeouts(client, sql.COMPARE_INVENTORY)) as bigint[][]
