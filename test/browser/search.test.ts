@@ -179,7 +179,8 @@ suite('the search', () => {
     const { page } = await open(t, service(), { path: '/?limit=10' })
     await search(page, 'animal 1')
     const filter = page.getByRole('group', { name: 'Filter by status' })
-    await filter.getByRole('button', { name: 'pending' }).click()
+    // Not with the mouse: the buttons become narrower when the search begins, shortly after the last key.
+    await filter.getByRole('button', { name: 'pending' }).dispatchEvent('click')
     await waitForList(page, '?status=pending&q=animal+1&limit=10', '1198')
     await page.getByText('10 shown, there may be more').waitFor()
     assert.equal(await filter.locator('b').first().isVisible(), false, 'a number that is not of this search')
