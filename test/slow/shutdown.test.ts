@@ -101,8 +101,8 @@ suite('stopping', { concurrency: true }, () => {
 
   test('one Ctrl+C that arrives twice, from the terminal and from npm, counts once', async t => {
     const { child, ended } = await startService(t, '--shutdown-delay', '0s')
-    child.kill('SIGINT')
-    child.kill('SIGINT')
+    // Both arrive at the same moment, however busy the machine is.
+    for (const signal of ['SIGSTOP', 'SIGINT', 'SIGTERM', 'SIGCONT'] as const) child.kill(signal)
     assert.equal((await ended).code, 0)
   })
 
