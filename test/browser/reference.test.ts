@@ -655,11 +655,13 @@ suite('the contents', () => {
         [],
         `${query} finds ${texts.join()}`,
       )
+      assert.equal(await page.locator('#contents .best').getAttribute('href'), opened, query)
       await page.locator('#search').press('Enter')
       assert.equal(await page.evaluate(() => location.hash), opened, query)
     }
     await page.locator('#search').fill('')
     assert.equal(await links.count(), all)
+    assert.equal(await page.locator('#contents .best').count(), 0)
   })
 
   test('show a sentence of each result, and the arrow keys move between the search and the results', async t => {

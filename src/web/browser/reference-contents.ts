@@ -67,6 +67,8 @@ export function enableContents(): void {
     }
     for (const heading of contents.querySelectorAll('h2'))
       heading.hidden = !heading.nextElementSibling?.querySelector('li:not([hidden])')
+    const best = bestMatch()
+    for (const link of contents.querySelectorAll('a')) link.classList.toggle('best', link === best)
     const isEmpty = entries.every(({ item }) => item.hidden)
     find('#no-match', HTMLElement).textContent = isEmpty ? 'Nothing matches.' : ''
   }
@@ -75,17 +77,21 @@ export function enableContents(): void {
     return [...contents.querySelectorAll<HTMLAnchorElement>('li:not([hidden]) > a')]
   }
 
-  /** Prefers what has this name, then what has it as a keyword, then what has it in its name, to what has it in its text. */
-  function openFirstMatch(): void {
-    const links = shownLinks()
+  /**
+   * What Enter opens. Prefers what has this name, then what has it as a keyword, then what has it in its name, to what has it
+   * in its text.
+   */
+  function bestMatch(): HTMLAnchorElement | undefined {
     const query = search.value.trim().toLowerCase()
+    if (query === '') return undefined
+    const links = shownLinks()
     const named = links.filter(({ textContent }) => textContent.toLowerCase().includes(query))
-    const link =
+    return (
       named.find(({ textContent }) => textContent.length === query.length) ??
       entries.find(({ keywords }) => keywords.includes(query))?.link ??
       named[0] ??
       links[0]
-    if (query !== '') link?.click()
+    )
   }
 
   function markCurrent(): void {
@@ -101,7 +107,7 @@ export function enableContents(): void {
 
   search.addEventListener('input', showMatches)
   search.addEventListener('keydown', ({ key }) => {
-    if (key === 'Enter') openFirstMatch()
+    if (key === 'Enter') bestMatch()?.click()
   })
   // The arrow keys move between the search and what it has found.
   contents.addEventListener('keydown', event => {
