@@ -42,9 +42,9 @@ export interface Store {
 
   /**
    * Returns the animals of a page as JSON, by ascending id. A search examines at most MAX_EXAMINED animals. It waits for earlier
-   * searches, and rejects with `unavailable` if that takes too long, or if nobody waits for it any more when its turn comes.
+   * searches, and rejects with `unavailable` if that takes too long.
    */
-  listAnimalsAsJson(page: Page, isAbandoned?: () => boolean): Promise<JsonPage>
+  listAnimalsAsJson(page: Page): Promise<JsonPage>
 
   /** Counts all animals. Where the database keeps the counts, the cost does not depend on their number. */
   countAnimals(): Promise<Inventory>

@@ -50,14 +50,11 @@ suite('requests that wait for the database', () => {
     const gate = Promise.withResolvers<void>()
     const stored = openSqliteStore({ path: ':memory:', clock: Date.now, create: true })
     let calls = 0
-    const abandoned: boolean[] = []
     const blocked =
       <Args extends readonly unknown[], Result>(method: (...args: Args) => Promise<Result>) =>
       async (...args: Args) => {
         calls++
         await gate.promise
-        const [, isAbandoned] = args
-        if (typeof isAbandoned === 'function') abandoned.push(isAbandoned())
         return method(...args)
       }
     const blockedStore: Store = {
@@ -92,7 +89,6 @@ suite('requests that wait for the database', () => {
     const headers = { 'content-type': 'application/json' }
     return {
       address,
-      abandoned,
       send,
       create: () => send('POST', '/v1/pets', { headers, body: '{"name":"Bella","categoryId":7}' }),
       list: () => send('GET', '/v1/pets'),
@@ -133,24 +129,5 @@ suite('requests that wait for the database', () => {
     for (const creation of creations) assert.equal((await creation).status, 201)
     assert.equal((await page).status, 200)
     assert.equal((await create()).status, 201)
-  })
-
-  test('are abandoned once their client has disconnected', async t => {
-    const { address, abandoned, list, release, waitForCalls } = await startApp(t)
-    const { socket } = connectRaw(address)
-    socket.write(
-      requestHead('GET /v1/pets?name=bella HTTP/1.1', 'host: x', `authorization: Bearer ${API_KEY}`),
-    )
-    await waitForCalls(1)
-    const other = list()
-    await waitForCalls(2)
-    socket.destroy()
-    // The service has noticed that when it answers a request that was sent later.
-    const later = client(address)
-    t.after(later.close)
-    assert.equal((await later.send('GET', '/livez')).status, 200)
-    release()
-    assert.equal((await other).status, 200)
-    assert.deepEqual(abandoned, [true, false])
   })
 })

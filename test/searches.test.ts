@@ -1,4 +1,4 @@
-// The queue of searches: how many run at a time, and which are not run at all.
+// The queue of searches: how many run at a time, and how long one waits.
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
@@ -26,7 +26,7 @@ const scanOf = (nameContains: string): PageScan => toPageScan({ limit: 20, nameC
 suite('the queue of searches', () => {
   test('runs as many as it may at a time, in order', async () => {
     const { search, running } = blockedSearches(2)
-    const results = ['a', 'b', 'c', 'd'].map(name => search({ scan: scanOf(name) }))
+    const results = ['a', 'b', 'c', 'd'].map(name => search(scanOf(name)))
     await nextTurn()
     assert.deepEqual(
       running.map(({ scan }) => scan.search?.nameContains),
@@ -51,12 +51,12 @@ suite('the queue of searches', () => {
     let now = 0
     t.mock.method(performance, 'now', () => now)
     const { search, running } = blockedSearches(1)
-    const first = search({ scan: scanOf('a') })
-    const second = search({ scan: scanOf('b') })
+    const first = search(scanOf('a'))
+    const second = search(scanOf('b'))
     now += 1_000
     t.mock.timers.tick(1_000)
     await assert.rejects(second, isUnavailable)
-    const third = search({ scan: scanOf('c') })
+    const third = search(scanOf('c'))
     running[0]?.finish()
     await first
     await nextTurn()
@@ -66,17 +66,5 @@ suite('the queue of searches', () => {
     )
     running[1]?.finish()
     assert.equal(await third, FOUND)
-  })
-
-  test('does not run a search that nobody waits for any more', async () => {
-    const { search, running } = blockedSearches(1)
-    let isAbandoned = false
-    const first = search({ scan: scanOf('a') })
-    const second = search({ scan: scanOf('b'), isAbandoned: () => isAbandoned })
-    isAbandoned = true
-    running[0]?.finish()
-    await first
-    await assert.rejects(second, isUnavailable)
-    assert.equal(running.length, 1)
   })
 })

@@ -11,7 +11,7 @@ import type { Store, Warn } from '../../store.ts'
 import { type BatchLimits, createBatcher } from '../batching.ts'
 import { EMPTY_PAGE, formOf, type PageScan, toPage, toPageScan } from '../paging.ts'
 import { toAnimal, toAnimalText, toInventory, toKey } from '../rows.ts'
-import { createSearchQueue, SEARCHES_AT_ONCE } from '../search-queue.ts'
+import { createSearchQueue } from '../search-queue.ts'
 import { countWithoutTriggers, createReadBatching, readPageUnbatched } from './compatibility.ts'
 import type { Pool } from './pool.ts'
 import * as sql from './statements.ts'
@@ -22,6 +22,9 @@ const ANIMALS: BatchLimits = { size: 256, queueLength: 4_096, inFlight: 2 }
 
 /** Each search has a statement of its own: two in one would take twice as long. */
 const SEARCHES: BatchLimits = { ...PAGES, size: 1 }
+/** How many searches a process runs at once. */
+const SEARCHES_AT_ONCE = 2
+
 const COUNT_TIMEOUT_MS = 10_000
 
 export function createAnimalReads(
@@ -52,7 +55,7 @@ export function createAnimalReads(
     })
   }
 
-  const search = createSearchQueue(readPage, SEARCHES_AT_ONCE.postgres)
+  const search = createSearchQueue(readPage, SEARCHES_AT_ONCE)
 
   const readInventory = createBatcher<undefined, Inventory | undefined>({
     async run(calls) {
@@ -75,9 +78,9 @@ export function createAnimalReads(
       return (await pool.rows(sql.listStatement(scan), [scan.bound, scan.limit])).map(toAnimal)
     },
 
-    listAnimalsAsJson(page, isAbandoned) {
+    listAnimalsAsJson(page) {
       const scan = toPageScan(page)
-      return scan.search === undefined ? readPage(scan) : search({ scan, isAbandoned })
+      return scan.search === undefined ? readPage(scan) : search(scan)
     },
 
     countAnimals: countWithoutTriggers(() => readInventory(undefined), countAll, warn),

@@ -10,7 +10,7 @@ import type { JsonPage } from '../../page.ts'
 import type { Repairs, Store, StoreLog } from '../../store.ts'
 import { EMPTY_PAGE, type PageScan, toPage, toPageScan } from '../paging.ts'
 import { toAnimal, toInventory, toKey } from '../rows.ts'
-import { createSearchQueue, SEARCHES_AT_ONCE } from '../search-queue.ts'
+import { createSearchQueue } from '../search-queue.ts'
 import { openConnection } from './connection.ts'
 import { isLocked, toServiceError } from './errors.ts'
 import { identifyFiles, MEMORY, type OpenedFiles, restrictFiles, restrictFolder } from './files.ts'
@@ -26,6 +26,9 @@ import {
   type Statements,
 } from './statements.ts'
 import { COMMAND_TIMEOUT_MS, openWriter, REQUEST_TIMEOUT_MS } from './writer.ts'
+
+/** A search blocks the thread: at most one in an event-loop turn, so that other requests are answered between two. */
+const SEARCHES_AT_ONCE = 1
 
 interface SqliteStoreOptions {
   readonly path: string
@@ -241,7 +244,7 @@ function createStore({ read, revision, write, repair, close }: Access, clock: Cl
   const search = createSearchQueue(async scan => {
     await nextTurn()
     return readPage(scan)
-  }, SEARCHES_AT_ONCE.sqlite)
+  }, SEARCHES_AT_ONCE)
 
   return {
     listAnimals(page) {
@@ -249,9 +252,9 @@ function createStore({ read, revision, write, repair, close }: Access, clock: Cl
       return read(({ listAnimals }) => listAnimals.all(bound, limit).map(toAnimal))
     },
 
-    listAnimalsAsJson(page, isAbandoned) {
+    listAnimalsAsJson(page) {
       const scan = toPageScan(page)
-      return scan.search === undefined ? readPage(scan) : search({ scan, isAbandoned })
+      return scan.search === undefined ? readPage(scan) : search(scan)
     },
 
     countAnimals() {

@@ -71,10 +71,10 @@ export interface HandlerOptions {
 export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerOptions) {
   const firstPages = createPageCache()
 
-  async function loadPage({ query, response }: Exchange, revision: string | undefined): Promise<Reply> {
+  async function loadPage({ query }: Exchange, revision: string | undefined): Promise<Reply> {
     const parsed = parseListQuery(query)
     const { page } = parsed
-    const animals = await store.listAnimalsAsJson(page, () => response.destroyed)
+    const animals = await store.listAnimalsAsJson(page)
     const links = pageLinks(basePath, parsed, animals)
     const reply = jsonReply(200, animals.json, links === undefined ? [] : ['link', links])
     // There are as many searches as texts, so they would only push pages out of the cache.
