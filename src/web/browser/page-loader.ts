@@ -2,7 +2,6 @@
 // be reached.
 
 import { type AnimalStore, AnimalStoreError, type Page } from '../../../client/src/animal-store.ts'
-import { countDown } from './count-down.ts'
 import { describeOutage, isServerUnavailable, isTemporary } from './failures.ts'
 import { countOf } from './inventory-bar.ts'
 import { findListPage, type ListPage, type ListPageOptions, toRereadOptions } from './list-page.ts'
@@ -200,4 +199,21 @@ export function createPageLoader(options: PageLoaderOptions) {
       if (navigator.onLine) notice.hide()
     },
   }
+}
+
+/** Shows the seconds that are left, then calls `onEnd`. Returns a function that cancels this. */
+function countDown(seconds: number, show: (text: string) => void, onEnd: () => void): () => void {
+  const endMs = performance.now() + seconds * 1_000
+  const timer = setInterval(tick, 1_000)
+
+  function tick(): void {
+    const left = Math.round((endMs - performance.now()) / 1_000)
+    show(`${Math.max(left, 0)} s`)
+    if (left > 0) return
+    clearInterval(timer)
+    onEnd()
+  }
+
+  tick()
+  return () => clearInterval(timer)
 }

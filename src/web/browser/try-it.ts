@@ -6,7 +6,6 @@ import { LANGUAGES } from '../samples/languages.ts'
 import { buildRequest, fillIn, type SampleRequest } from '../samples/sample-request.ts'
 import type { ApiKeyField } from './api-key-field.ts'
 import { INVALID_KEY } from './browser-storage.ts'
-import { countDown } from './count-down.ts'
 import { createElement, find } from './elements.ts'
 
 const TIMEOUT_MS = 30_000
@@ -37,9 +36,8 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
   const effect = find('.effect', HTMLElement, form)
   const isWrite = form.dataset.method !== 'GET'
   let generatedKey = ''
-  /** Takes back a question, or the request that is sent again after a while, because the form has changed. */
+  /** Takes back a question, because the form has changed. */
   let withdraw: (() => void) | undefined
-  let cancelCountDown = () => {}
   let isWaiting = false
   let nextPage: URLSearchParams | undefined
 
@@ -85,7 +83,6 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
 
   function say(kind: string, ...content: readonly (Node | string)[]): void {
     withdraw = undefined
-    cancelCountDown()
     result.hidden = false
     output.className = kind
     output.replaceChildren(...content)
@@ -100,50 +97,21 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     sendButton.focus({ preventScroll: true })
   }
 
-  /** Two buttons: to send now, and not to send. */
-  function renderChoice(label: string, onSend: () => void, onCancel: () => void): HTMLElement {
-    const buttons = [label, 'Cancel'].map(text => createElement('button', { type: 'button' }, text))
-    for (const [index, run] of [onSend, onCancel].entries())
-      buttons[index]?.addEventListener('click', () => {
-        focusSend()
-        run()
-      })
-    return createElement('span', { class: 'row' }, ...buttons)
-  }
-
   /** Asks before a write in production. */
   function askToConfirm(label: string): void {
-    const send = () => submit({ isConfirmed: true })
-    const choice = renderChoice(label, send, () => say('', 'Nothing was sent.'))
+    const sendNow = createElement('button', { type: 'button' }, label)
+    const cancel = createElement('button', { type: 'button' }, 'Cancel')
+    const choice = createElement('span', { class: 'row' }, sendNow, cancel)
     say('question', `Nothing was sent yet. This request ${effect.textContent}.`, choice)
+    sendNow.addEventListener('click', () => {
+      focusSend()
+      submit({ isConfirmed: true })
+    })
+    cancel.addEventListener('click', () => {
+      focusSend()
+      say('', 'Nothing was sent.')
+    })
     withdraw = () => say('', 'Nothing was sent yet. The request was changed.')
-  }
-
-  /** Sends again after the seconds that the service has asked for, when the tab is visible. */
-  function sendLater(seconds: number, sentKey: string): void {
-    const left = createElement('b', { 'aria-hidden': 'true' })
-    const outcome = [...output.childNodes]
-    const hidden = new AbortController()
-    // With another key it is another request, which the user has not confirmed.
-    const sendAgain = () => submit({ isConfirmed: key.value === sentKey, isRepeat: true })
-    const showLeft = (text: string) => {
-      left.textContent = text
-    }
-    function sendWhenVisible(): void {
-      if (document.hidden) {
-        document.addEventListener('visibilitychange', sendWhenVisible, { once: true, signal: hidden.signal })
-        return
-      }
-      if (output.contains(document.activeElement)) focusSend()
-      sendAgain()
-    }
-    withdraw = () => say('refused', ...outcome)
-    output.append('. Sending again … ', left, renderChoice('Try now', sendAgain, withdraw))
-    const stop = countDown(seconds, showLeft, sendWhenVisible)
-    cancelCountDown = () => {
-      stop()
-      hidden.abort()
-    }
   }
 
   /** Returns whether the form has a key that can be sent. Asks for one otherwise. */
@@ -160,7 +128,7 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
     return false
   }
 
-  async function submit({ isConfirmed = false, isRepeat = false } = {}): Promise<void> {
+  async function submit({ isConfirmed = false } = {}): Promise<void> {
     // Enter in a field sends too, and on a small screen "Send" may be far from it.
     if (form.querySelector('[data-in]:focus') !== null) sendRow.scrollIntoView({ block: 'nearest' })
     if (isRefused() || !checkKey()) return
@@ -185,11 +153,8 @@ export function enableForm(form: HTMLFormElement, key: ApiKeyField): void {
       showOutcome(answer)
       const { status, headers } = answer.response
       const seconds = Number(headers.get('retry-after'))
-      if ((status !== 429 && status !== 503) || !(seconds > 0)) return
-      // A write without an Idempotency-Key may have been carried out.
-      if (isRepeat || (isWrite && !idempotencyKey?.value))
-        output.append(`. Wait ${formatCount(seconds, 'second')}, then send again.`)
-      else sendLater(seconds, sentKey)
+      const isTemporary = (status === 429 || status === 503) && seconds > 0
+      if (isTemporary) output.append(`. Wait ${formatCount(seconds, 'second')}, then send again.`)
       return
     }
     // The key stays as it is: the request may have been carried out.
