@@ -196,7 +196,7 @@ function renderAddForm(): Html {
 <fieldset>
 ${renderFields('')}
 <div id="new-status" role="radiogroup" aria-labelledby="new-status-label"><span id="new-status-label" class="label">Status</span>
-<div class="choices">${['', ...STATUSES].map(status => html`<label class="row"><input type="radio" name="status" value="${status}"${status === '' && html` checked`}><span class="status ${status || 'none'}">${status || 'no status'}</span></label>`)}</div></div>
+<div class="choices">${[...STATUSES, ''].map(status => html`<label class="row"><input type="radio" name="status" value="${status}"${status === '' && html` checked`}><span class="status ${status || 'none'}">${status || 'no status'}</span></label>`)}</div></div>
 <p id="add-problem" class="problem" role="alert"></p>
 <div class="actions row"><button class="primary" type="submit">Add</button><div class="check row"><input id="add-another" type="checkbox"><label for="add-another">Add another</label></div></div>
 </fieldset>
@@ -216,6 +216,6 @@ function renderShortcuts(): Html {
   return html`<dialog id="shortcuts" aria-labelledby="shortcuts-title">
 <form method="dialog"><h2 id="shortcuts-title" tabindex="-1" autofocus>Keyboard shortcuts</h2><button class="icon-button" aria-label="Close" title="Close">${icon('close')}</button></form>
 <dl>${SHORTCUTS.map(({ keys, action, writes }) => html`<div${writes && html` class="writes"`}><dt>${action}</dt><dd class="row">${keys.map(key => html`<kbd>${key}</kbd>`)}</dd></div>`)}</dl>
-<p class="hint">The menu has a switch for those of one letter, digit or sign.</p>
+<p class="hint">You can turn off shortcuts of a single key in the menu.</p>
 </dialog>`
 }

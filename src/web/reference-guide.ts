@@ -84,7 +84,7 @@ ${renderCode('javascript', withClient(baseUrl, "for await (const animal of store
 <p>So the retry of a change with a <a href="#conditions">condition</a> gets 200, and not a conflict with the change that it repeats. Without a key, 404 to the retry of a removal means that the animal is removed.</p>
 <p>Our client does this by itself.</p>`,
       code: html`${renderCode('shell', `curl --include --retry 5 --retry-all-errors '${baseUrl}/pets' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Content-Type: application/json' \\\n  -H 'Idempotency-Key: delivery-1042-bella' \\\n  --data-raw '{"name": "Bella", "categoryId": 7}'`, 'Retry without adding twice')}
-${renderCode('shell', `curl --include --retry 5 --retry-all-errors -X DELETE '${baseUrl}/pets/1' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Idempotency-Key: order-1043-bella'`, 'Retry a removal')}
+${renderCode('shell', `curl --include --retry 5 --retry-all-errors -X DELETE '${baseUrl}/pets/2' \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}" \\\n  -H 'Idempotency-Key: remove-animal-2'`, 'Retry a removal')}
 ${renderCode('http', 'Idempotent-Replayed: true', 'Header of a repeated response')}`,
     },
     {

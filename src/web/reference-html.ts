@@ -18,11 +18,11 @@ import { type Html, html } from './html.ts'
 import { icon } from './icons.ts'
 import { guideSections } from './reference-guide.ts'
 import {
-  COPY_BUTTON,
   describeType,
   errorCode,
   type ReferenceOptions,
   renderCode,
+  renderCopyButton,
   renderHeaders,
   renderKeywords,
   renderMarkdown,
@@ -182,8 +182,8 @@ function renderExamples(responses: readonly [status: string, response: Response]
     status,
     text: content === undefined ? NO_BODY : renderJson(bodyOf(content).example, 2),
   }))
-  return html`<div class="block response"><div class="row"><p>Response ${examples[0]?.status}, an example</p><select class="needs-script" aria-label="Status of the example" autocomplete="off">${examples.map(({ status, text }) => html`<option value="${text}">${status}</option>`)}</select></div>${COPY_BUTTON}<pre tabindex="0"><code>${renderTokens('json', examples[0]?.text ?? '')}</code></pre>
-<details hidden><summary>Headers</summary>${COPY_BUTTON}<pre tabindex="0"><code></code></pre></details></div>`
+  return html`<div class="block response"><div class="row"><p>Response ${examples[0]?.status}, an example</p><select class="needs-script" aria-label="Status of the example" autocomplete="off">${examples.map(({ status, text }) => html`<option value="${text}">${status}</option>`)}</select></div>${renderCopyButton('response')}<pre tabindex="0"><code>${renderTokens('json', examples[0]?.text ?? '')}</code></pre>
+<details hidden><summary>Headers</summary>${renderCopyButton('headers of the response')}<pre tabindex="0"><code></code></pre></details></div>`
 }
 
 function renderSuccess(

@@ -44,7 +44,7 @@ export function renderSubheading(id: string, title: string): Html {
 
 /** A block of code with a button that copies it. */
 export function renderCode(syntax: string, text: string, title: string, id?: string): Html {
-  return html`<div class="block"${id !== undefined && html` id="${id}"`}><p>${title}</p>${COPY_BUTTON}<pre><code>${renderTokens(syntax, text)}</code></pre></div>`
+  return html`<div class="block"${id !== undefined && html` id="${id}"`}><p>${title}</p>${renderCopyButton(title)}<pre><code>${renderTokens(syntax, text)}</code></pre></div>`
 }
 
 interface Samples {
@@ -59,10 +59,12 @@ interface Samples {
 export function renderSamples({ id, file, title, sample }: Samples): Html {
   return html`<div class="block samples">${title !== undefined && html`<p>${title}</p>`}<fieldset class="languages row"><legend class="visually-hidden">Language of the sample</legend>${LANGUAGES.map(({ id: language, label }, index) => html`<label><input class="visually-hidden" type="radio" name="${id}-language" value="${language}"${index === 0 && html` checked`}>${label}</label>`)}</fieldset>
 ${LANGUAGES.map(language => html`<p class="run" data-language="${language.id}">${describeRun(language, file)}${language.id === 'typescript' && html` · needs Node.js 24 and <a href="#install">the client</a>`}</p>`)}
-${COPY_BUTTON}${LANGUAGES.map(language => html`<pre data-language="${language.id}" tabindex="0"><code>${renderTokens(language.syntax, sample(language))}</code></pre>`)}</div>`
+${renderCopyButton(title ?? 'sample')}${LANGUAGES.map(language => html`<pre data-language="${language.id}" tabindex="0"><code>${renderTokens(language.syntax, sample(language))}</code></pre>`)}</div>`
 }
 
-export const COPY_BUTTON = html`<button class="icon-button copy" type="button" aria-label="Copy" title="Copy">${icon('copy')}</button>`
+export function renderCopyButton(what: string): Html {
+  return html`<button class="icon-button copy" type="button" aria-label="Copy: ${what}" title="Copy">${icon('copy')}${icon('check')}</button>`
+}
 
 /** Code with its tokens. Each line is an element, so that a line that wraps can be indented. */
 export function renderTokens(syntax: string, text: string): Html[] {

@@ -30,7 +30,7 @@ suite('the catalogue page', () => {
   test('says why a list is empty', async t => {
     const service = await startTestService(t)
     const { page } = await open(t, service)
-    await page.getByText('The catalogue is empty. Add the first animal.').waitFor()
+    await page.getByText('The catalogue is empty.').waitFor()
     await page.goto(`${service.address}/?status=sold`)
     await page.getByText('No animal has this status now.').waitFor()
     await page.getByRole('link', { name: 'Show all animals' }).click()

@@ -260,8 +260,7 @@ function describeEmpty(page: ListPage): ListMessage {
     const text = 'The search finds parts of names. For a category, write category:7.'
     return { title, text, ...showAll(page) }
   }
-  if (status === undefined)
-    return { title: 'No animals yet', text: 'The catalogue is empty. Add the first animal.' }
+  if (status === undefined) return { title: 'No animals yet', text: 'The catalogue is empty.' }
   return { title: `No ${animal}`, text: 'No animal has this status now.', ...showAll(page) }
 }
 

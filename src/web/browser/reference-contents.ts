@@ -69,6 +69,7 @@ export function enableContents(): void {
       heading.hidden = !heading.nextElementSibling?.querySelector('li:not([hidden])')
     const best = bestMatch()
     for (const link of contents.querySelectorAll('a')) link.classList.toggle('best', link === best)
+    markCurrent()
     const isEmpty = entries.every(({ item }) => item.hidden)
     find('#no-match', HTMLElement).textContent = isEmpty ? 'Nothing matches.' : ''
   }
@@ -97,8 +98,16 @@ export function enableContents(): void {
   function markCurrent(): void {
     const isAbove = ({ section }: { readonly section: HTMLElement }) =>
       section.getBoundingClientRect().top < LINE_PX
-    const current = entries.findLast(isAbove) ?? entries[0]
-    for (const { link } of entries) link.ariaCurrent = link === current?.link ? 'location' : null
+    const current = search.value === '' ? (entries.findLast(isAbove) ?? entries[0])?.link : undefined
+    for (const { link } of entries) link.ariaCurrent = link === current ? 'location' : null
+    if (current !== undefined) showInContents(current)
+  }
+
+  /** `scrollIntoView` would also move the place where Tab goes on. */
+  function showInContents({ offsetTop, offsetHeight }: HTMLElement): void {
+    const { scrollTop, clientHeight } = contents
+    const isShown = offsetTop >= scrollTop && offsetTop + offsetHeight <= scrollTop + clientHeight
+    if (!isShown) contents.scrollTop = offsetTop - clientHeight / 2
   }
 
   function closeDrawer(): void {
