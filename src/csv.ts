@@ -21,7 +21,7 @@ export function quoteField(text: string): string {
  * What a spreadsheet runs as a formula: a field that starts with one of these characters, in normal or full width, perhaps
  * after white space. It may split a name at a separator that is not ours, so that a field starts within the name.
  */
-const FORMULA = /(?:^|[,;\t])\s*[=+\-@＝＋－＠]/
+const FORMULA = /(?:^|[,;\t\r\n])\s*[=+\-@＝＋－＠]/
 
 /** Returns the name with a leading apostrophe if a spreadsheet would run it as a formula. It shows such a name as text. */
 export function spreadsheetSafe(name: string): string {

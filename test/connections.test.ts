@@ -18,6 +18,7 @@ async function startServer(t: TestContext, limits: NonNullable<HttpServerOptions
   const gate = Promise.withResolvers<Reply>()
   const answers: Record<string, () => Reply | Promise<Reply>> = {
     '/quick': () => jsonReply(200, '{}'),
+    '/large': () => jsonReply(200, '1'.repeat(LARGE_BYTES)),
     '/slow': () => gate.promise,
   }
   const seen: string[] = []
@@ -86,6 +87,20 @@ suite('at the limit of connections', () => {
     assert.equal(await (await open()).closed, '')
     gate.resolve(jsonReply(200, '"late"'))
     for (const connection of busy)
+      await waitUntil(() => connection.received().endsWith('"late"'), { what: 'it is answered' })
+  })
+
+  test('a new connection replaces one whose client does not read, if all others are busy', async t => {
+    const { open, openSeveral, gate, seen } = await startServer(t, { connections: 3 })
+    const [waiting, unread, other] = (await openSeveral(3)) as [RawConnection, RawConnection, RawConnection]
+    for (const { socket } of [waiting, other]) socket.write(requestHead('GET /slow HTTP/1.1', 'host: x'))
+    unread.socket.pause().write(requestHead('GET /large HTTP/1.1', 'host: x'))
+    await waitUntil(() => seen.length === 3, { what: 'all requests arrive' })
+    await exchange(await open())
+    unread.socket.resume()
+    assert.ok((await unread.closed.catch(() => '')).length < LARGE_BYTES)
+    gate.resolve(jsonReply(200, '"late"'))
+    for (const connection of [waiting, other])
       await waitUntil(() => connection.received().endsWith('"late"'), { what: 'it is answered' })
   })
 

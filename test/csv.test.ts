@@ -8,7 +8,7 @@ test('a name that a spreadsheet would run as a formula gets an apostrophe', () =
   for (const name of [
     ...['=1+1', '+1', '-1', '@SUM(A1)', '＝1+1', '＋1', '－1', '＠x'],
     ...[' =1', '\t=1', '\r=1', '\n=1', '\r\n \t@x', '\u00a0=1', '\ufeff=1'],
-    ...['x;=HYPERLINK("https://evil.example")', 'x,=1', 'x\t=1', 'x; +1', 'a;b;－1'],
+    ...['x;=HYPERLINK("https://evil.example")', 'x,=1', 'x\t=1', 'x; +1', 'a;b;－1', 'a\n=1'],
   ])
     assert.equal(spreadsheetSafe(name), `'${name}`)
   for (const name of ['plain', 'a, b', '"', "'=1", 'a=b', 'x - y', '1-2', '100%', 'mail@example', 'a;b'])

@@ -6,6 +6,7 @@ import { renameSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
+import { unavailable } from '../src/error.ts'
 import { createMetrics } from '../src/metrics/metrics.ts'
 import { createAnimals } from './support/animals.ts'
 import { type CommandOptions, MAIN, run, serve } from './support/command.ts'
@@ -60,6 +61,7 @@ suite('the metrics of one process', () => {
         'animal_store_creations_waiting gauge',
         'animal_store_connections gauge',
         'animal_store_database_up gauge',
+        'animal_store_outage gauge',
         'animal_store_deprecated_requests_total counter',
         'animal_store_log_lines_dropped_total counter',
       ],
@@ -166,6 +168,20 @@ suite('the metrics of one process', () => {
     // A database that does not answer must not hold up the scrape.
     service.store.ping = () => new Promise(() => {})
     await waitUntil(isDown, { what: 'the database is down again' })
+  })
+
+  test('show an outage of writes until one succeeds', async t => {
+    const { metrics, service } = await startWithMetrics(t)
+    const outage = async () => sampleOf(await metrics.render(), 'animal_store_outage')
+    assert.equal(await outage(), 0)
+    const { write } = service.store
+    service.store.write = () => Promise.reject(unavailable(new Error('the disk is full')))
+    await service.create({ name: 'Bella', categoryId: 7 })
+    service.store.write = write
+    assert.equal((await service.send('GET', '/v1/pets')).status, 200)
+    assert.equal(await outage(), 1)
+    await service.create({ name: 'Bella', categoryId: 7 })
+    await waitUntil(async () => (await outage()) === 0, { what: 'it is over' })
   })
 
   test('count the use of the deprecated operation by the id of the key', async t => {

@@ -63,6 +63,8 @@ export function createOutageLog(
   }
 
   return {
+    isOpen: () => outage !== undefined,
+
     /** Called for each request, and each check of the readiness, that the database failed to answer. */
     failed(error: ServiceError, { requestId, isWrite = false }: FailedRequest = {}): void {
       outage ??= begin(error, requestId)

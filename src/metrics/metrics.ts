@@ -20,6 +20,8 @@ const OTHER_KEYS = 'other'
 interface Sources {
   readonly connections: () => number
   readonly writesWaiting: () => number
+  /** Whether an outage of the database is open, as the log has it. */
+  readonly isOutage: () => boolean
   /** Rejects if the database cannot be used. */
   readonly checkDatabase: () => Promise<void>
   /** Rejects with `unavailable` if the service should get no requests. */
@@ -105,6 +107,15 @@ export function createMetrics(droppedLogLines: () => number, info?: ProgramInfo)
     aggregator: 'min',
     async collect() {
       this.set(await checkDatabase(sources))
+    },
+  })
+  new Gauge({
+    name: 'animal_store_outage',
+    help: 'Whether the database fails to serve requests: 1 from the line of the log that says so to the one that says it is over.',
+    registers,
+    aggregator: 'max',
+    collect() {
+      this.set(sources?.isOutage() ? 1 : 0)
     },
   })
   const deprecatedByKey = new Map<string, number>()

@@ -133,6 +133,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   metrics?.attach({
     connections: connectionCount,
     writesWaiting,
+    isOutage: outages.isOpen,
     checkDatabase,
     checkReadiness: checkReadinessAndLog,
   })

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { createMigrationProgress } from '../migration-progress.ts'
-import { isDamaged, isLocked, isReadOnly, isRetryableOpenError } from './errors.ts'
+import { isDamaged, isDiskError, isLocked, isReadOnly, isRetryableOpenError } from './errors.ts'
 import { createFile, isWritable, MEMORY, requireFile } from './files.ts'
 import { blockThread, lockDeadline, waitForLocks } from './locks.ts'
 import { APPLICATION_ID, hasNoTables, hasTablesOf, LATEST_SCHEMA, migrate, schemaVersion } from './migrate.ts'
@@ -123,7 +123,8 @@ function reasonOf(error: unknown): string {
   // The file itself is writable.
   if (isReadOnly(error))
     return 'SQLite creates files beside it, and may not write to them or to the folder. Check their permissions'
-  return isDamaged(error) ? `${reason}. Check the path, or restore a backup` : reason
+  if (isDamaged(error)) return `${reason}. Check the path, or restore a backup`
+  return isDiskError(error) ? `${reason}. Look whether the disk is full` : reason
 }
 
 /** Creates the file if it does not exist. Returns its size. */

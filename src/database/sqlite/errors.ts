@@ -29,6 +29,11 @@ export function isDamaged(error: unknown): boolean {
   return hasCode(error, UNAVAILABLE.CORRUPT, UNAVAILABLE.NOTADB)
 }
 
+/** SQLite reports a full disk like this when it opens a database. */
+export function isDiskError(error: unknown): boolean {
+  return hasCode(error, UNAVAILABLE.IOERR)
+}
+
 export function isReadOnly(error: unknown): boolean {
   return hasCode(error, UNAVAILABLE.READONLY)
 }
@@ -48,7 +53,7 @@ export function toServiceError(error: unknown): unknown {
   const cause = isDamaged(error)
     ? new Error('the database file is damaged: stop the service and restore a backup', { cause: error })
     : error
-  return unavailable(cause, undefined, !hasCode(error, UNAVAILABLE.IOERR))
+  return unavailable(cause, undefined, !isDiskError(error))
 }
 
 /** An extended code has its primary code in the lowest byte. */

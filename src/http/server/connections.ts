@@ -40,15 +40,23 @@ export function createConnections<Context>(limit: number, log: Logger) {
     if (connections.delete(socket)) requestCount -= exchanges.length
   }
 
-  /** The newest connection is the last one, and is closed itself if all others are busy. */
-  function closeLongestIdle(): void {
+  function makeRoomFor(newest: Connection<Context>): void {
+    const connection = findDispensable(newest)
+    logFull()
+    remove(connection)
+    connection.socket.destroy()
+  }
+
+  /** Prefers one that is idle, then one whose client still has to read its responses, to the newest one. */
+  function findDispensable(newest: Connection<Context>): Connection<Context> {
+    let unread: Connection<Context> | undefined
     for (const connection of connections.values()) {
-      if (connection.exchanges.some(isBusy)) continue
-      logFull()
-      remove(connection)
-      connection.socket.destroy()
-      return
+      if (connection === newest) continue
+      const busy = connection.exchanges.filter(isBusy)
+      if (busy.length === 0) return connection
+      if (busy.every(({ response }) => response.writableEnded)) unread ??= connection
     }
+    return unread ?? newest
   }
 
   function removeFirst({ exchanges }: Connection<Context>): void {
@@ -70,7 +78,7 @@ export function createConnections<Context>(limit: number, log: Logger) {
         remove(connection)
         onClosed(connection)
       })
-      if (connections.size > limit) closeLongestIdle()
+      if (connections.size > limit) makeRoomFor(connection)
     },
 
     /** Returns undefined if the connection was closed to make room. */
