@@ -176,7 +176,7 @@ suite('the form', () => {
     await addButton(page).click()
     await page
       .getByText(
-        'The server cannot be reached. The animal may have been added. Press Add again: unchanged, it is added only once.',
+        'The server could not be reached. The animal may have been added. Press Add again: if you change nothing, it is added only once.',
       )
       .waitFor()
     await page.unroute('**/v1/pets')
@@ -185,6 +185,31 @@ suite('the form', () => {
     await page.locator('#rows tr').first().waitFor()
     assert.deepEqual(await readIds(page), ['1'])
     assert.equal((await service.store.listAnimals({ limit: 100 })).length, 1)
+  })
+
+  test('adds one animal if the response is lost and the user reloads the page', async t => {
+    const service = await startTestService(t)
+    const { page } = await open(t, service)
+    await fillIn(page, 'Kim', '8')
+    await page.getByRole('radio', { name: 'pending' }).check()
+    await page.route('**/v1/pets', async route => {
+      if (route.request().method() === 'POST') await route.fetch()
+      await route.abort()
+    })
+    await addButton(page).click()
+    await page.getByText('The animal may have been added.').waitFor()
+    await page.unroute('**/v1/pets')
+    await page.reload()
+    await readRows(page)
+    await openAddForm(page)
+    await page.getByText('The animal may have been added.').waitFor()
+    await addButton(page).click()
+    await page.getByText('Added Kim').waitFor()
+    assert.deepEqual(await service.store.listAnimals({ limit: 100 }), [
+      { id: 1n, name: 'Kim', categoryId: 8n, status: 'pending' },
+    ])
+    await openAddForm(page)
+    assert.equal(await page.getByRole('textbox', { name: 'Name' }).inputValue(), '')
   })
 
   test('says that the first animal may be in the list if it is changed after a lost answer', async t => {

@@ -314,7 +314,7 @@ suite('editing', () => {
     await loseAnswers(page, 'PATCH')
     await saveButton(page).click()
     const problem = page.getByText(
-      'The server cannot be reached. It may be saved. Try again: nothing is done twice.',
+      'The server could not be reached. The animal may be saved nevertheless. Try again: nothing is done twice.',
     )
     await problem.waitFor()
     await page.unroute('**/v1/pets/**')

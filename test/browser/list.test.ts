@@ -286,7 +286,7 @@ suite('the CSV file', () => {
       return `${id},Animal ${id},${id - 1},sold\r\n`
     })
     assert.equal(text, `\ufeffid,name,categoryId,status\r\n${lines.join('')}`)
-    await page.getByText('Saved 40 animals.').waitFor()
+    await page.getByText('Downloaded 40 animals.').waitFor()
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'export', 'the focus is lost')
   })
 
@@ -299,7 +299,7 @@ suite('the CSV file', () => {
     const fields = ["'=1+1", "'x;＝1", '"a ""quoted"", name"', '"two\nlines"']
     const lines = fields.map((field, index) => `${index + 1},${field},-9223372036854775808,\r\n`)
     assert.equal(text, `\ufeffid,name,categoryId,status\r\n${lines.join('')}`)
-    await page.getByText('Saved 4 animals. 2 of the names got a leading apostrophe').waitFor()
+    await page.getByText('Downloaded 4 animals. 2 of the names got a leading apostrophe').waitFor()
   })
 
   test('shows its progress while it is fetched, and can be cancelled', async t => {
@@ -311,12 +311,12 @@ suite('the CSV file', () => {
       await route.continue().catch(() => {})
     })
     await page.getByRole('button', { name: 'Download CSV' }).click()
-    await page.getByText('Saved 100 of 120 animals …').waitFor()
+    await page.getByText('Downloaded 100 of 120 animals …').waitFor()
     const button = page.getByRole('button', { name: 'Download CSV' })
     assert.equal(await button.getAttribute('aria-disabled'), 'true')
     assert.equal(await button.evaluate(button => button === document.activeElement), true)
     await page.getByRole('button', { name: 'Cancel' }).click()
-    await page.getByText('Saved 100').waitFor({ state: 'hidden' })
+    await page.getByText('Downloaded 100').waitFor({ state: 'hidden' })
     released.resolve()
     assert.equal((await download(page)).text.split('\r\n').length, 122)
   })

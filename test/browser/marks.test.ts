@@ -22,6 +22,7 @@ import {
   startWithAnimals,
   statusButton,
   useCatalogue,
+  waitForAnnouncement,
   waitForCatalogue,
   waitForList,
 } from './catalogue-page.ts'
@@ -148,10 +149,13 @@ suite('marked animals', () => {
     await changeAnimal(service, 2, { status: 'sold' })
     await service.send('DELETE', '/v1/pets/3')
     await page.getByRole('group', { name: 'Set the status' }).getByRole('button', { name: 'sold' }).click()
-    await shownIn(page, '6 are sold, 4 were sold before, 1 became pending meanwhile, 1 was removed').waitFor()
+    await shownIn(
+      page,
+      '6 are sold, 4 were already sold, 1 became pending meanwhile, 1 was removed',
+    ).waitFor()
     assert.equal(await page.locator('#rows :checked').count(), 0)
     await page.locator('#marks').getByRole('button', { name: 'Undo' }).click()
-    await shownIn(page, '6 are as they were').waitFor()
+    await shownIn(page, '6 are back as they were').waitFor()
     assert.deepEqual((await statusesOf(service)).slice(0, 6), [
       'pending',
       'sold',
@@ -174,13 +178,36 @@ suite('marked animals', () => {
     await press(page, 's', '2')
     await shownIn(page, '2 are pending').waitFor()
     await press(page, 'z')
-    await shownIn(page, '2 are as they were').waitFor()
+    await shownIn(page, '2 are back as they were').waitFor()
     await page.getByRole('checkbox', { name: 'Mark Animal 4' }).check()
     await press(page, 'Escape')
     assert.equal(await page.locator('#rows :checked').count(), 0)
     await page.getByRole('checkbox', { name: 'Mark Animal 4' }).check()
     await page.getByRole('button', { name: 'Clear' }).click()
     await page.locator('#marks').waitFor({ state: 'hidden' })
+  })
+
+  test('are marked with the space bar, and a screen reader hears how many, and what the keys do', async t => {
+    const { page } = await open(t, await startWithAnimals(t, newAnimals(3)))
+    await readRows(page)
+    await press(page, 'j', 'Escape', 'Space')
+    await waitForAnnouncement(page, '1 marked')
+    await press(page, 's')
+    await waitForAnnouncement(page, '1 marked: 1 available, 2 pending, 3 sold, 4 no status')
+    await press(page, 'Escape', 'Space')
+    await waitForAnnouncement(page, '0 marked')
+  })
+
+  test('whose change is taken back while one of them is in the panel are not said to have it any more', async t => {
+    const service = await startWithAnimals(t, newAnimals(3))
+    const { page } = await open(t, service)
+    await changeAnimal(service, 3, { status: 'sold' })
+    await readRows(page)
+    await press(page, 'j', 'x', 'j', 'x', 's', '3')
+    await shownIn(page, '1 is sold, 1 was already sold').waitFor()
+    await press(page, 'z')
+    await page.locator('#marks').waitFor({ state: 'hidden' })
+    await page.locator('#status-note').getByText('Animal 2 is available again').waitFor()
   })
 
   test('are changed only if they have the status that they had when they were marked', async t => {
@@ -229,14 +256,14 @@ suite('marked animals', () => {
       route.fulfill({ status: 400, json: { code: 'invalid_request', message: 'No.', status: 400 } }),
     )
     await press(page, 'j', 'x', 'j', 'x', 'j', 'x', 'Escape', 's', '1')
-    await shownIn(page, '3 were available before').waitFor()
+    await shownIn(page, '3 were already available').waitFor()
     await press(page, 'j', 'x', 'k', 'x', 'k', 'x', 'Escape', 's', '3')
     await shownIn(page, '2 are sold, 1 was not changed. No.').waitFor()
     await page.unroute('**/v1/pets/2**')
     await page.locator('#marks').getByRole('button', { name: 'Try again' }).click()
     await shownIn(page, '3 are sold').waitFor()
     await press(page, 'z')
-    await shownIn(page, '3 are as they were').waitFor()
+    await shownIn(page, '3 are back as they were').waitFor()
     assert.deepEqual(await statusesOf(service), ['available', 'available', 'available'])
   })
 
@@ -246,7 +273,7 @@ suite('marked animals', () => {
     await readRows(page)
     await failAnswers(page, 'PATCH', '**/v1/pets/2?**')
     await press(page, 'j', 'x', 'j', 'x', 'j', 'x', 'Escape', 's', '3')
-    const advice = 'The server cannot answer right now. Try again: nothing is done twice.'
+    const advice = 'The server could not answer. Try again: nothing is done twice.'
     await shownIn(page, `2 are sold, 1 got no answer. ${advice}`).waitFor()
     await page.unroute('**/v1/pets/2?**')
     await page.locator('#marks').getByRole('button', { name: 'Try again' }).click()
@@ -417,6 +444,6 @@ suite('a key that can only read', () => {
     const service = await startWithAnimals(t, newAnimals(5))
     const { page } = await open(t, service, { isSignedIn: false })
     await signIn(page, 'as_read_test_0123456789')
-    await page.getByText('This is a key of staging; this is production.').waitFor()
+    await page.getByText('This key is for staging. This page is for production.').waitFor()
   })
 })

@@ -35,7 +35,7 @@ suite('signing in', () => {
     const field = page.getByLabel('API key')
     const wrongKeys: [string, string][] = [
       [UNKNOWN_KEY, 'This key is not accepted here.'],
-      ['as_test_0123456789', 'This is a key of staging; this is production.'],
+      ['as_test_0123456789', 'This key is for staging. This page is for production.'],
       ['two words', 'This is not a valid key.'],
     ]
     for (const [key, message] of wrongKeys) {

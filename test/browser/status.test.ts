@@ -207,7 +207,7 @@ suite('a lost answer', () => {
     })
     await loseAnswers(page, 'PATCH')
     await statusButton(page, 'sold').click()
-    await page.locator('#details').getByText('The server cannot be reached.').waitFor()
+    await page.locator('#details').getByText('The server could not be reached.').waitFor()
     await page.unroute('**/v1/pets/**')
     await page.getByRole('button', { name: 'Try again' }).click()
     await page.getByText('was available').waitFor()
@@ -223,7 +223,7 @@ suite('a lost answer', () => {
     await openAnimal(page, 2)
     await loseAnswers(page, 'PATCH')
     await statusButton(page, 'sold').click()
-    await page.locator('#details').getByText('The server cannot be reached.').waitFor()
+    await page.locator('#details').getByText('The server could not be reached.').waitFor()
     await page.unroute('**/v1/pets/**')
     await waitForStatus(page, 'sold')
     await statusButton(page, 'sold').click()
@@ -237,7 +237,8 @@ suite('a lost answer', () => {
       await openAnimal(page, id)
       await failAnswers(page, 'PATCH')
       await statusButton(page, 'sold').click()
-      const text = 'The server cannot answer right now. It may be changed. Try again: nothing is done twice.'
+      const text =
+        'The server could not answer. The animal may be changed nevertheless. Try again: nothing is done twice.'
       await page.locator('#details').getByText(text).waitFor()
       await page.unroute('**/v1/pets/**')
       assert.equal((await service.store.listAnimals({ limit: 3 }))[id - 1]?.status, 'sold')
@@ -259,7 +260,7 @@ suite('a lost answer', () => {
     await openAnimal(page, 2)
     await page.route('**/v1/pets/**', route => route.fulfill({ status: 500, body: '' }))
     await statusButton(page, 'sold').click()
-    await page.locator('#details').getByText('It may be changed.').waitFor()
+    await page.locator('#details').getByText('The animal may be changed nevertheless.').waitFor()
     await page.unroute('**/v1/pets/**')
     await changeAnimal(service, 2, { status: 'sold' })
     await statusButton(page, 'pending').click()
@@ -273,11 +274,13 @@ suite('a lost answer', () => {
     await openAnimal(page, 2)
     await failAnswers(page, 'PATCH')
     await statusButton(page, 'sold').click()
-    const note = page.locator('#details').getByText('It may be changed.')
+    const note = page.locator('#details').getByText('The animal may be changed nevertheless.')
     await note.waitFor()
     await page.clock.fastForward(INTERVAL_MS)
     await waitForStatus(page, 'sold')
+    await page.locator('#status-note').getByText('is sold now').waitFor()
     assert.equal(await note.isVisible(), false)
+    assert.equal(await page.getByRole('button', { name: 'Try again' }).isVisible(), false)
   })
 
   test('of an old change does not hide what happened since', async t => {

@@ -1,13 +1,20 @@
-// The form that adds an animal. It adds one animal even if it is sent twice.
+// The form that adds an animal. It adds one animal even if it is sent twice, also after a reload without an answer.
 
 import { type Animal, newIdempotencyKey } from '../../../client/src/animal-store.ts'
 import { isSameAnimal, isStatus, type NewAnimal } from '../../animal.ts'
 import { formatNumber } from '../../number-format.ts'
 import { createAnimalFields } from './animal-fields.ts'
+import { tabValue } from './browser-storage.ts'
 import { find, setText } from './elements.ts'
 import { describeFailure, mayBeStored } from './failures.ts'
 import type { Session } from './session.ts'
 import type { PageState } from './state.ts'
+
+const MAY_BE_ADDED =
+  'The animal may have been added. Press Add again: if you change nothing, it is added only once.'
+
+/** What was sent without an answer, and its key. */
+const storedRequest = tabValue('animal-store-new-animal')
 
 interface AddAnimalFormOptions {
   readonly state: PageState
@@ -18,7 +25,7 @@ interface AddAnimalFormOptions {
 
 export function createAddAnimalForm({ state, session, render, onAdded }: AddAnimalFormOptions) {
   const fields = createAnimalFields('#add-animal', { busyLabel: 'Adding …', onSubmit: send })
-  const { form, name, problem } = fields
+  const { form, name, category, problem } = fields
   /** The same animal is sent again with the same key, so that the server adds it once. */
   let lastSent: { readonly animal: NewAnimal; readonly idempotencyKey: string } | undefined
   /** The animal that was sent last may have been added. */
@@ -27,21 +34,27 @@ export function createAddAnimalForm({ state, session, render, onAdded }: AddAnim
   /** How many animals were added since the form was opened. */
   let addedCount = 0
 
-  async function send(): Promise<void> {
+  /** Returns undefined if a field is invalid. */
+  function readAnimal(): NewAnimal | undefined {
     const typed = fields.read()
-    const { store, signal } = session
-    if (typed === undefined || store === undefined) return
     const status = new FormData(form).get('status')
-    const animal: NewAnimal = { ...typed, ...(isStatus(status) && { status }) }
+    return typed && { ...typed, ...(isStatus(status) && { status }) }
+  }
+
+  async function send(): Promise<void> {
+    const animal = readAnimal()
+    const { store, signal } = session
+    if (animal === undefined || store === undefined) return
     if (lastSent === undefined || !isSameAnimal(lastSent.animal, animal)) {
       lastSent = { animal, idempotencyKey: newIdempotencyKey() }
     }
+    // The user may reload the page before there is an answer.
+    saveRequest(lastSent.idempotencyKey)
     fields.setSending(true)
     try {
       const added = await store.createAnimal(animal, { idempotencyKey: lastSent.idempotencyKey, signal })
       fields.setSending(false)
-      lastSent = undefined
-      isUnanswered = false
+      forgetRequest()
       showAddedCount(addedCount + 1)
       if (find('#add-another', HTMLInputElement).checked) startNext()
       else {
@@ -54,9 +67,8 @@ export function createAddAnimalForm({ state, session, render, onAdded }: AddAnim
       fields.setSending(false)
       session.noteFailure(error)
       isUnanswered = mayBeStored(error)
-      const advice = isUnanswered
-        ? ' The animal may have been added. Press Add again: unchanged, it is added only once.'
-        : ''
+      if (!isUnanswered) storedRequest.clear()
+      const advice = isUnanswered ? ` ${MAY_BE_ADDED}` : ''
       if (!signal.aborted) problem.textContent = describeFailure(error) + advice
     }
   }
@@ -73,9 +85,34 @@ export function createAddAnimalForm({ state, session, render, onAdded }: AddAnim
     name.focus()
   }
 
-  function reset(): void {
+  function saveRequest(idempotencyKey: string): void {
+    const texts = { name: name.value, category: category.value, status: new FormData(form).get('status') }
+    storedRequest.save(JSON.stringify({ ...texts, idempotencyKey }))
+  }
+
+  /** Fills the form with what was sent before a reload. */
+  function restoreRequest(): void {
+    const stored = storedRequest.load()
+    if (stored === undefined) return
+    const request: Record<string, unknown> = Object(JSON.parse(stored))
+    name.value = String(request.name)
+    category.value = String(request.category)
+    for (const radio of form.querySelectorAll<HTMLInputElement>('[name=status]'))
+      radio.checked = radio.value === request.status
+    const animal = readAnimal()
+    if (animal === undefined) return
+    lastSent = { animal, idempotencyKey: String(request.idempotencyKey) }
+    isUnanswered = true
+  }
+
+  function forgetRequest(): void {
     lastSent = undefined
     isUnanswered = false
+    storedRequest.clear()
+  }
+
+  function reset(): void {
+    forgetRequest()
     form.reset()
     fields.clearProblems()
   }
@@ -93,7 +130,9 @@ export function createAddAnimalForm({ state, session, render, onAdded }: AddAnim
     if (opener instanceof HTMLElement) opener.focus({ preventScroll: true })
   }
 
-  reset()
+  form.reset()
+  fields.clearProblems()
+  restoreRequest()
 
   return {
     get isSending() {
@@ -103,6 +142,7 @@ export function createAddAnimalForm({ state, session, render, onAdded }: AddAnim
       if (state.form !== 'add-animal') {
         opener = document.activeElement
         fields.clearProblems()
+        if (isUnanswered) problem.textContent = MAY_BE_ADDED
         showAddedCount(0)
       }
       state.form = 'add-animal'

@@ -155,6 +155,13 @@ export function createAnimalTable({ state, onSelect, onMark }: AnimalTableOption
     const id = idOf(target)
     if (id !== undefined) onMark(id)
   })
+  // The boxes are for the pointer: the keyboard marks the row that it is in.
+  body.addEventListener('keydown', event => {
+    const id = idOf(event.target)
+    if (event.key !== ' ' || id === undefined || event.target instanceof HTMLInputElement) return
+    event.preventDefault()
+    onMark(id)
+  })
   body.addEventListener('focusin', ({ target }) => {
     const id = idOf(target)
     if (id === undefined || id === state.cursor) return

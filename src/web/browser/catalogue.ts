@@ -93,7 +93,7 @@ const loader = createPageLoader({
 })
 const panel = createPanel(state, closeFront)
 const changes = createStatusChanges({ state, session, render, announce, onChanged: updateInventory })
-const marks = createMarks({ state, session, changes, render })
+const marks = createMarks({ state, session, changes, render, announce })
 const details = createDetails({
   state,
   table,

@@ -89,12 +89,12 @@ function describeProgress(
   inventory: Inventory | undefined,
 ): string {
   const total = inventory === undefined || search !== undefined ? 0n : countOf(inventory, status)
-  if (total < count) return `Saved ${formatCount(count, 'animal')} so far …`
-  return `Saved ${formatNumber(count)} of ${formatCount(total, 'animal')} …`
+  if (total < count) return `Downloaded ${formatCount(count, 'animal')} so far …`
+  return `Downloaded ${formatNumber(count)} of ${formatCount(total, 'animal')} …`
 }
 
 function describeSaved(count: number, formulas: number): string {
-  const saved = `Saved ${formatCount(count, 'animal')}.`
+  const saved = `Downloaded ${formatCount(count, 'animal')}.`
   if (formulas === 0) return saved
   return `${saved} ${formatNumber(formulas)} of the names got a leading apostrophe, because a spreadsheet would run them as formulas.`
 }

@@ -294,7 +294,7 @@ export function createEditAnimalForm(options: EditAnimalFormOptions) {
     setText(
       note,
       isOutdated
-        ? 'Somebody has changed this animal meanwhile. Save keeps both changes, and asks where both changed the same.'
+        ? 'Somebody has changed this animal meanwhile. Save keeps both changes. Where you both changed the same field, it asks.'
         : '',
     )
     const isAsTyped = FIELDS.every(field => isSame(field, now[field], draft.typed[field]))

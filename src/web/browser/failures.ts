@@ -16,11 +16,13 @@ export function describeOutage({ status }: AnimalStoreError): string {
   return 'The server cannot answer right now.'
 }
 
-/** For the place where somebody waits for the answer. */
+/** For the place where somebody waits for the answer. It may stand there when the server is back. */
 export function describeFailure(error: unknown): string {
   if (error instanceof DOMException) return 'The request was interrupted.'
   if (!(error instanceof AnimalStoreError)) return `Something went wrong on this page: ${error}`
-  if (error.status === undefined || isTemporary(error)) return describeOutage(error)
+  if (error.status === undefined) return 'The server could not be reached.'
+  if (isServerUnavailable(error)) return 'The server could not answer.'
+  if (isTemporary(error)) return describeOutage(error)
   return `${error.message}${error.requestId === undefined ? '' : ` (request ${error.requestId})`}`
 }
 
@@ -33,5 +35,5 @@ export function mayBeStored(error: unknown): boolean {
 export function describeWriteFailure(error: unknown, done: string): string {
   const failure = describeFailure(error)
   if (!mayBeStored(error)) return `Not ${done}. ${failure}`
-  return `${failure} It may be ${done}. Try again: nothing is done twice.`
+  return `${failure} The animal may be ${done} nevertheless. Try again: nothing is done twice.`
 }

@@ -13,9 +13,10 @@ interface MarksOptions {
   readonly session: Session
   readonly changes: StatusChanges
   readonly render: () => void
+  readonly announce: (text: string) => void
 }
 
-export function createMarks({ state, session, changes, render }: MarksOptions) {
+export function createMarks({ state, session, changes, render, announce }: MarksOptions) {
   const bar = find('#marks', HTMLElement)
   const text = find('#marks p', HTMLElement)
   const buttons = find('#marks [role=group]', HTMLElement)
@@ -88,6 +89,7 @@ export function createMarks({ state, session, changes, render }: MarksOptions) {
       state.choosing = undefined
       state.outcome = undefined
       render()
+      announce(`${formatNumber(state.marked.size)} marked`)
     },
     /** The next key is the number of a status. */
     startChoosing(): void {
@@ -97,6 +99,10 @@ export function createMarks({ state, session, changes, render }: MarksOptions) {
       if (session.isReadOnly || (marked.size === 0 && !isThere)) return
       state.choosing = marked.size > 0 || !isThere ? marked : new Map([[found.id, statusNameOf(found)]])
       render()
+      const choices = STATUS_NAMES.map(
+        (status, index) => `${index + 1} ${status === 'none' ? 'no status' : status}`,
+      )
+      announce(`${text.textContent}: ${choices.join(', ')}`)
     },
     stopChoosing(): void {
       if (state.choosing === undefined) return

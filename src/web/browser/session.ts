@@ -174,7 +174,7 @@ export function createSession({ pace, onSignIn, onPause, onSignOut, onReadOnly }
   function describeRejection(): string {
     const { environment, otherEnvironment } = signInPanel.dataset
     if (findPrefix(apiKey, 'otherPrefixes') !== undefined)
-      return `This is a key of ${otherEnvironment}; this is ${environment}.`
+      return `This key is for ${otherEnvironment}. This page is for ${environment}.`
     return isTyped && !isAccepted
       ? 'This key is not accepted here. It may be mistyped or revoked.'
       : 'This key stopped working: it was revoked or has expired. What you have typed is there after you sign in again.'

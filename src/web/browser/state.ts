@@ -96,10 +96,20 @@ export function applyAnimal(state: PageState, animal: Animal): void {
   state.rowNotes.delete(animal.id)
   if (state.animal?.id === animal.id) state.animal = animal
   forgetWritten(state, animal.id, statusNameOf(animal))
-  const isStored = (result?: ChangeResult) =>
-    result?.maybe?.id === animal.id && result.maybe.status === statusNameOf(animal)
-  if (isStored(state.note)) state.note = undefined
-  if (isStored(state.outcome)) state.outcome = undefined
+  const status = statusNameOf(animal)
+  const isNow = status === 'none' ? 'has no status now' : `is ${status} now`
+  const settle = (result: ChangeResult | undefined) =>
+    result?.maybe?.id === animal.id && result.maybe.status === status
+      ? {
+          ...result,
+          text: `${shortenName(animal.name)} ${isNow}`,
+          note: isNow,
+          retry: undefined,
+          maybe: undefined,
+        }
+      : result
+  state.note = settle(state.note)
+  state.outcome = settle(state.outcome)
   if (page !== undefined)
     state.page = {
       ...page,

@@ -41,7 +41,8 @@ type Result = 'changed' | 'same' | 'other' | 'removed' | 'busy' | 'failed' | 'lo
 type Answer = 'stored' | 'replayed' | 'rejected'
 
 interface RunOptions {
-  readonly isUndo?: boolean
+  /** What is taken back. */
+  readonly undone?: ChangeResult
   /** What is known before: animals that have the status, and those that an attempt before this one has changed. */
   readonly results?: ReadonlyMap<StatusChange, Result>
 }
@@ -62,7 +63,8 @@ export function createStatusChanges({ state, session, render, announce, onChange
   const lost = new Map<bigint, StatusChange>()
 
   async function run(changes: readonly StatusChange[], options: RunOptions = {}): Promise<void> {
-    const { isUndo = false } = options
+    const { undone } = options
+    const isUndo = undone !== undefined
     const { waiting } = state
     const isBusy = changes.some(({ animal }) => waiting.has(animal.id))
     if (session.isReadOnly) return
@@ -114,11 +116,16 @@ export function createStatusChanges({ state, session, render, announce, onChange
       undo:
         isUndo || changed.length === 0
           ? undefined
-          : () => takeBack(changed.filter(({ animal }) => written.has(animal.id))),
-      retry: failed.length === 0 ? undefined : () => run(failed, { isUndo, results }),
+          : () =>
+              takeBack(
+                changed.filter(({ animal }) => written.has(animal.id)),
+                outcome,
+              ),
+      retry: failed.length === 0 ? undefined : () => run(failed, { ...options, results }),
       maybe: only?.[1] === 'lost' ? { id: only[0].animal.id, status: only[0].to } : undefined,
     }
     if (isUndo || outcome.undo !== undefined) state.undoable = outcome
+    if (state.outcome === undone) state.outcome = undefined
     const { note } = state
     // The user has written it: that can still be taken back.
     if (only?.[1] === 'same' && note?.written.get(only[0].animal.id) === only[0].to)
@@ -132,10 +139,10 @@ export function createStatusChanges({ state, session, render, announce, onChange
   }
 
   /** Takes back the changes of animals that still have the status that was written. */
-  function takeBack(changes: readonly StatusChange[]): void {
+  function takeBack(changes: readonly StatusChange[], undone: ChangeResult): void {
     if (changes.length === 0) return
     const back = changes.map(({ animal, from, to }) => createChange(animal, to, from))
-    run(back, { isUndo: true })
+    run(back, { undone })
   }
 
   async function send(change: StatusChange): Promise<Result> {
@@ -252,11 +259,14 @@ function describeMany(
     describeCount([...results.values()].filter(result => result === wanted).length, one, many)
   const others = [...results].flatMap(([{ animal }, result]) => (result === 'other' ? statusOf(animal) : []))
   const has = to === 'none' ? ['has no status', 'have no status'] : [`is ${to}`, `are ${to}`]
-  const had = to === 'none' ? ['had no status', 'had no status'] : [`was ${to}`, `were ${to}`]
-  const [one = '', many = ''] = isUndo ? ['is as it was', 'are as they were'] : has
+  const had =
+    to === 'none'
+      ? ['already had no status', 'already had no status']
+      : [`was already ${to}`, `were already ${to}`]
+  const [one = '', many = ''] = isUndo ? ['is back as it was', 'are back as they were'] : has
   const parts = [
     count('changed', one, many),
-    count('same', `${had[0]} before`, `${had[1]} before`),
+    count('same', had[0] ?? '', had[1] ?? ''),
     STATUS_NAMES.flatMap(status =>
       describeCount(
         others.filter(other => other === status).length,
