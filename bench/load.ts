@@ -13,7 +13,7 @@ export const CONNECTIONS = 64
 /** How much longer than planned the generator may run. */
 const OVERTIME_SECONDS = 30
 
-export interface LoadResult {
+interface LoadResult {
   readonly requestCount: number
   readonly seconds: number
   readonly p50Ms: number
@@ -33,7 +33,7 @@ export const CAN_PIN = LAST_CORE > 0 && isInstalled('taskset')
 const ON_LAST_CORE = CAN_PIN ? ['taskset', '--cpu-list', String(LAST_CORE)] : []
 export const ON_OTHER_CORES = CAN_PIN ? ['taskset', '--cpu-list', `0-${LAST_CORE - 1}`] : []
 
-export interface LoadPlan {
+interface LoadPlan {
   readonly address: string
   /** Sent in random order. Of requests that belong together, the next one is sent each time, beginning with any. */
   readonly requests: readonly (readonly HttpRequest[])[]

@@ -8,7 +8,7 @@ import { CAN_PIN, CONNECTIONS } from './load.ts'
 import { type Comparison, type Measurement, ROUND_SECONDS, type Rounds } from './measure.ts'
 import { SEARCH_CONNECTIONS } from './workloads.ts'
 
-export interface Results {
+interface Results {
   readonly startedAt: Date
   /** The command line. */
   readonly args: readonly string[]

@@ -60,12 +60,19 @@ export function invalid(message: string): ServiceError {
   return new ServiceError('invalid_request', message)
 }
 
-/** A temporary failure. An error without a cause is expected and is not logged as a failure. */
-export function unavailable(
-  cause?: unknown,
+interface Unavailability {
+  /** An error without a cause is expected, and is not logged as a failure. */
+  readonly cause?: unknown
+  readonly message?: string
+  readonly isNothingStored?: boolean | undefined
+}
+
+/** A temporary failure. */
+export function unavailable({
+  cause,
   message = 'The catalogue cannot be reached right now. Try again shortly.',
   isNothingStored = false,
-): ServiceError {
+}: Unavailability = {}): ServiceError {
   const headers = ['retry-after', String(RETRY_AFTER_SECONDS)]
   return new ServiceError('unavailable', message, {
     headers,

@@ -76,7 +76,7 @@ suite('batched creations', () => {
 suite('batched calls', () => {
   const LIMITS = { size: 10, queueLength: 1_000, inFlight: 2 }
   const queueTimeoutMs = 30_000
-  const overloaded = () => unavailable(undefined, 'overloaded')
+  const overloaded = () => unavailable({ message: 'overloaded' })
 
   test('a call alone is sent in the event-loop turn in which it arrives', async () => {
     const sent: number[][] = []

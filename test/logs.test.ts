@@ -179,12 +179,13 @@ suite('the log of outages', () => {
       const lines: { msg: string; failedRequests?: number; durationMs?: number }[] = []
       const log = pino({ base: null }, { write: line => void lines.push(JSON.parse(line)) })
       const checkDatabase = async () => {
-        if (!isWorking) throw unavailable(new Error('x'))
+        if (!isWorking) throw unavailable({ cause: new Error('x') })
       }
       const outages = createOutageLog(log, checkDatabase, () => seconds * 1_000)
       const happen: Record<What, () => void> = {
-        'read fails': () => outages.failed(unavailable(new Error('x')), { requestId: 'id' }),
-        'write fails': () => outages.failed(unavailable(new Error('x')), { requestId: 'id', isWrite: true }),
+        'read fails': () => outages.failed(unavailable({ cause: new Error('x') }), { requestId: 'id' }),
+        'write fails': () =>
+          outages.failed(unavailable({ cause: new Error('x') }), { requestId: 'id', isWrite: true }),
         'write stores': () => outages.stored(),
         'database works': () => {
           isWorking = true

@@ -175,7 +175,7 @@ suite('the metrics of one process', () => {
     const outage = async () => sampleOf(await metrics.render(), 'animal_store_outage')
     assert.equal(await outage(), 0)
     const { write } = service.store
-    service.store.write = () => Promise.reject(unavailable(new Error('the disk is full')))
+    service.store.write = () => Promise.reject(unavailable({ cause: new Error('the disk is full') }))
     await service.create({ name: 'Bella', categoryId: 7 })
     service.store.write = write
     assert.equal((await service.send('GET', '/v1/pets')).status, 200)

@@ -17,7 +17,7 @@ import type { Conditions, Outcome, Write } from '../src/write.ts'
 import { createAnimals } from './support/animals.ts'
 
 /** Opens an empty store, which is closed at the end of the test. */
-export type OpenStore = (t: TestContext, clock: Clock) => Promise<Store>
+type OpenStore = (t: TestContext, clock: Clock) => Promise<Store>
 
 const NOW = new Date('2027-01-01T00:00:00Z')
 
@@ -747,7 +747,7 @@ export async function checkExtremeIds(store: Store): Promise<void> {
 }
 
 /** A store, and a way to insert an animal by hand. The animals that are created after it get larger ids. */
-export interface OpenedStore {
+interface OpenedStore {
   readonly store: Store
   insertAnimal(id: bigint): Promise<void>
 }

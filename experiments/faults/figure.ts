@@ -22,7 +22,7 @@ export interface Options {
   readonly writeTo?: string
 }
 
-export type Experiment = (options: Options) => Promise<Figure[]>
+type Experiment = (options: Options) => Promise<Figure[]>
 
 /** Runs the experiments one after the other, and prints their figures. The exit code is 1 if a promise does not hold. */
 export async function runExperiments(

@@ -38,7 +38,7 @@ export const MAX_DESCRIBED = 20
 
 const PAGE_LIMIT = 20
 
-export interface Phase {
+interface Phase {
   readonly name: string
   /** How many writes. */
   acknowledged: number
@@ -73,7 +73,7 @@ export interface Earlier {
   readonly own?: readonly OwnAnimal[]
 }
 
-export interface Destination {
+interface Destination {
   /** An address at which a service listens now. */
   address(): string
   apiKey?(): string

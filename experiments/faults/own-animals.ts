@@ -50,7 +50,7 @@ export function changesFor(number: number): readonly Change[] {
   return CHANGES[number % CHANGES.length] ?? []
 }
 
-export interface ChangeRequest {
+interface ChangeRequest {
   readonly method: 'PATCH' | 'DELETE'
   readonly path: string
   readonly sent: { readonly idempotencyKey: string; readonly body?: string; readonly ifMatch?: string }

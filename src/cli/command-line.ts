@@ -9,8 +9,8 @@ import { copyDatabase } from './commands/copy.ts'
 import { exportAnimals } from './commands/export.ts'
 import { importAnimals } from './commands/import.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from './commands/keys.ts'
-import { migrate } from './commands/migrate-database.ts'
-import { openapi } from './commands/print-openapi.ts'
+import { migrateDatabase } from './commands/migrate-database.ts'
+import { printOpenapi } from './commands/print-openapi.ts'
 import { closest, help, overview } from './help.ts'
 import { reasonOf, redact } from './messages.ts'
 import { readSettings, SettingsError, type Variables } from './read-settings.ts'
@@ -28,8 +28,8 @@ const COMMANDS = [
   backupDatabase,
   restoreDatabase,
   copyDatabase,
-  migrate,
-  openapi,
+  migrateDatabase,
+  printOpenapi,
 ] as readonly Command[]
 
 const DONE = 0

@@ -58,7 +58,7 @@ export interface Renderer {
   readonly render: (animal: Animal) => string
 }
 
-export interface RenderOptions {
+interface RenderOptions {
   readonly isSpreadsheetSafe: boolean
   /** Adds the tag of each animal. */
   readonly hasTags: boolean

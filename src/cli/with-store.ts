@@ -2,9 +2,9 @@
 
 import { systemClock } from '../clock.ts'
 import {
+  cannotUseMemory,
   type DatabaseAddress,
   isInMemory,
-  nothingInMemory,
   type OpenOptions,
   openStore,
 } from '../database/open.ts'
@@ -18,7 +18,7 @@ export async function withStore<Result>(
   { create = false, waitMs, say }: Options,
   work: (store: Store) => Promise<Result>,
 ): Promise<Result> {
-  if (isInMemory(database)) throw nothingInMemory()
+  if (isInMemory(database)) throw cannotUseMemory()
   const store = await openStore(database, { clock: systemClock, create, waitMs, say })
   return work(store).finally(() => store.close())
 }

@@ -244,7 +244,7 @@ export function batchWrites(
     sizeOf: ({ length }) => length,
     ...(hasOneWritePerAnimal && { usesOf: writes => writes.flatMap(usesOfWrite) }),
     turns: 2,
-    overloaded: () => unavailable(undefined, 'The request could not be stored in time. Try again shortly.'),
+    overloaded: () => unavailable({ message: 'The request could not be stored in time. Try again shortly.' }),
   })
   return { ...store, write, writesWaiting: write.waiting }
 }

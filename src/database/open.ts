@@ -1,4 +1,4 @@
-// Opens the store of a database URL. Only the commands and settings for backups know, too, which database it is.
+// Opens the store of a database URL. Besides this file, only backups know which database it is.
 
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -95,7 +95,7 @@ export async function withSnapshot<Result>(
   work: (snapshot: Snapshot) => Promise<Result>,
 ): Promise<Result> {
   if (address.kind === 'sqlite') return withSqliteSnapshot(address.path, options.signal, work)
-  if (address.kind === 'sqlite-memory') throw nothingInMemory()
+  if (address.kind === 'sqlite-memory') throw cannotUseMemory()
   const { withPostgresSnapshot } = await import('./postgres/copying.ts')
   return withPostgresSnapshot({ url: address.url, ...options }, work)
 }
@@ -109,7 +109,7 @@ export async function fillDatabase<Result>(
   options: CopyingOptions,
   work: (target: Target) => Promise<Result>,
 ): Promise<Result> {
-  if (address.kind === 'sqlite-memory') throw nothingInMemory()
+  if (address.kind === 'sqlite-memory') throw cannotUseMemory()
   if (address.kind === 'postgres') {
     const { fillPostgres } = await import('./postgres/copying.ts')
     return fillPostgres({ url: address.url, ...options }, work)
@@ -120,7 +120,7 @@ export async function fillDatabase<Result>(
   return result
 }
 
-export function nothingInMemory(): UnusableDatabase {
+export function cannotUseMemory(): UnusableDatabase {
   return new UnusableDatabase('A database in memory is lost when this command ends; use a file instead.')
 }
 

@@ -19,6 +19,6 @@ export function createSearchQueue(run: (scan: PageScan) => Promise<JsonPage>, in
     limits: { size: 1, queueLength: QUEUE_LENGTH, inFlight },
     queueTimeoutMs: QUEUE_TIMEOUT_MS,
     turns: 1,
-    overloaded: () => unavailable(undefined, 'Too many searches are running. Try again shortly.'),
+    overloaded: () => unavailable({ message: 'Too many searches are running. Try again shortly.' }),
   })
 }

@@ -125,7 +125,7 @@ export function createAggregator(info: ProgramInfo): MetricsSource {
     async checkReadiness() {
       const answers = await Promise.all([...listening].map(worker => ask(worker, 'isReady')))
       if (answers.length === 0 || answers.some(isReady => isReady !== true))
-        throw unavailable(undefined, 'A worker is not ready.')
+        throw unavailable({ message: 'A worker is not ready.' })
     },
   }
 }

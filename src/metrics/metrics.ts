@@ -160,7 +160,7 @@ export function createMetrics(droppedLogLines: () => number, info?: ProgramInfo)
     },
 
     async checkReadiness(): Promise<void> {
-      if (sources === undefined) throw unavailable(undefined, 'The service is starting.')
+      if (sources === undefined) throw unavailable({ message: 'The service is starting.' })
       await sources.checkReadiness()
     },
 

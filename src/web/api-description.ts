@@ -51,7 +51,7 @@ export interface Response {
   readonly content?: BodyContent
 }
 
-export interface Operation {
+interface Operation {
   readonly operationId: string
   readonly summary: string
   readonly description: string

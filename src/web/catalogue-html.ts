@@ -178,7 +178,7 @@ ${besides('category')}`
 function renderEditForm(): Html {
   return html`<div id="edit-animal" hidden>
 <div class="panel-heading"><h2 id="edit-title"></h2>${renderCloseButton()}</div>
-<form novalidate>
+<form novalidate tabindex="-1">
 <fieldset>
 ${renderFields('edit-', field => html`<div id="edit-${field}-conflict" class="conflict" role="group" aria-label="${field}, changed by somebody else" hidden><span role="alert"></span><div class="row"><button type="button">Save mine</button><button type="button">Take theirs</button></div></div>`)}
 <p id="edit-note" class="hint" role="status"></p>
@@ -192,7 +192,7 @@ ${renderFields('edit-', field => html`<div id="edit-${field}-conflict" class="co
 function renderAddForm(): Html {
   return html`<div id="add-animal" hidden>
 <div class="panel-heading"><h2 id="add-title">New animal</h2><span id="added-count" class="hint"></span>${renderCloseButton()}</div>
-<form novalidate>
+<form novalidate tabindex="-1">
 <fieldset>
 ${renderFields('')}
 <div id="new-status" role="radiogroup" aria-labelledby="new-status-label"><span id="new-status-label" class="label">Status</span>

@@ -83,7 +83,7 @@ export function renderMethod(method: string): Html {
   return html`<span class="method ${method.toLowerCase()}">${method}</span>`
 }
 
-export interface Member {
+interface Member {
   readonly id: string
   readonly name: string
   /** Its type and limits. */

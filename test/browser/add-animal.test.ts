@@ -235,6 +235,8 @@ suite('the form', () => {
     await addButton(page).click()
     await arrived
     await page.getByRole('button', { name: 'Adding …' }).waitFor()
+    const isInForm = () => page.evaluate(() => document.activeElement?.closest('#add-animal') !== null)
+    assert.equal(await isInForm(), true, 'the keyboard goes on in the form')
     await page.keyboard.press('Escape')
     await page.locator('#add-animal .close').click()
     assert.equal(await page.getByRole('textbox', { name: 'Name' }).isDisabled(), true)

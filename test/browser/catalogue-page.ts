@@ -18,7 +18,7 @@ export interface OpenOptions {
   readonly isSignedIn?: boolean
 }
 
-export interface OpenPage {
+interface OpenPage {
   readonly page: Page
   readonly context: BrowserContext
 }
@@ -158,7 +158,7 @@ export async function failRequests(
   )
 }
 
-export interface HeldRequests {
+interface HeldRequests {
   /** Resolves when the first request arrives. */
   readonly arrived: Promise<void>
   readonly release: () => void

@@ -106,7 +106,7 @@ function execute([command = '', ...args]: readonly string[], cwd?: string): Prom
   const env = { ...process.env, ANIMAL_STORE_KEY: API_KEY, GOTOOLCHAIN: 'local' }
   return new Promise((resolve, reject) => {
     execFile(command, args, { cwd, env, timeout: TIMEOUT_MS }, (error, out, errors) =>
-      error ? reject(new Error(`${command} failed: ${error.message}\n${errors}`)) : resolve(out),
+      error ? reject(new Error(`${command} failed: ${error.message}\n${errors}\n${out}`)) : resolve(out),
     )
   })
 }
@@ -317,10 +317,10 @@ suite('the samples of the reference', () => {
           (await service.send('GET', '/v1/pets')).text,
           new RegExp(`"name":"${RegExp.escape(name)}"`),
         )
-        // Somebody changes the animal between the look and the change: the programs look again, and curl shows the 412.
+        // Somebody changes the animal between the look and the change: the programs look again, and curl fails with the 412.
         const third = await startLossyProxy(t, service.address, [], () => rename(service, 'Kim'))
         const late = { name: 'change', text: sample.replaceAll(service.address, third.address) }
-        const output = (await run([late])).join()
+        const output = await run([late]).then(String, String)
         assert.match(output, language === 'curl' ? /precondition_failed/ : /Kim \(vaccinated\)/)
         assert.deepEqual(third.statuses, language === 'curl' ? [200, 412] : [200, 412, 200, 200])
       },

@@ -9,7 +9,7 @@ import { createHttpServer, type HttpServerOptions } from '../../src/http/server/
 import { connectRaw, type RawConnection } from './raw-http.ts'
 import type { Scope } from './service.ts'
 
-export interface TestServerOptions extends Omit<HttpServerOptions, 'answer' | 'log'> {
+interface TestServerOptions extends Omit<HttpServerOptions, 'answer' | 'log'> {
   readonly answer: (path: string, exchange: Exchange) => Reply | Promise<Reply>
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { administer, freePort } from './postgres.ts'
 import { waitUntil } from './wait.ts'
 
-export interface Pooler {
+interface Pooler {
   readonly url: string
   /** PgBouncer supports prepared statements from 1.21 on. */
   readonly hasPreparedStatements: boolean

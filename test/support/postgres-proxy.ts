@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { Scope } from './service.ts'
 
-export interface Refusal {
+interface Refusal {
   readonly code: string
   readonly message: string
   /** The name of the function in the source of PostgreSQL. */

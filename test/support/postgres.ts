@@ -99,7 +99,13 @@ export async function startPostgres(
   }
 
   function signalAll(signal: NodeJS.Signals): void {
-    for (const pid of processes()) process.kill(pid, signal)
+    for (const pid of processes())
+      try {
+        process.kill(pid, signal)
+      } catch (error) {
+        // A connection has ended, and its process with it.
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+      }
   }
 
   // An interrupted run must not leave the server behind.

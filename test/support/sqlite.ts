@@ -7,7 +7,7 @@ import type { Store, StoreLog } from '../../src/store.ts'
 import { createAnimals } from './animals.ts'
 import type { Scope } from './service.ts'
 
-export interface TestStoreOptions {
+interface TestStoreOptions {
   readonly create?: boolean
   readonly clock?: Clock
   readonly log?: StoreLog

@@ -9,7 +9,7 @@ const MAX_INTERVAL_MS = 50
 /** What takes longer hangs: ten times what the slowest condition takes on a slow machine. */
 const HANG_MS = 60_000
 
-export interface WaitOptions {
+interface WaitOptions {
   /** Named in the error if the condition never becomes true. */
   readonly what: string
   readonly timeoutMs?: number

@@ -50,7 +50,7 @@ export const exportAnimals = command({
           ? interruptible(signal => write(pages, stdout, signal, { end: false }))
           : writeFile(pages, file))
       } catch (error) {
-        // As after `head`, which has read enough.
+        // The reader, such as `head`, has read enough.
         if ((error as NodeJS.ErrnoException).code === 'EPIPE') return say('The reader closed the pipe early.')
         const isReported = [Interrupted, ServiceError].some(type => error instanceof type)
         throw isReported ? error : cannotWrite(file === '-' ? 'the output' : file, error)
@@ -121,7 +121,7 @@ async function writeNewFile(pages: AsyncIterable<string>, file: string, signal: 
   } catch (error) {
     throw error instanceof Interrupted ? new Interrupted('Stopped. No file was written.') : error
   } finally {
-    // Published, it has another name.
+    // After `publish` there is no file of this name.
     rmSync(unfinished, { force: true })
   }
 }

@@ -12,13 +12,13 @@ import type { FormatName } from '../formats.ts'
 const MAX_ENTRY_BYTES = 256 * 1024
 
 /** What is read from a file. Other columns and members are ignored, and named in a message. */
-export interface Columns {
+interface Columns {
   readonly names: readonly string[]
-  /** CSV must have these columns, */
+  /** Columns that CSV must have. */
   readonly required: readonly string[]
-  /** and at least one of these. */
+  /** CSV must have at least one of these. */
   readonly oneOf?: readonly string[]
-  /** The same in words. */
+  /** Both rules in words, for the message. */
   readonly rule: string
 }
 

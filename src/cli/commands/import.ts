@@ -82,7 +82,7 @@ export const importAnimals = command({
         )
       else if (dryRun) await interruptible(signal => importAll({ ...task, signal }))
       else {
-        // Not always: what is read from a pipe is gone.
+        // Checked before the database is created. Standard input can be read only once.
         if (settings.fromLine > 1 && file !== '-' && isNewFile(databaseUrl))
           await checkFromLine(await openSource(file, stdin), task)
         await withStore(databaseUrl, { create: true, say }, store =>

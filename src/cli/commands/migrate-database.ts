@@ -9,7 +9,7 @@ import { command } from '../command.ts'
 import { createProgress } from '../progress.ts'
 import { withStore } from '../with-store.ts'
 
-export const migrate = command({
+export const migrateDatabase = command({
   name: 'migrate',
   summary:
     'Migrate the database to the latest schema, complete what older versions and other programs have stored, and exit.',
@@ -18,15 +18,15 @@ export const migrate = command({
   async run({ databaseUrl, databaseWait }, _operands, { say, stderr }) {
     const progress = createProgress(stderr, 'filled in', 'search names')
     // Opening a store migrates its database.
-    const completion = await withStore(databaseUrl, { create: true, waitMs: databaseWait, say }, store =>
+    const repairs = await withStore(databaseUrl, { create: true, waitMs: databaseWait, say }, store =>
       store.repairDerivedData(progress.update),
     ).finally(progress.end)
-    for (const line of describeCompletion(completion)) say(line)
+    for (const line of describeRepairs(repairs)) say(line)
     say(`The schema of ${nameOf(databaseUrl)} is up to date.`)
   },
 })
 
-function describeCompletion({ searchNames, corrected }: Repairs): string[] {
+function describeRepairs({ searchNames, corrected }: Repairs): string[] {
   const lines = searchNames === 0 ? [] : [`Filled in ${formatCount(searchNames, 'missing search name')}.`]
   if (corrected === undefined) return lines
   const members = Object.keys(corrected.to) as (keyof Inventory)[]

@@ -7,7 +7,7 @@ import { SETTINGS } from '../settings.ts'
 
 const LOCAL_URL = `http://${SETTINGS.host.default}:${SETTINGS.port.default}/v1`
 
-export const openapi = command({
+export const printOpenapi = command({
   name: 'openapi',
   summary: 'Print the OpenAPI document.',
   settings: ['productionUrl', 'stagingUrl'],

@@ -86,7 +86,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const checkDatabase = shareCheck(() => store.ping())
   const outages = createOutageLog(log, checkDatabase)
   async function checkReadiness(): Promise<void> {
-    if (state !== 'ready') throw unavailable(undefined, `The service is ${state}.`)
+    if (state !== 'ready') throw unavailable({ message: `The service is ${state}.` })
     await checkDatabase()
   }
 

@@ -5,6 +5,7 @@ import type { ClientBase } from 'pg'
 import { searchName } from '../../animal.ts'
 import { UnusableDatabase, type Warn } from '../../store.ts'
 import type { IdempotencyRow, Snapshot, Target } from '../copy-database.ts'
+import { describeOtherSchema } from '../other-schema.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
 import { databaseError } from './errors.ts'
 import { currentVersion, LATEST_SCHEMA, LOCK_NOT_AVAILABLE } from './migrate.ts'
@@ -33,14 +34,8 @@ export function withPostgresSnapshot<Result>(
   const name = nameOf(options)
   return withPool(options, async pool => {
     const version = await currentVersion(pool)
-    if (version < LATEST_SCHEMA)
-      throw new UnusableDatabase(
-        `The database ${name} has schema ${version}, older than ${LATEST_SCHEMA}: run animal-store migrate on it first.`,
-      )
-    if (version > LATEST_SCHEMA)
-      throw new UnusableDatabase(
-        `The database ${name} has schema ${version}, newer than ${LATEST_SCHEMA}, the newest that this version knows: install a newer version of animal-store.`,
-      )
+    if (version !== LATEST_SCHEMA)
+      throw new UnusableDatabase(`The database ${name} ${describeOtherSchema(version, LATEST_SCHEMA)}.`)
     // The snapshot is that of the first statement after the lock.
     const lock = { isolation: 'repeatable read', mode: 'share' } as const
     return transact(pool, lock, options.signal, client => work(snapshotOf(client)))

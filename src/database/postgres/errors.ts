@@ -26,7 +26,7 @@ const OTHER_ERRORS = [pg.DatabaseError, ServiceError, ReadOnlyError, TypeError, 
 export function sequenceBehind(cause?: unknown): ServiceError {
   const message =
     "the sequence of the ids is behind its data; run: select setval('animals_id_seq', max(id)) from animals"
-  return unavailable(new Error(message, { cause }))
+  return unavailable({ cause: new Error(message, { cause }) })
 }
 
 /**
@@ -41,7 +41,7 @@ export function toServiceError(error: unknown, isSent = true): unknown {
     error instanceof pg.DatabaseError
       ? meansUnavailable(error)
       : error instanceof ReadOnlyError || isConnectionError(error)
-  return isUnusable ? unavailable(error, undefined, !isSent || isRolledBack(error)) : error
+  return isUnusable ? unavailable({ cause: error, isNothingStored: !isSent || isRolledBack(error) }) : error
 }
 
 /** The server rolls back a statement that it rejects. After an error of its own, or a shutdown, nobody knows. */

@@ -3,6 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase, QueryConfig } from 'pg'
 import { UnusableDatabase, type Warn } from '../../store.ts'
+import { describeOtherSchema } from '../other-schema.ts'
 import { databaseError } from './errors.ts'
 import animals from './migrations/001-animals.ts'
 import apiKeys from './migrations/002-api-keys.ts'
@@ -87,9 +88,7 @@ export async function migrate(pool: Pool, create: boolean, warn: Warn): Promise<
     }
   }
   if (version > LATEST_SCHEMA) {
-    throw new UnusableDatabase(
-      `The PostgreSQL database has schema ${version}, newer than ${LATEST_SCHEMA}, the newest that this version knows: install a newer version of animal-store.`,
-    )
+    throw new UnusableDatabase(`The PostgreSQL database ${describeOtherSchema(version, LATEST_SCHEMA)}.`)
   }
   const { rows } = await pool.query(
     'select name from unnest($1::text[]) name where to_regclass(name) is null',

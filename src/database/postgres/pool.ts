@@ -173,7 +173,7 @@ function openConnections(url: string, max: number, timeouts: Timeouts): Pick<Poo
       const result = await work(client)
       client.answeredAt = performance.now()
       if (client.isUnreplicated)
-        throw unavailable(new Error('the wait for a synchronous standby was cancelled'))
+        throw unavailable({ cause: new Error('the wait for a synchronous standby was cancelled') })
       client.release()
       return result
     } catch (cause) {

@@ -157,7 +157,8 @@ async function ping(pool: Pool): Promise<void> {
     if (row?.read_only !== 'off') throw new ReadOnlyError('the database is read-only')
     return row
   })
-  if (!may_write) throw unavailable(new Error('a privilege to create, change or remove animals is missing'))
+  if (!may_write)
+    throw unavailable({ cause: new Error('a privilege to create, change or remove animals is missing') })
   if (await isNextIdTaken(pool, last_id)) throw sequenceBehind()
 }
 

@@ -32,7 +32,7 @@ export function createAnimalReads(
   warn: Warn,
 ): Pick<Store, 'listAnimals' | 'listAnimalsAsJson' | 'findAnimalAsJson' | 'countAnimals'> {
   const overloaded = () =>
-    unavailable(undefined, 'The catalogue could not be read in time. Try again shortly.')
+    unavailable({ message: 'The catalogue could not be read in time. Try again shortly.' })
   const queueing = { turns: 1, overloaded, queueTimeoutMs: pool.timeouts.queueMs }
   const batch = createReadBatching(queueing, warn)
   /** Pages of the same form are read together. */
@@ -173,6 +173,7 @@ export function createKeyLookups(pool: Pool): Store['findKey'] {
     queueTimeoutMs: pool.timeouts.queueMs,
     // A client that was just rejected sends its next key in the next turn.
     turns: 2,
-    overloaded: () => unavailable(undefined, 'The API key could not be checked in time. Try again shortly.'),
+    overloaded: () =>
+      unavailable({ message: 'The API key could not be checked in time. Try again shortly.' }),
   })
 }

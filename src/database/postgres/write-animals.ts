@@ -81,10 +81,10 @@ function splitConflicting(writes: readonly Write[]): Write[][] {
 
 async function createAnimals(pool: Pool, creations: readonly Creation[], now: number): Promise<Outcomes> {
   if (creations.every(({ idempotency }) => idempotency === undefined))
-    return createWithoutKeys(pool, creations)
+    return createWithoutIdempotency(pool, creations)
   const rows = (await pool.rows(sql.CREATE_ANIMALS_WITH_IDEMPOTENCY_KEYS, [
     ...animalColumns(creations),
-    ...keyColumns(creations),
+    ...idempotencyColumns(creations),
     now,
     now - IDEMPOTENCY_WINDOW_MS,
   ])) as [bigint, bigint][]
@@ -98,7 +98,7 @@ async function createAnimals(pool: Pool, creations: readonly Creation[], now: nu
 }
 
 /** A plain insert costs the server a third less than one whose ids are allocated in advance (bench/notes.md). */
-async function createWithoutKeys(pool: Pool, creations: readonly Creation[]): Promise<Outcomes> {
+async function createWithoutIdempotency(pool: Pool, creations: readonly Creation[]): Promise<Outcomes> {
   const rows = (await pool.rows(sql.CREATE_ANIMALS, animalColumns(creations))) as [bigint][]
   if (rows.length !== creations.length) throw new Error('not every animal was given an id')
   const ids = rows.map(([id]) => id).toSorted((one, other) => (one < other ? -1 : 1))
@@ -177,7 +177,7 @@ async function changeTogether(
 ): Promise<Outcomes> {
   const rows = await pool.rows(sql.CHANGE_ANIMALS, [
     ...changeColumns(changes),
-    ...keyColumns(changes),
+    ...idempotencyColumns(changes),
     now,
     now - IDEMPOTENCY_WINDOW_MS,
   ])
@@ -229,7 +229,7 @@ async function findStoredAnswers(
 ): Promise<Map<Write, StoredAnswer>> {
   const withKeys = writes.filter(({ idempotency }) => idempotency !== undefined)
   if (withKeys.length === 0) return new Map()
-  const [scopes, keys] = keyColumns(withKeys)
+  const [scopes, keys] = idempotencyColumns(withKeys)
   const rows = await pool.rows(sql.FIND_STORED_ANSWERS, [scopes, keys, now - IDEMPOTENCY_WINDOW_MS])
   const animals = await findAnimals(
     pool,
@@ -283,7 +283,7 @@ function changeColumns(writes: readonly UpdateOrRemoval[]): unknown[] {
   ]
 }
 
-function keyColumns(writes: readonly Write[]): unknown[] {
+function idempotencyColumns(writes: readonly Write[]): unknown[] {
   return [
     writes.map(({ idempotency }) => idempotency?.scope ?? null),
     writes.map(({ idempotency }) => idempotency?.key ?? null),

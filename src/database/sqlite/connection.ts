@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { UnusableDatabase } from '../../store.ts'
 import { createMigrationProgress } from '../migration-progress.ts'
+import { describeOtherSchema } from '../other-schema.ts'
 import { isDamaged, isDiskError, isLocked, isReadOnly, isRetryableOpenError } from './errors.ts'
 import { createFile, isWritable, MEMORY, requireFile } from './files.ts'
 import { blockThread, lockDeadline, waitForLocks } from './locks.ts'
@@ -25,8 +26,8 @@ const CACHE_KIB = 16 * 1024
 type Say = (text: string) => void
 
 /**
- * Checks whose file it is, migrates it, and opens it: in the same time however large it is, so `backup` and `restore` alone look for
- * damage. Creates the file and its folder first if they do not exist and `create` is true.
+ * Checks whose file it is, migrates it if it is older, and opens it. Opening takes the same time however large the file is: only
+ * `backup` and `restore` look for damage. Creates the file and its folder first if they do not exist and `create` is true.
  * Blocks the thread: nothing else can run before the database is open.
  */
 export function openConnection(path: string, create: boolean, say: Say = () => {}): OpenDatabase {
@@ -194,8 +195,7 @@ export function isEmpty(database: DatabaseSync): boolean {
 export function findSchemaProblem(database: DatabaseSync): string | undefined {
   if (applicationId(database) !== APPLICATION_ID) return 'belongs to another program'
   const version = schemaVersion(database)
-  if (version > LATEST_SCHEMA)
-    return `has schema ${version}, newer than ${LATEST_SCHEMA}, the newest that this version knows: install a newer version of animal-store`
+  if (version > LATEST_SCHEMA) return describeOtherSchema(version, LATEST_SCHEMA)
   if (version >= 1 && hasTablesOf(version, database)) return undefined
   return `says it has schema ${version}, but does not have its tables: restore a backup`
 }

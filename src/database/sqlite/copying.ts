@@ -7,10 +7,11 @@ import { searchName } from '../../animal.ts'
 import { ServiceError } from '../../error.ts'
 import { UnusableDatabase, type Warn } from '../../store.ts'
 import type { IdempotencyRow, Snapshot, Target } from '../copy-database.ts'
+import { describeOtherSchema } from '../other-schema.ts'
 import { keyValues, toAnimal, toKey } from '../rows.ts'
 import { inspectFile, openConnection, requireOwnSchema } from './connection.ts'
 import { fileStats, requireFile, restrictFiles } from './files.ts'
-import { COMMAND_LOCK_TIMEOUT_MS, retryWhileLocked } from './locks.ts'
+import { LONG_LOCK_TIMEOUT_MS, retryWhileLocked } from './locks.ts'
 import { LATEST_SCHEMA, schemaVersion } from './migrate.ts'
 import { correctInventory } from './repair.ts'
 import { type OpenDatabase, prepareExact, prepareRows, prepareStatements } from './statements.ts'
@@ -29,9 +30,7 @@ export async function withSqliteSnapshot<Result>(
       await begin(database, signal)
       const version = schemaVersion(database)
       if (version < LATEST_SCHEMA)
-        throw new UnusableDatabase(
-          `The database ${path} has schema ${version}, older than ${LATEST_SCHEMA}: run animal-store migrate on it first.`,
-        )
+        throw new UnusableDatabase(`The database ${path} ${describeOtherSchema(version, LATEST_SCHEMA)}.`)
       return await work(snapshotOf(database))
     } finally {
       // The transaction has written nothing.
@@ -144,7 +143,7 @@ function begin(database: DatabaseSync, signal: AbortSignal): Promise<void> {
   return retryWhileLocked(() => {
     signal.throwIfAborted()
     database.exec('begin immediate')
-  }, performance.now() + COMMAND_LOCK_TIMEOUT_MS)
+  }, performance.now() + LONG_LOCK_TIMEOUT_MS)
 }
 
 /** The file may have an older schema. */

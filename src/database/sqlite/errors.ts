@@ -53,7 +53,7 @@ export function toServiceError(error: unknown): unknown {
   const cause = isDamaged(error)
     ? new Error('the database file is damaged: stop the service and restore a backup', { cause: error })
     : error
-  return unavailable(cause, undefined, !isDiskError(error))
+  return unavailable({ cause, isNothingStored: !isDiskError(error) })
 }
 
 /** An extended code has its primary code in the lowest byte. */

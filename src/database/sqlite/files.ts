@@ -118,7 +118,7 @@ export function isSameFile(first: string, second: string): boolean {
   return one !== undefined && one.ino === other?.ino && one.dev === other.dev
 }
 
-/** Whether another process of this user has the file open, as far as Linux tells. */
+/** Whether another process of this user has the file open. Only Linux tells; elsewhere the answer is no. */
 export function isOpenElsewhere(path: string): boolean {
   if (fileStats(path) === undefined) return false
   const others = namesIn('/proc').filter(name => /^\d+$/.test(name) && name !== String(process.pid))

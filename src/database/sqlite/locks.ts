@@ -7,8 +7,8 @@ import { isLocked, toServiceError } from './errors.ts'
 /** How long a request waits. */
 export const LOCK_TIMEOUT_MS = 2_000
 
-/** How long a command waits for the write lock. The service holds it briefly, but another command takes it again and again. */
-export const COMMAND_LOCK_TIMEOUT_MS = 60_000
+/** How long `migrate` and `copy` wait for the write lock. The service holds it briefly, but another command takes it again and again. */
+export const LONG_LOCK_TIMEOUT_MS = 60_000
 
 /** Shorter than most transactions of other processes, so that all processes that write get their turn. */
 const LOCK_INTERVAL_MS = 2

@@ -13,9 +13,9 @@ const CHECK_INTERVAL_MS = 1_000
 /** A command that removes or moves several files is done with all of them after this time. */
 const MOVE_MS = 100
 
-export interface FileWatch {
+interface FileWatch {
   /** Throws `unavailable` from the first loss on, whatever the paths lead to later. The error has no cause: the log has it. */
-  requireFiles(): void
+  throwIfLost(): void
   /** Called before SQLite is closed, which deletes files. */
   stop(): void
 }
@@ -76,7 +76,7 @@ export function watchFiles(database: DatabaseSync, files: OpenedFiles, log: Stor
 
   const timer = setInterval(check, CHECK_INTERVAL_MS).unref()
   return {
-    requireFiles() {
+    throwIfLost() {
       check()
       if (isLost) throw unavailable()
     },

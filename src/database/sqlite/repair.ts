@@ -6,7 +6,7 @@ import { searchName } from '../../animal.ts'
 import { INT64_MAX, INT64_MIN } from '../../int64.ts'
 import type { Repairs } from '../../store.ts'
 import { toInventory } from '../rows.ts'
-import { COMMAND_LOCK_TIMEOUT_MS, waitForLocks } from './locks.ts'
+import { LONG_LOCK_TIMEOUT_MS, waitForLocks } from './locks.ts'
 import { type OpenDatabase, prepareExact, transact } from './statements.ts'
 
 /** A transaction with so many takes the write lock for less than a tenth of a second. */
@@ -50,7 +50,7 @@ export function repairDerivedData(
   onProgress: (completed: number) => void,
 ): Repairs {
   const { database } = connection
-  return waitForLocks(database, COMMAND_LOCK_TIMEOUT_MS, () => {
+  return waitForLocks(database, LONG_LOCK_TIMEOUT_MS, () => {
     const searchNames = fillSearchNames(database, onProgress)
     return { searchNames, corrected: transact(database, () => correctInventory(connection)) }
   })

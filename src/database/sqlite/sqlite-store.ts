@@ -21,8 +21,8 @@ import {
   animalColumns,
   type OpenDatabase,
   prepareExact,
-  type RunWrite,
-  runWrite,
+  type RunTransaction,
+  runTransaction,
   type Statements,
 } from './statements.ts'
 import { COMMAND_TIMEOUT_MS, openWriter, REQUEST_TIMEOUT_MS } from './writer.ts'
@@ -72,20 +72,20 @@ interface Reader {
   close(): void
 }
 
-interface Access extends Pick<Reader, 'read' | 'revision'> {
-  readonly write: RunWrite
+interface Connections extends Pick<Reader, 'read' | 'revision'> {
+  readonly write: RunTransaction
   /** For commands: blocks the thread. */
   repair(onProgress: (completed: number) => void): Repairs
   close(): Promise<void>
 }
 
 /** A database in memory belongs to one connection, and never waits for a disk, so it needs no writer thread. */
-function openInMemory(connection: OpenDatabase): Access {
+function openInMemory(connection: OpenDatabase): Connections {
   const { read, refresh, close } = createReader(connection, () => {})
-  const write = async (name: Parameters<RunWrite>[0], ...args: readonly unknown[]) => {
+  const write = async (name: Parameters<RunTransaction>[0], ...args: readonly unknown[]) => {
     refresh()
     try {
-      return runWrite(connection, name, args)
+      return runTransaction(connection, name, args)
     } catch (error) {
       throw toServiceError(error)
     }
@@ -93,7 +93,7 @@ function openInMemory(connection: OpenDatabase): Access {
   return {
     read,
     revision: () => undefined,
-    write: write as RunWrite,
+    write: write as RunTransaction,
     repair(onProgress) {
       refresh()
       return repairDerivedData(connection, onProgress)
@@ -108,15 +108,15 @@ function openFile(
   files: OpenedFiles,
   log: StoreLog,
   isForService: boolean,
-): Access {
-  const { requireFiles, stop } = watchFiles(connection.database, files, log)
-  const reader = createReader(connection, requireFiles)
+): Connections {
+  const { throwIfLost, stop } = watchFiles(connection.database, files, log)
+  const reader = createReader(connection, throwIfLost)
   const writer = openWriter({
     files,
     // They may have been removed during the commit.
     onWritten() {
       reader.refresh()
-      requireFiles()
+      throwIfLost()
     },
     log,
     timeoutMs: isForService ? REQUEST_TIMEOUT_MS : COMMAND_TIMEOUT_MS,
@@ -126,12 +126,12 @@ function openFile(
     read: reader.read,
     revision: reader.revision,
     async write(name, ...args) {
-      requireFiles()
+      throwIfLost()
       return writer.write(name, ...args)
     },
     repair(onProgress) {
       reader.refresh()
-      requireFiles()
+      throwIfLost()
       return repairDerivedData(connection, onProgress)
     },
     // The connection that closes last copies the WAL to the database and deletes it, which waits for the disk. So that is the one
@@ -139,7 +139,7 @@ function openFile(
     close: () =>
       writer.close(() => {
         try {
-          requireFiles()
+          throwIfLost()
           stop()
           reader.close()
         } catch {
@@ -151,10 +151,10 @@ function openFile(
 
 /**
  * Reads with the connection of the main thread. All reads of an event-loop turn share one read transaction: locking the file
- * takes as long as reading an animal (bench/notes.md). `requireFiles` throws if a path no longer leads to the open file:
+ * takes as long as reading an animal (bench/notes.md). `throwIfLost` throws if a path no longer leads to the open file:
  * SQLite would go on reading a file that was moved.
  */
-function createReader({ database, statements }: OpenDatabase, requireFiles: () => void): Reader {
+function createReader({ database, statements }: OpenDatabase, throwIfLost: () => void): Reader {
   const begin = prepareExact(database, 'begin')
   const commit = prepareExact(database, 'commit')
   const dataVersion = database.prepare('pragma data_version')
@@ -164,7 +164,7 @@ function createReader({ database, statements }: OpenDatabase, requireFiles: () =
 
   function beginTurn(): void {
     if (isInTurn) return
-    requireFiles()
+    throwIfLost()
     if (!database.isTransaction) begin.run()
     isInTurn = true
     setImmediate(endTurn)
@@ -239,7 +239,7 @@ function createReader({ database, statements }: OpenDatabase, requireFiles: () =
   }
 }
 
-function createStore({ read, revision, write, repair, close }: Access, clock: Clock): Store {
+function createStore({ read, revision, write, repair, close }: Connections, clock: Clock): Store {
   const readPage = (scan: PageScan) => read(statements => runPage(statements, scan))
   const search = createSearchQueue(async scan => {
     await nextTurn()
@@ -261,7 +261,7 @@ function createStore({ read, revision, write, repair, close }: Access, clock: Cl
       return read(({ readInventory }) => {
         const counts = readInventory.get()
         if (counts === undefined)
-          throw unavailable(new Error('The table inventory has no row. Run animal-store migrate.'))
+          throw unavailable({ cause: new Error('The table inventory has no row. Run animal-store migrate.') })
         return toInventory(counts)
       })
     },

@@ -46,7 +46,7 @@ const LIST_ANIMALS = `
  *         select … from (select … from animals where id >= ?1 order by id limit 10000)
  *         where <the category and the name match> limit ?2))
  */
-function pageAsJson({ isBackward, status, search }: PageScan): string {
+function pageStatement({ isBackward, status, search }: PageScan): string {
   const ofStatus = status === undefined ? '' : 'status = ?3 and '
   const candidates = `animals where ${ofStatus}id ${isBackward ? '<' : '>='} ?1`
   const inOrder = `${candidates} order by id ${isBackward ? 'desc' : ''}`
@@ -135,7 +135,7 @@ export function prepareStatements(database: DatabaseSync) {
     /** Prepares a statement for each form of page, once. */
     page(scan: PageScan): RowStatement {
       const form = formOf(scan)
-      pages[form] ??= rows(pageAsJson(scan))
+      pages[form] ??= rows(pageStatement(scan))
       return pages[form]
     },
     findAnimalAsJson: rows(`
@@ -292,7 +292,7 @@ function writeAnimal(statements: Statements, write: Write, now: number): Outcome
 }
 
 /** Arguments and results can be sent between threads. */
-const WRITES = {
+const TRANSACTIONS = {
   /** Stores animals without idempotency keys, and returns their ids. Takes what `insertAnimals` takes. */
   createAnimals(statements: Statements, columns: readonly Column[]): bigint[] {
     const ids = insertAnimals(statements, columns)
@@ -344,16 +344,16 @@ const WRITES = {
   },
 }
 
-export type WriteName = keyof typeof WRITES
+export type TransactionName = keyof typeof TRANSACTIONS
 
-type WriteArguments<Name extends WriteName> =
-  Parameters<(typeof WRITES)[Name]> extends [Statements, ...infer Rest] ? Rest : never
+type TransactionArguments<Name extends TransactionName> =
+  Parameters<(typeof TRANSACTIONS)[Name]> extends [Statements, ...infer Rest] ? Rest : never
 
-/** Runs a write by its name. Resolves once the change is on disk. */
-export type RunWrite = <Name extends WriteName>(
+/** Runs a transaction by its name. Resolves once it is on disk. */
+export type RunTransaction = <Name extends TransactionName>(
   name: Name,
-  ...args: WriteArguments<Name>
-) => Promise<ReturnType<(typeof WRITES)[Name]>>
+  ...args: TransactionArguments<Name>
+) => Promise<ReturnType<(typeof TRANSACTIONS)[Name]>>
 
 /** Runs the work in a transaction with the write lock. If it throws, nothing is stored. */
 export function transact<Result>(database: DatabaseSync, work: () => Result): Result {
@@ -368,12 +368,12 @@ export function transact<Result>(database: DatabaseSync, work: () => Result): Re
   }
 }
 
-/** Runs a write in a transaction of its own. */
-export function runWrite(
+/** Runs one of the transactions above. */
+export function runTransaction(
   { database, statements }: OpenDatabase,
-  name: WriteName,
+  name: TransactionName,
   args: readonly unknown[],
 ): unknown {
-  const write = WRITES[name] as (statements: Statements, ...args: readonly unknown[]) => unknown
-  return transact(database, () => write(statements, ...args))
+  const work = TRANSACTIONS[name] as (statements: Statements, ...args: readonly unknown[]) => unknown
+  return transact(database, () => work(statements, ...args))
 }

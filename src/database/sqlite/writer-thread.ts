@@ -6,11 +6,11 @@ import { isUnavailable, unavailable } from '../../error.ts'
 import { openSecondConnection, truncateWal } from './connection.ts'
 import { fileStats, findLost, MAX_WAL_BYTES, type OpenedFiles } from './files.ts'
 import { lockDeadline, retryWhileLocked } from './locks.ts'
-import { type OpenDatabase, runWrite, type WriteName } from './statements.ts'
+import { type OpenDatabase, runTransaction, type TransactionName } from './statements.ts'
 
 interface WriteRequest {
   readonly id: number
-  readonly name: WriteName
+  readonly name: TransactionName
   readonly args: readonly unknown[]
 }
 
@@ -63,7 +63,7 @@ function connect(): OpenDatabase {
 
 async function answer({ id, name, args }: WriteRequest, deadline: number): Promise<void> {
   try {
-    send({ id, value: await retryWhileLocked(() => runWrite(connect(), name, args), deadline) })
+    send({ id, value: await retryWhileLocked(() => runTransaction(connect(), name, args), deadline) })
   } catch (error) {
     if (isUnavailable(error))
       send({ id, isUnavailable: true, isNothingStored: error.isNothingStored, error: error.cause })

@@ -7,11 +7,11 @@ import { Worker } from 'node:worker_threads'
 import { unavailable } from '../../error.ts'
 import type { StoreLog } from '../../store.ts'
 import type { OpenedFiles } from './files.ts'
-import type { RunWrite } from './statements.ts'
+import type { RunTransaction } from './statements.ts'
 import type { WriteResult, WriterCommand, WriterMessage } from './writer-thread.ts'
 
 interface Writer {
-  readonly write: RunWrite
+  readonly write: RunTransaction
   /** Starts the thread, unless it is running. The first write does so, too. */
   start(): void
   /** Finishes pending writes, unless that takes longer than two seconds, calls `closeReader`, and closes its own connection. */
@@ -98,13 +98,15 @@ export function openWriter({ files, onWritten, log, timeoutMs }: WriterOptions):
 /** Returns the value of a write, or throws its error. */
 function unwrap(result: WriteResult): unknown {
   if ('value' in result) return result.value
-  throw result.isUnavailable ? unavailable(result.error, undefined, result.isNothingStored) : result.error
+  throw result.isUnavailable
+    ? unavailable({ cause: result.error, isNothingStored: result.isNothingStored })
+    : result.error
 }
 
 function withTimeout<Result>(promise: Promise<Result>, timeoutMs: number): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
-      () => reject(unavailable(new Error('the disk takes too long'))),
+      () => reject(unavailable({ cause: new Error('the disk takes too long') })),
       timeoutMs,
     ).unref()
     promise.then(resolve, reject).finally(() => clearTimeout(timer))

@@ -30,4 +30,4 @@ export const bodyMissing = () => invalid('The body is missing: send a JSON objec
 export const changesMissing = () =>
   invalid('The body is missing: send a JSON object with the members to change.')
 
-export const overloaded = () => unavailable(undefined, 'The service has too much to do. Try again shortly.')
+export const overloaded = () => unavailable({ message: 'The service has too much to do. Try again shortly.' })

@@ -96,7 +96,7 @@ export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerO
   }
 
   /** `asked` is what tells two requests of the operation apart. */
-  async function run(
+  async function writeAndReply(
     write: Write,
     context: RequestContext,
     key: string | undefined,
@@ -134,7 +134,7 @@ export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerO
       case 'other_status':
         throw statusConflict(outcome.status)
       case 'unavailable':
-        throw unavailable(outcome.cause)
+        throw unavailable({ cause: outcome.cause })
     }
   }
 
@@ -165,7 +165,7 @@ export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerO
       if (body.length === 0) throw bodyMissing()
       const animal = parseNewAnimal(parseBody(body, text => parseAnimalJson(text, USED_INTEGERS)))
       const { name, categoryId, status } = animal
-      return run({ kind: 'create', animal }, context, key, { name, categoryId, status })
+      return writeAndReply({ kind: 'create', animal }, context, key, { name, categoryId, status })
     },
 
     async getPet({ request }: Exchange, context: RequestContext): Promise<Reply> {
@@ -191,7 +191,7 @@ export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerO
       if (id === undefined) throw animalNotFound()
       const { name, categoryId, status } = changes
       const asked = { id, name, categoryId, status, ...sent }
-      return run({ kind: 'update', id, changes, conditions }, context, key, asked)
+      return writeAndReply({ kind: 'update', id, changes, conditions }, context, key, asked)
     },
 
     /** A body is ignored. */
@@ -200,7 +200,7 @@ export function createHandlers({ store, clock, basePath, isQueueFull }: HandlerO
       const { conditions, sent } = parseConditions(exchange.request, exchange.query)
       const id = canonicalInteger(context.parameter)
       if (id === undefined) throw animalNotFound()
-      return run({ kind: 'delete', id, conditions }, context, key, { id, ...sent })
+      return writeAndReply({ kind: 'delete', id, conditions }, context, key, { id, ...sent })
     },
 
     async getInventory(): Promise<Reply> {

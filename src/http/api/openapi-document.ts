@@ -208,7 +208,7 @@ const updatePet = addedIn('1.2', {
     '404': response('NotFound'),
     '409': response('Conflict'),
     '412': response('PreconditionFailed'),
-    '415': withHeaders(RESPONSES.UnsupportedPatch, {}),
+    '415': RESPONSES.UnsupportedPatch,
     '422': response('IdempotencyKeyReused'),
   },
 })

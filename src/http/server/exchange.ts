@@ -1,8 +1,7 @@
-// What the server knows of one request.
+// One request with its response, and what is known about it so far.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** One request with its response, and what is known about it so far. */
 export interface Exchange<Context = unknown> {
   readonly id: string
   readonly request: IncomingMessage

@@ -232,7 +232,7 @@ export function createHttpServer<Context>({
   }
 }
 
-/** The response says so, unless its headers have been sent before. */
+/** Closes the connection after this response, which says so if its headers were not sent before. */
 function closeAfter(exchange: Exchange): void {
   const { request, response } = exchange
   exchange.isLast = true

@@ -14,8 +14,6 @@ interface AnimalFieldsOptions {
   readonly onSubmit: () => void
 }
 
-export type AnimalFields = ReturnType<typeof createAnimalFields>
-
 /** Takes the part of the panel with the form. */
 export function createAnimalFields(part: string, { busyLabel, onSubmit }: AnimalFieldsOptions) {
   const form = find(`${part} form`, HTMLFormElement)
@@ -50,11 +48,12 @@ export function createAnimalFields(part: string, { busyLabel, onSubmit }: Animal
       return fieldset.disabled
     },
     setSending(isSending: boolean): void {
+      // What is disabled loses the focus. The form keeps it in its place, for the keyboard.
+      if (isSending) form.focus({ preventScroll: true })
       fieldset.disabled = isSending
       submit.textContent = isSending ? busyLabel : label
       clearTimeout(slowTimer)
-      // The button lost the focus when it was disabled.
-      if (!isSending && form.checkVisibility() && document.activeElement === document.body) submit.focus()
+      if (!isSending && document.activeElement === form) submit.focus()
       if (!isSending) return
       problem.textContent = ''
       slowTimer = setTimeout(() => {

@@ -107,7 +107,7 @@ const details = createDetails({
   report,
   onChanged: updateInventory,
 })
-const form = createAddAnimalForm({ state, session, render, onAdded: showAdded })
+const addForm = createAddAnimalForm({ state, session, render, onAdded: showAdded })
 const editForm = createEditAnimalForm({
   state,
   session,
@@ -153,7 +153,7 @@ enableShortcuts({
     z: besideList(() => state.undoable?.undo?.()),
     ...Object.fromEntries(STATUS_NAMES.map((_, index) => [index + 1, () => marks.choose(index)])),
   },
-  isEnabled: () => session.isCatalogueShown && !form.isSending && !editForm.isSending,
+  isEnabled: () => session.isCatalogueShown && !addForm.isSending && !editForm.isSending,
   onOther(key) {
     if (!/^[s\d]$/.test(key ?? '')) marks.stopChoosing()
   },
@@ -387,8 +387,8 @@ function closeFront(isKey: boolean): void {
 
 /** Keeps what was typed. */
 function closeForm(): void {
-  if (form.isSending || editForm.isSending) return
-  if (state.form === 'add-animal') form.close()
+  if (addForm.isSending || editForm.isSending) return
+  if (state.form === 'add-animal') addForm.close()
   else editForm.close()
 }
 
@@ -397,7 +397,7 @@ function openForm(): void {
   const { location, cursor } = state
   if (session.isReadOnly) return
   const isOpen = state.form === 'add-animal'
-  form.open()
+  addForm.open()
   if (isOpen) return
   state.cursor = location.animal ?? cursor
   navigation.enterForm({ ...location, animal: undefined })
@@ -447,7 +447,7 @@ function pausePage(): void {
 function clearPage(): void {
   pausePage()
   exportNotice.hide()
-  form.reset()
+  addForm.reset()
   editForm.reset()
   Object.assign(state, createState())
   announce('')

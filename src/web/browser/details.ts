@@ -20,7 +20,8 @@ import {
   type PageState,
   type Question,
 } from './state.ts'
-import { BUSY, describeStatusChange, type StatusChanges, WRITE_RETRIES } from './status-changes.ts'
+import { BUSY, type StatusChanges, WRITE_RETRIES } from './status-changes.ts'
+import { describeStatusChange } from './status-words.ts'
 
 interface DetailsOptions {
   readonly state: PageState

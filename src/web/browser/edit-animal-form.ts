@@ -83,11 +83,11 @@ export function createEditAnimalForm(options: EditAnimalFormOptions) {
     const draft = draftOf(id)
     if (draft === undefined) return
     drafts.set(String(id), { ...draft, ...changes })
-    store()
+    saveDrafts()
     renderForm()
   }
 
-  function store(): void {
+  function saveDrafts(): void {
     // A form that was only opened is no draft.
     const edited = [...drafts].filter(([, draft]) => isEdited(draft))
     if (edited.length === 0) storedDrafts.clear()
@@ -179,7 +179,7 @@ export function createEditAnimalForm(options: EditAnimalFormOptions) {
     }
   }
 
-  /** As the form has last seen it. */
+  /** The name without what the user has typed. */
   function nameOf(): string {
     return shortenName(draftOf(id)?.base.name ?? '')
   }
@@ -233,7 +233,7 @@ export function createEditAnimalForm(options: EditAnimalFormOptions) {
     if (isOpen()) return
     report(id, `${name} ${REMOVED}`)
     drafts.delete(String(id))
-    store()
+    saveDrafts()
   }
 
   function showFailure(error: unknown): void {
@@ -259,7 +259,7 @@ export function createEditAnimalForm(options: EditAnimalFormOptions) {
   function close(): void {
     const draft = draftOf(id)
     if (draft !== undefined && (!isEdited(draft) || isRemoved())) drafts.delete(String(id))
-    store()
+    saveDrafts()
     if (state.form !== 'edit-animal') return
     state.form = undefined
     render()
@@ -342,7 +342,7 @@ export function createEditAnimalForm(options: EditAnimalFormOptions) {
     /** Forgets all drafts. */
     reset(): void {
       drafts.clear()
-      store()
+      saveDrafts()
     },
   }
 }

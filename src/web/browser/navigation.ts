@@ -44,7 +44,10 @@ export function createNavigation({ state, onList, onAnimal, onFormLeft }: Naviga
   let pendingScroll = scrolled[step]
   const emptyStepText = storedEmptyStep.load()
   storedEmptyStep.clear()
-  /** The step that has nothing but a form, if there is one. When the form is closed, Back skips this step. */
+  /**
+   * The step that has nothing but a form, if there is one. Once the form is closed, it shows the same as the step before it, so
+   * Back skips it: otherwise the first press would seem to do nothing.
+   */
   let emptyStep = emptyStepText === undefined ? undefined : Number(emptyStepText)
 
   // A list that has to be loaded is too short when the browser would scroll it.

@@ -14,7 +14,7 @@ const HEADINGS = {
   'edit-animal': 'edit-title',
 } as const
 
-export type PanelContent = keyof typeof HEADINGS
+type PanelContent = keyof typeof HEADINGS
 
 export type Panel = ReturnType<typeof createPanel>
 

@@ -5,6 +5,7 @@ import { type StatusName, statusNameOf } from '../../animal.ts'
 import type { ListPage } from './list-page.ts'
 import { parseListLocation } from './location.ts'
 import { shortenName } from './notice.ts'
+import { describeStatus } from './status-words.ts'
 
 export type PageState = ReturnType<typeof createState>
 
@@ -97,7 +98,7 @@ export function applyAnimal(state: PageState, animal: Animal): void {
   if (state.animal?.id === animal.id) state.animal = animal
   forgetWritten(state, animal.id, statusNameOf(animal))
   const status = statusNameOf(animal)
-  const isNow = status === 'none' ? 'has no status now' : `is ${status} now`
+  const isNow = `${describeStatus(status)} now`
   const settle = (result: ChangeResult | undefined) =>
     result?.maybe?.id === animal.id && result.maybe.status === status
       ? {

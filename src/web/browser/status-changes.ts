@@ -2,12 +2,11 @@
 // its condition, so it never undoes what somebody else has done meanwhile.
 
 import { type Animal, AnimalStoreError, newIdempotencyKey } from '../../../client/src/animal-store.ts'
-import { STATUS_NAMES, type StatusName, statusNameOf } from '../../animal.ts'
-import { formatNumber } from '../../number-format.ts'
-import { describeFailure, describeWriteFailure, mayBeStored } from './failures.ts'
-import { shortenName } from './notice.ts'
+import { type StatusName, statusNameOf } from '../../animal.ts'
+import { mayBeStored } from './failures.ts'
 import type { Session } from './session.ts'
 import { applyAnimal, applyRemoval, type ChangeResult, type PageState } from './state.ts'
+import { describeMany, describeOne, describePastStatus, type Result } from './status-words.ts'
 
 /** How many times a write is sent again by itself while its answer is lost or the server is busy. */
 export const WRITE_RETRIES = 2
@@ -30,12 +29,6 @@ interface StatusChange extends Target {
   readonly to: StatusName
   readonly idempotencyKey: string
 }
-
-/**
- * `same`: the animal has this status already. `other`: somebody else has given it another one. `busy`: the change before this
- * one is still in flight. `lost`: there was no answer, so it may be changed.
- */
-type Result = 'changed' | 'same' | 'other' | 'removed' | 'busy' | 'failed' | 'lost'
 
 /** `rejected`: the animal does not have the status of the condition, or does not exist. */
 type Answer = 'stored' | 'replayed' | 'rejected'
@@ -229,69 +222,4 @@ export function createStatusChanges({ state, session, render, announce, onChange
 
 function createChange(animal: Animal, from: StatusName, to: StatusName): StatusChange {
   return { animal, from, to, idempotencyKey: newIdempotencyKey() }
-}
-
-function describeOne(
-  { animal, to }: StatusChange,
-  result: Result,
-  isUndo: boolean,
-  now: StatusName,
-  failure: unknown,
-): string {
-  const name = shortenName(animal.name)
-  if (result === 'changed') return `${name} ${describeStatus(to)}${isUndo ? ' again' : ''}`
-  if (result === 'same') return `${name} ${describeStatus(to)} already`
-  if (result === 'removed') return `${name} was removed meanwhile`
-  if (result === 'failed' || result === 'lost') return describeWriteFailure(failure, 'changed')
-  return `${name} ${describeStatusChange(now)} meanwhile`
-}
-
-function describeMany(
-  results: ReadonlyMap<StatusChange, Result>,
-  isUndo: boolean,
-  statusOf: (animal: Animal) => StatusName,
-  failure: unknown,
-): string {
-  const to = [...results.keys()][0]?.to ?? 'none'
-  const describeCount = (length: number, one: string, many: string) =>
-    length === 0 ? [] : `${formatNumber(length)} ${length === 1 ? one : many}`
-  const count = (wanted: Result, one: string, many: string) =>
-    describeCount([...results.values()].filter(result => result === wanted).length, one, many)
-  const others = [...results].flatMap(([{ animal }, result]) => (result === 'other' ? statusOf(animal) : []))
-  const has = to === 'none' ? ['has no status', 'have no status'] : [`is ${to}`, `are ${to}`]
-  const had =
-    to === 'none'
-      ? ['already had no status', 'already had no status']
-      : [`was already ${to}`, `were already ${to}`]
-  const [one = '', many = ''] = isUndo ? ['is back as it was', 'are back as they were'] : has
-  const parts = [
-    count('changed', one, many),
-    count('same', had[0] ?? '', had[1] ?? ''),
-    STATUS_NAMES.flatMap(status =>
-      describeCount(
-        others.filter(other => other === status).length,
-        `${describeStatusChange(status)} meanwhile`,
-        `${describeStatusChange(status, true)} meanwhile`,
-      ),
-    ),
-    count('removed', 'was removed', 'were removed'),
-    count('busy', 'still waits', 'still wait'),
-    count('failed', 'was not changed', 'were not changed'),
-    count('lost', 'got no answer', 'got no answer'),
-  ].flat()
-  const advice = [...results.values()].includes('lost') ? ' Try again: nothing is done twice.' : ''
-  return `${parts.join(', ')}${failure === undefined ? '' : `. ${describeFailure(failure)}${advice}`}`
-}
-
-export function describeStatusChange(status: StatusName, ofMany = false): string {
-  if (status === 'none') return `lost ${ofMany ? 'their' : 'its'} status`
-  return status === 'sold' ? `${ofMany ? 'were' : 'was'} sold` : `became ${status}`
-}
-
-function describeStatus(status: StatusName): string {
-  return status === 'none' ? 'has no status' : `is ${status}`
-}
-
-function describePastStatus(status: StatusName): string {
-  return status === 'none' ? 'had no status' : `was ${status}`
 }

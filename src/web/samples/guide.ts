@@ -9,11 +9,14 @@ type GuideSamples = Readonly<Record<Language['id'], (baseUrl: string) => string>
 /** The statuses after which a sample tries again, as our client does. */
 const RETRIED = [408, 429, 502, 503, 504].join(', ')
 
+/** How often a sample sends a request that gets no answer: with the pauses between, half a minute. */
+const ATTEMPTS = 6
+
 /** How often a sample looks at an animal that others change all the time. */
 const ROUNDS = 5
 
 export const ERROR_SAMPLES: GuideSamples = {
-  curl: baseUrl => `if ! answer=$(curl --silent --fail-with-body '${baseUrl}/pets?limit=0' \\
+  curl: baseUrl => `if ! answer=$(curl --silent --show-error --fail-with-body '${baseUrl}/pets?limit=0' \\
   -H "Authorization: Bearer $${KEY_VARIABLE}"); then
   echo "$answer"
 fi`,
@@ -88,7 +91,7 @@ func main() {
 export const PAGING_SAMPLES: GuideSamples = {
   curl: baseUrl => `url='${baseUrl}/pets'
 while [ "$url" ]; do
-  curl --silent --fail-with-body --dump-header headers.txt "$url" \\
+  curl --silent --show-error --fail-with-body --dump-header headers.txt --write-out '\\n' "$url" \\
     -H "Authorization: Bearer $${KEY_VARIABLE}" || break
   next=$(sed -n 's/^[Ll]ink:.*<\\([^>]*\\)>; rel="next".*/\\1/p' headers.txt)
   url=\${next:+'${new URL(baseUrl).origin}'$next}
@@ -190,9 +193,13 @@ func main() {
  */
 export const CHANGE_SAMPLES: GuideSamples = {
   curl: baseUrl => `change() {
-  curl --silent --max-time 10 --retry 5 --retry-all-errors -X PATCH '${baseUrl}/pets/1' \\
+  : > answer.json
+  code=$(curl --silent --show-error --output answer.json --write-out '%{http_code}' \\
+    --max-time 10 --retry 5 --retry-all-errors -X PATCH '${baseUrl}/pets/1' \\
     -H "Authorization: Bearer $${KEY_VARIABLE}" \\
-    -H 'Content-Type: application/merge-patch+json' "$@"
+    -H 'Content-Type: application/merge-patch+json' "$@")
+  cat answer.json
+  [ "$code" = 200 ]
 }
 change --dump-header headers.txt --data-raw '{}' &&
   tag=$(sed -n 's/^[Ee][Tt]ag: *\\(.*"\\).*/\\1/p' headers.txt) && [ "$tag" ] &&
@@ -207,10 +214,11 @@ const store = new AnimalStore({
 })
 for (let round = 1; ; round++) {
   const { name, etag } = await store.updateAnimal(1n, {})
+  if (!etag) throw new Error('The answer has no ETag.')
   try {
     const changes = { name: \`\${name} (vaccinated)\` }
     // Retries with the same Idempotency-Key by itself.
-    console.log(await store.updateAnimal(1n, changes, { ifMatch: etag ?? '' }))
+    console.log(await store.updateAnimal(1n, changes, { ifMatch: etag }))
     break
   } catch (error) {
     // Somebody was faster: look again.
@@ -230,21 +238,22 @@ for (let round = 1; ; round++) {
     },
     body: JSON.stringify(changes),
   }
-  for (let attempt = 1; attempt <= 6; attempt++) {
-    let seconds = 2 ** attempt
+  for (let attempt = 1; ; attempt++) {
+    let seconds = 2 ** (attempt - 1)
     try {
       const signal = AbortSignal.timeout(10_000)
       const response = await fetch('${baseUrl}/pets/1', { ...request, signal })
       const { status, headers } = response
       const answer = await response.text()
-      if (![${RETRIED}].includes(status)) return { status, tag: headers.get('etag'), answer }
+      const isLast = attempt === ${ATTEMPTS} || ![${RETRIED}].includes(status)
+      if (isLast) return { status, tag: headers.get('etag'), answer }
       seconds = headers.get('retry-after') ?? seconds
     } catch (error) {
-      console.error(error)
+      if (attempt === ${ATTEMPTS}) throw error
+      console.error(String(error.cause ?? error))
     }
     await new Promise(resolve => setTimeout(resolve, seconds * 1000))
   }
-  throw new Error('There is no answer.')
 }
 
 for (let round = 1; ; round++) {
@@ -280,31 +289,32 @@ def change(changes, condition={}):
         },
         data=json.dumps(changes).encode(),
     )
-    for attempt in range(1, 7):
-        seconds = 2**attempt
+    for attempt in range(1, ${ATTEMPTS + 1}):
+        seconds = 2 ** (attempt - 1)
         try:
             with urllib.request.urlopen(request, timeout=10) as response:
                 return json.load(response), response.headers["ETag"]
         except urllib.error.HTTPError as error:
-            if error.code not in (${RETRIED}):
+            if attempt == ${ATTEMPTS} or error.code not in (${RETRIED}):
                 raise
             seconds = int(error.headers.get("Retry-After", seconds))
         except (OSError, http.client.HTTPException) as error:
+            if attempt == ${ATTEMPTS}:
+                raise
             print(error)
         time.sleep(seconds)
-    raise TimeoutError("There is no answer.")
 
 for round in range(1, ${ROUNDS + 1}):
-    animal, tag = change({})
-    if tag is None:
-        raise SystemExit("The answer has no ETag.")
     try:
+        animal, tag = change({})
+        if tag is None:
+            raise SystemExit("The answer has no ETag.")
         print(change({"name": animal["name"] + " (vaccinated)"}, {"If-Match": tag}))
         break
     except urllib.error.HTTPError as error:
         # 412: somebody was faster, so look again.
         if error.code != 412 or round == ${ROUNDS}:
-            raise`,
+            raise SystemExit(error.read().decode())`,
 
   go: baseUrl => `package main
 
@@ -330,7 +340,7 @@ func change(changes map[string]string, tag string) (int, string, []byte) {
 	body, _ := json.Marshal(changes)
 	key := make([]byte, 16)
 	rand.Read(key)
-	for attempt := 1; attempt <= 6; attempt++ {
+	for attempt := 1; ; attempt++ {
 		request, err := http.NewRequest("PATCH", "${baseUrl}/pets/1", strings.NewReader(string(body)))
 		if err != nil {
 			log.Fatal(err)
@@ -341,22 +351,28 @@ func change(changes map[string]string, tag string) (int, string, []byte) {
 		if tag != "" {
 			request.Header.Set("If-Match", tag)
 		}
-		wait := time.Second << attempt
+		wait := time.Second << (attempt - 1)
 		response, err := client.Do(request)
 		if err == nil {
-			answer, err := io.ReadAll(response.Body)
+			var answer []byte
+			answer, err = io.ReadAll(response.Body)
 			response.Body.Close()
-			if err == nil && !slices.Contains(retried, response.StatusCode) {
+			isLast := attempt == ${ATTEMPTS} || !slices.Contains(retried, response.StatusCode)
+			if err == nil && isLast {
 				return response.StatusCode, response.Header.Get("ETag"), answer
 			}
 			if seconds, err := time.ParseDuration(response.Header.Get("Retry-After") + "s"); err == nil {
 				wait = seconds
 			}
 		}
+		if attempt == ${ATTEMPTS} {
+			log.Fatal(err)
+		}
+		if err != nil {
+			log.Print(err)
+		}
 		time.Sleep(wait)
 	}
-	log.Fatal("There is no answer.")
-	return 0, "", nil
 }
 
 func main() {
