@@ -19,7 +19,8 @@ export function quoteField(text: string): string {
 
 /**
  * What a spreadsheet runs as a formula: a field that starts with one of these characters, in normal or full width, perhaps
- * after white space. It may split a name at a separator that is not ours, so that a field starts within the name.
+ * after white space. A field may also start within the name, if the spreadsheet splits it there: then the apostrophe protects the
+ * first part, and nothing can protect the others.
  */
 const FORMULA = /(?:^|[,;\t\r\n])\s*[=+\-@＝＋－＠]/
 

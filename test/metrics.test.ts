@@ -320,7 +320,7 @@ suite('the listener of the metrics', { concurrency: 3 }, () => {
     await scrape()
     const { origin } = new URL(url)
     for (let count = 0; count <= 100; count++) connectRaw(origin)
-    await waitUntil(() => printed.out.includes('closed idle connections'), { what: 'it is logged' })
+    await waitUntil(() => printed.out.includes('closed connections that waited'), { what: 'it is logged' })
     assert.doesNotMatch(printed.out, /"msg":"request"/)
   })
 

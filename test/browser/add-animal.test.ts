@@ -5,6 +5,7 @@ import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { shared, startTestService } from '../support/service.ts'
 import {
+  failRequests,
   holdRequests,
   newAnimals,
   openAddForm,
@@ -199,6 +200,11 @@ suite('the form', () => {
     await addButton(page).click()
     await page.getByText('The animal may have been added.').waitFor()
     await page.unroute('**/v1/pets')
+    // The client waits as long as the service asks for.
+    await failRequests(page, 429, 'rate_limited', { 'retry-after': '3600' })
+    await addButton(page).click()
+    await page.getByText('This key has sent too many requests. The animal may have been added.').waitFor()
+    await page.unroute('**/v1/**')
     await page.reload()
     await readRows(page)
     await openAddForm(page)
@@ -208,6 +214,8 @@ suite('the form', () => {
     assert.deepEqual(await service.store.listAnimals({ limit: 100 }), [
       { id: 1n, name: 'Kim', categoryId: 8n, status: 'pending' },
     ])
+    await page.reload()
+    await readRows(page)
     await openAddForm(page)
     assert.equal(await page.getByRole('textbox', { name: 'Name' }).inputValue(), '')
   })
@@ -223,6 +231,9 @@ suite('the form', () => {
     await page
       .getByText('The animal before this change may be in the list already. Look there first.')
       .waitFor()
+    await page.keyboard.press('Escape')
+    await page.locator('#title').press('n')
+    await page.getByText('Look there first.').waitFor()
     await page.unroute('**/v1/pets')
     await addButton(page).click()
     await page.getByText('Added Kimm').waitFor()

@@ -193,7 +193,10 @@ suite('marked animals', () => {
     await press(page, 'j', 'Escape', 'Space')
     await waitForAnnouncement(page, '1 marked')
     await press(page, 's')
-    await waitForAnnouncement(page, '1 marked: 1 available, 2 pending, 3 sold, 4 no status')
+    await waitForAnnouncement(
+      page,
+      '1 marked. Press 1 for available, 2 for pending, 3 for sold, 4 for no status',
+    )
     await press(page, 'Escape', 'Space')
     await waitForAnnouncement(page, '0 marked')
   })

@@ -27,13 +27,16 @@ export function inFlight<Context>({ exchanges }: Connection<Context>): Exchange<
 
 export function createConnections<Context>(limit: number, log: Logger) {
   /**
-   * In the order in which each connection was last answered, or opened if it was never answered. So of all idle connections, the
-   * one that has been idle longest comes first.
+   * In the order in which each connection was last answered, or opened if it was never answered. So the one that has waited
+   * longest for its client comes first.
    */
   const connections = new Map<Duplex, Connection<Context>>()
   let requestCount = 0
   const logFull = createThrottledLog(count =>
-    log.warn({ closed: count, limit }, 'closed idle connections: there are too many connections'),
+    log.warn(
+      { closed: count, limit },
+      'closed connections that waited for their clients: there are too many',
+    ),
   )
 
   function remove({ socket, exchanges }: Connection<Context>): void {
@@ -47,16 +50,11 @@ export function createConnections<Context>(limit: number, log: Logger) {
     connection.socket.destroy()
   }
 
-  /** Prefers one that is idle, then one whose client still has to read its responses, to the newest one. */
+  /** The first one that waits for its client, otherwise the newest one. */
   function findDispensable(newest: Connection<Context>): Connection<Context> {
-    let unread: Connection<Context> | undefined
-    for (const connection of connections.values()) {
-      if (connection === newest) continue
-      const busy = connection.exchanges.filter(isBusy)
-      if (busy.length === 0) return connection
-      if (busy.every(({ response }) => response.writableEnded)) unread ??= connection
-    }
-    return unread ?? newest
+    for (const connection of connections.values())
+      if (connection !== newest && !connection.exchanges.some(isBusy)) return connection
+    return newest
   }
 
   function removeFirst({ exchanges }: Connection<Context>): void {
@@ -110,9 +108,9 @@ export function createConnections<Context>(limit: number, log: Logger) {
   }
 }
 
-/** A request that is still arriving does not keep its connection open. */
-function isBusy(exchange: Exchange): boolean {
-  return exchange.request.complete && !isDone(exchange)
+/** Whether the service has to do something. A request that still arrives, and a response that the client has to read, do not count. */
+function isBusy({ request, response }: Exchange): boolean {
+  return request.complete && !response.writableEnded
 }
 
 /** Whether the whole request has arrived and its response is closed. */

@@ -12,6 +12,7 @@ import type { PageState } from './state.ts'
 
 const MAY_BE_ADDED =
   'The animal may have been added. Press Add again: if you change nothing, it is added only once.'
+const CHANGED = 'The animal before this change may be in the list already. Look there first.'
 
 /** What was sent without an answer, and its key. */
 const storedRequest = tabValue('animal-store-new-animal')
@@ -28,8 +29,8 @@ export function createAddAnimalForm({ state, session, render, onAdded }: AddAnim
   const { form, name, category, problem } = fields
   /** The same animal is sent again with the same key, so that the server adds it once. */
   let lastSent: { readonly animal: NewAnimal; readonly idempotencyKey: string } | undefined
-  /** The animal that was sent last may have been added. */
-  let isUnanswered = false
+  /** What to do about the animal that was sent last, if it may have been added. */
+  let advice = ''
   let opener: Element | null = null
   /** How many animals were added since the form was opened. */
   let addedCount = 0
@@ -47,6 +48,7 @@ export function createAddAnimalForm({ state, session, render, onAdded }: AddAnim
     if (animal === undefined || store === undefined) return
     if (lastSent === undefined || !isSameAnimal(lastSent.animal, animal)) {
       lastSent = { animal, idempotencyKey: newIdempotencyKey() }
+      advice = ''
     }
     // The user may reload the page before there is an answer.
     saveRequest(lastSent.idempotencyKey)
@@ -66,16 +68,19 @@ export function createAddAnimalForm({ state, session, render, onAdded }: AddAnim
     } catch (error) {
       fields.setSending(false)
       session.noteFailure(error)
-      isUnanswered = mayBeStored(error)
-      if (!isUnanswered) storedRequest.clear()
-      const advice = isUnanswered ? ` ${MAY_BE_ADDED}` : ''
-      if (!signal.aborted) problem.textContent = describeFailure(error) + advice
+      // The user has signed out meanwhile, and another one may come.
+      if (lastSent === undefined) return
+      // An attempt before this one may have been stored, too.
+      if (mayBeStored(error) || advice !== '') advice = MAY_BE_ADDED
+      else storedRequest.clear()
+      if (!signal.aborted) problem.textContent = `${describeFailure(error)} ${advice}`.trim()
     }
   }
 
   form.addEventListener('input', () => {
-    if (isUnanswered)
-      setText(problem, 'The animal before this change may be in the list already. Look there first.')
+    if (advice === '') return
+    advice = CHANGED
+    setText(problem, advice)
   })
 
   /** Category and status stay: the next animal often has the same ones. */
@@ -102,12 +107,12 @@ export function createAddAnimalForm({ state, session, render, onAdded }: AddAnim
     const animal = readAnimal()
     if (animal === undefined) return
     lastSent = { animal, idempotencyKey: String(request.idempotencyKey) }
-    isUnanswered = true
+    advice = MAY_BE_ADDED
   }
 
   function forgetRequest(): void {
     lastSent = undefined
-    isUnanswered = false
+    advice = ''
     storedRequest.clear()
   }
 
@@ -142,7 +147,7 @@ export function createAddAnimalForm({ state, session, render, onAdded }: AddAnim
       if (state.form !== 'add-animal') {
         opener = document.activeElement
         fields.clearProblems()
-        if (isUnanswered) problem.textContent = MAY_BE_ADDED
+        problem.textContent = advice
         showAddedCount(0)
       }
       state.form = 'add-animal'

@@ -158,7 +158,9 @@ export function createAnimalTable({ state, onSelect, onMark }: AnimalTableOption
   // The boxes are for the pointer: the keyboard marks the row that it is in.
   body.addEventListener('keydown', event => {
     const id = idOf(event.target)
-    if (event.key !== ' ' || id === undefined || event.target instanceof HTMLInputElement) return
+    const { key, target, shiftKey, ctrlKey } = event
+    const isSpace = key === ' ' && !shiftKey && !ctrlKey && !(target instanceof HTMLInputElement)
+    if (!isSpace || id === undefined || document.documentElement.classList.contains('read-only')) return
     event.preventDefault()
     onMark(id)
   })

@@ -100,9 +100,9 @@ export function createMarks({ state, session, changes, render, announce }: Marks
       state.choosing = marked.size > 0 || !isThere ? marked : new Map([[found.id, statusNameOf(found)]])
       render()
       const choices = STATUS_NAMES.map(
-        (status, index) => `${index + 1} ${status === 'none' ? 'no status' : status}`,
+        (status, index) => `${index + 1} for ${status === 'none' ? 'no status' : status}`,
       )
-      announce(`${text.textContent}: ${choices.join(', ')}`)
+      announce(`${text.textContent}. Press ${choices.join(', ')}`)
     },
     stopChoosing(): void {
       if (state.choosing === undefined) return

@@ -100,7 +100,8 @@ export function enableContents(): void {
       section.getBoundingClientRect().top < LINE_PX
     const current = search.value === '' ? (entries.findLast(isAbove) ?? entries[0])?.link : undefined
     for (const { link } of entries) link.ariaCurrent = link === current ? 'location' : null
-    if (current !== undefined) showInContents(current)
+    // The field for the search scrolls with the contents.
+    if (current !== undefined && document.activeElement !== search) showInContents(current)
   }
 
   /** `scrollIntoView` would also move the place where Tab goes on. */
@@ -139,7 +140,7 @@ export function enableContents(): void {
   })
   contents.addEventListener('toggle', () => {
     const current = contents.querySelector<HTMLAnchorElement>('[aria-current]')
-    if (contents.matches(':popover-open:not(:focus-within)')) current?.focus()
+    if (contents.matches(':popover-open:not(:focus-within)')) (current ?? search).focus()
   })
   // On a wide screen the contents are not a drawer.
   matchMedia('(width >= 62.5rem)').addEventListener('change', closeDrawer)

@@ -34,8 +34,9 @@ interface StatusChange extends Target {
 type Answer = 'stored' | 'replayed' | 'rejected'
 
 interface RunOptions {
-  /** What is taken back. */
-  readonly undone?: ChangeResult
+  readonly isUndo?: boolean
+  /** The outcome that is taken back or tried again. */
+  readonly replaced?: ChangeResult
   /** What is known before: animals that have the status, and those that an attempt before this one has changed. */
   readonly results?: ReadonlyMap<StatusChange, Result>
 }
@@ -56,8 +57,7 @@ export function createStatusChanges({ state, session, render, announce, onChange
   const lost = new Map<bigint, StatusChange>()
 
   async function run(changes: readonly StatusChange[], options: RunOptions = {}): Promise<void> {
-    const { undone } = options
-    const isUndo = undone !== undefined
+    const { isUndo = false, replaced } = options
     const { waiting } = state
     const isBusy = changes.some(({ animal }) => waiting.has(animal.id))
     if (session.isReadOnly) return
@@ -114,11 +114,11 @@ export function createStatusChanges({ state, session, render, announce, onChange
                 changed.filter(({ animal }) => written.has(animal.id)),
                 outcome,
               ),
-      retry: failed.length === 0 ? undefined : () => run(failed, { ...options, results }),
+      retry: failed.length === 0 ? undefined : () => run(failed, { isUndo, replaced: outcome, results }),
       maybe: only?.[1] === 'lost' ? { id: only[0].animal.id, status: only[0].to } : undefined,
     }
     if (isUndo || outcome.undo !== undefined) state.undoable = outcome
-    if (state.outcome === undone) state.outcome = undefined
+    if (state.outcome === replaced) state.outcome = undefined
     const { note } = state
     // The user has written it: that can still be taken back.
     if (only?.[1] === 'same' && note?.written.get(only[0].animal.id) === only[0].to)
@@ -132,10 +132,10 @@ export function createStatusChanges({ state, session, render, announce, onChange
   }
 
   /** Takes back the changes of animals that still have the status that was written. */
-  function takeBack(changes: readonly StatusChange[], undone: ChangeResult): void {
+  function takeBack(changes: readonly StatusChange[], replaced: ChangeResult): void {
     if (changes.length === 0) return
     const back = changes.map(({ animal, from, to }) => createChange(animal, to, from))
-    run(back, { undone })
+    run(back, { isUndo: true, replaced })
   }
 
   async function send(change: StatusChange): Promise<Result> {

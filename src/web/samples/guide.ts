@@ -198,12 +198,12 @@ export const CHANGE_SAMPLES: GuideSamples = {
     --max-time 10 --retry 5 --retry-all-errors -X PATCH '${baseUrl}/pets/1' \\
     -H "Authorization: Bearer $${KEY_VARIABLE}" \\
     -H 'Content-Type: application/merge-patch+json' "$@")
-  cat answer.json
+  cat answer.json; echo
   [ "$code" = 200 ]
 }
 change --dump-header headers.txt --data-raw '{}' &&
-  tag=$(sed -n 's/^[Ee][Tt]ag: *\\(.*"\\).*/\\1/p' headers.txt) && [ "$tag" ] &&
-  change -H "If-Match: $tag" -H "Idempotency-Key: $(date +%s)-$$" \\
+  tag=$(sed -n 's/^[Ee][Tt]ag: *\\(.*"\\).*/\\1/p' headers.txt | tail -n 1) &&
+  change -H "If-Match: \${tag:?The answer has no ETag.}" -H "Idempotency-Key: $(date +%s)-$$" \\
     --data-raw '{"name": "Bella (vaccinated)"}'`,
 
   typescript: baseUrl => `import { AnimalStore, AnimalStoreError } from 'animal-store-client'
@@ -250,7 +250,7 @@ for (let round = 1; ; round++) {
       seconds = headers.get('retry-after') ?? seconds
     } catch (error) {
       if (attempt === ${ATTEMPTS}) throw error
-      console.error(String(error.cause ?? error))
+      console.error(error.cause ?? error)
     }
     await new Promise(resolve => setTimeout(resolve, seconds * 1000))
   }
@@ -258,7 +258,8 @@ for (let round = 1; ; round++) {
 
 for (let round = 1; ; round++) {
   const seen = await change({})
-  if (seen.status !== 200 || !seen.tag) throw new Error(seen.answer)
+  if (seen.status !== 200) throw new Error(\`\${seen.status} \${seen.answer}\`)
+  if (!seen.tag) throw new Error('The answer has no ETag.')
   const { name } = JSON.parse(seen.answer)
   const changed = await change({ name: \`\${name} (vaccinated)\` }, { 'If-Match': seen.tag })
   if (changed.status === 200) {
@@ -266,7 +267,7 @@ for (let round = 1; ; round++) {
     break
   }
   // 412: somebody was faster, so look again.
-  if (changed.status !== 412 || round === ${ROUNDS}) throw new Error(changed.answer)
+  if (changed.status !== 412 || round === ${ROUNDS}) throw new Error(\`\${changed.status} \${changed.answer}\`)
 }`,
 
   python: baseUrl => `import http.client
@@ -314,7 +315,7 @@ for round in range(1, ${ROUNDS + 1}):
     except urllib.error.HTTPError as error:
         # 412: somebody was faster, so look again.
         if error.code != 412 or round == ${ROUNDS}:
-            raise SystemExit(error.read().decode())`,
+            raise SystemExit(f"{error.code} {error.read().decode()}")`,
 
   go: baseUrl => `package main
 
@@ -379,8 +380,11 @@ func main() {
 	for round := 1; ; round++ {
 		status, tag, answer := change(map[string]string{}, "")
 		var animal struct{ Name string }
-		if err := json.Unmarshal(answer, &animal); err != nil || status != 200 || tag == "" {
-			log.Fatal(string(answer))
+		if err := json.Unmarshal(answer, &animal); err != nil || status != 200 {
+			log.Fatal(status, " ", string(answer))
+		}
+		if tag == "" {
+			log.Fatal("The answer has no ETag.")
 		}
 		changes := map[string]string{"name": animal.Name + " (vaccinated)"}
 		status, _, answer = change(changes, tag)
@@ -390,7 +394,7 @@ func main() {
 		}
 		// 412: somebody was faster, so look again.
 		if status != 412 || round == ${ROUNDS} {
-			log.Fatal(string(answer))
+			log.Fatal(status, " ", string(answer))
 		}
 	}
 }`,
