@@ -193,7 +193,7 @@ suite('a PostgreSQL database of 1.0.0', () => {
     const opening = open(t, url, message => messages.push(message))
     await waitUntil(() => messages.length > 1, { what: 'the migration waits' })
     assert.match(messages[0] ?? '', /^Migrating the PostgreSQL database to schema 11\./)
-    assert.match(messages[1] ?? '', /^Another transaction uses the table animals\. Trying/)
+    assert.match(messages[1] ?? '', /^Another transaction uses a table of this database\. Trying/)
     // A read waits no longer than the migration waits for the lock.
     assert.equal(await countRows('animals', url), ANIMALS)
     end?.()

@@ -81,7 +81,7 @@ export async function migrate(pool: Pool, create: boolean, warn: Warn): Promise<
     } catch (error) {
       if (codeOf(error) === LOCK_NOT_AVAILABLE) {
         if (locked++ === 0)
-          warn('Another transaction uses the table animals. Trying every second to migrate the table.')
+          warn('Another transaction uses a table of this database. Trying every second to migrate the table.')
         await delay(LOCK_INTERVAL_MS)
       } else if (attempt++ > ATTEMPTS || !DUPLICATES.has(codeOf(error))) throw error
       version = await currentVersion(pool)

@@ -9,7 +9,7 @@ type GuideSamples = Readonly<Record<Language['id'], (baseUrl: string) => string>
 /** The statuses after which a sample tries again, as our client does. */
 const RETRIED = [408, 429, 502, 503, 504].join(', ')
 
-/** How often a sample sends a request that gets no answer: with the pauses between, half a minute. */
+/** How often a sample sends a request that gets no answer. The pauses between add up to half a minute. */
 const ATTEMPTS = 6
 
 /** How often a sample looks at an animal that others change all the time. */
@@ -189,7 +189,8 @@ func main() {
 
 /**
  * Looks at an animal, and changes it only if it is still the same. Each retry has the key of its first attempt. Without a tag it
- * changes nothing, and it gives up if the tag never matches, as behind a proxy that compresses the answers.
+ * changes nothing. curl looks once; the others give up after some rounds, because the tag may never match, as behind a proxy that
+ * compresses the answers.
  */
 export const CHANGE_SAMPLES: GuideSamples = {
   curl: baseUrl => `change() {
@@ -273,6 +274,7 @@ for (let round = 1; ; round++) {
   python: baseUrl => `import http.client
 import json
 import os
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -302,7 +304,7 @@ def change(changes, condition={}):
         except (OSError, http.client.HTTPException) as error:
             if attempt == ${ATTEMPTS}:
                 raise
-            print(error)
+            print(error, file=sys.stderr)
         time.sleep(seconds)
 
 for round in range(1, ${ROUNDS + 1}):
@@ -310,7 +312,8 @@ for round in range(1, ${ROUNDS + 1}):
         animal, tag = change({})
         if tag is None:
             raise SystemExit("The answer has no ETag.")
-        print(change({"name": animal["name"] + " (vaccinated)"}, {"If-Match": tag}))
+        changed, tag = change({"name": animal["name"] + " (vaccinated)"}, {"If-Match": tag})
+        print(changed)
         break
     except urllib.error.HTTPError as error:
         # 412: somebody was faster, so look again.
