@@ -8,7 +8,7 @@ import { type CommandOptions, type Ended, run, serve } from '../support/command.
 import { assertInventory } from '../support/inventory.ts'
 import { borrowDatabase } from '../support/postgres.ts'
 import { childrenOf, isRunning } from '../support/processes.ts'
-import { connectRaw, requestHead } from '../support/raw-http.ts'
+import { connectRaw, requestHead, statusesOf } from '../support/raw-http.ts'
 import { API_KEY, client, type Scope, shared, temporaryFolder } from '../support/service.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -179,6 +179,31 @@ for (const [database, open] of Object.entries(DATABASES)) {
 }
 
 suite('workers', () => {
+  test('answer a request in flight when their primary process is killed', async t => {
+    const { address, child } = await serve(t, ['--workers', '2'], {
+      cwd: temporaryFolder(),
+      env: { ANIMAL_STORE_API_KEY: API_KEY },
+      isGroup: true,
+    })
+    const { socket, received, closed } = connectRaw(address)
+    const body = '{"name":"Bella","categoryId":7}'
+    socket.write(
+      requestHead(
+        'POST /v1/pets HTTP/1.1',
+        'host: x',
+        `authorization: Bearer ${API_KEY}`,
+        'content-type: application/json',
+        `content-length: ${body.length}`,
+        'expect: 100-continue',
+      ),
+    )
+    await waitUntil(() => received().startsWith('HTTP/1.1 100 '), { what: 'the request is in flight' })
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    socket.write(body)
+    assert.deepEqual(statusesOf(await closed), [100, 201])
+  })
+
   test('answer or close every connection when one of them freezes and dies', async t => {
     const { address, child } = await serve(t, ['--workers', '2', '--shutdown-delay', '0s'], {
       cwd: temporaryFolder(),

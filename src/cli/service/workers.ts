@@ -103,7 +103,8 @@ export async function startWorkers(count: number, log: Logger): Promise<Workers>
 
 /** Called in a worker: reports that it listens, and stops it when the primary is gone. */
 export function followPrimary({ address, setReady }: Service, stop: () => void): void {
-  // Otherwise Node ends the process as soon as the primary is gone.
+  // Otherwise Node.js calls `process.exit(0)` when the primary is gone, as its documentation of `worker.process` says: requests in
+  // flight would get no answer (test/slow/serve-workers.test.ts).
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   process.on('disconnect', stop)
   process.on('message', message => message === READY && setReady())
